@@ -1,0 +1,41 @@
+# Each target does all of its own set-up, in .venv, and can be run again at once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := $(wildcard src/rlprof/ledger/core/*.[ch])
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint bench sanitize test-all-pythons clean
+
+demo: $(VENV)/installed
+	$(BIN)/python examples/cartpole_ppo.py
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed
+	$(BIN)/python benchmarks/span_cost.py
+	$(BIN)/python benchmarks/ledger_accuracy.py
+	$(BIN)/python benchmarks/soak.py --spans 1e7
+
+# The core's tests on a core built with AddressSanitizer and UndefinedBehaviorSanitizer, in a copy of the tree.
+sanitize: $(VENV)/installed
+	tools/sanitize $(BIN)/python
+
+# The core's tests on every other supported Python that is found.
+test-all-pythons:
+	tools/test_all_pythons 3.10 3.12 3.13
+
+$(VENV)/installed: pyproject.toml constraints.txt setup.py $(CORE)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-* build src/rlprof/ledger/*.so src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,53 @@
+"""rlprof tells where every second of reinforcement-learning training goes.
+
+    from rlprof import get_profiler, profile
+
+    get_profiler().enable()
+    with profile("env_step"):
+        observation, reward, *_ = env.step(action)
+    print(get_profiler().snapshot().account("env_step").ledger_ns)
+"""
+
+from rlprof.ledger.device import Device
+from rlprof.ledger.hooks import RlprofWarning
+from rlprof.ledger.profiler import Iteration, Profiler
+from rlprof.ledger.snapshot import Account, Lane, Node, Snapshot, SpanCost
+
+_profiler = Profiler()
+
+profile = _profiler.profile
+profile_function = _profiler.profile_function
+enable = _profiler.enable
+disable = _profiler.disable
+reset = _profiler.reset
+iteration = _profiler.iteration
+snapshot = _profiler.snapshot
+
+
+def get_profiler() -> Profiler:
+    """The process's profiler, which `profile` and `profile_function` record to."""
+    return _profiler
+
+
+get_global_profiler = get_profiler
+
+__all__ = [
+    "Account",
+    "Device",
+    "Iteration",
+    "Lane",
+    "Node",
+    "Profiler",
+    "RlprofWarning",
+    "Snapshot",
+    "SpanCost",
+    "disable",
+    "enable",
+    "get_global_profiler",
+    "get_profiler",
+    "iteration",
+    "profile",
+    "profile_function",
+    "reset",
+    "snapshot",
+]

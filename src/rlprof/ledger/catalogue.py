@@ -1,0 +1,50 @@
+"""Which kind of work each known operation is.
+
+Names nobody knows are welcome: they are of the category `other` unless the caller tells.
+"""
+
+from __future__ import annotations
+
+CATEGORIES = (
+    "environment",
+    "rendering",
+    "policy",
+    "teacher",
+    "transfer",
+    "storage",
+    "learning",
+    "system",
+    "other",
+)
+
+_OPERATIONS = {
+    "environment": "env_step env_reset env_close env_make env_wait",
+    "rendering": "render env_render observation_render draw_grid draw_robots draw_walls image_resize",
+    "policy": "policy_forward policy_predict value_forward action_selection action_sampling value_estimation "
+    "feature_extraction conv_forward lstm_forward",
+    "teacher": "teacher_forward teacher_total agent_calls",
+    "transfer": "to_device to_host host_to_device device_to_host device_synchronize stack_and_back",
+    "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_store advantage gae compute_returns "
+    "tensordict_ops data_loading",
+    "learning": "update loss loss_forward evaluate_actions backward gradient_clip optimizer_step zero_grad",
+    "system": "logging checkpoint evaluation callback telemetry",
+}
+
+_CATEGORY_OF = {name: category for category, names in _OPERATIONS.items() for name in names.split()}
+
+# Work that is queued on a device and goes on after the call has returned.
+_ON_DEVICE = frozenset({"policy", "teacher", "transfer", "learning"})
+
+
+def category_of(name: str) -> str:
+    """The category the catalogue gives an operation."""
+    return _CATEGORY_OF.get(name, "other")
+
+
+def classify(name: str, category: str | None) -> tuple[str, bool]:
+    """An operation's category, and whether it is timed on the device where there is one."""
+    if category is None:
+        category = category_of(name)
+    elif category not in CATEGORIES:
+        raise ValueError(f"category {category!r} of {name!r} is not one of {', '.join(CATEGORIES)}")
+    return category, category in _ON_DEVICE

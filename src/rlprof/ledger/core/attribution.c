@@ -1,0 +1,239 @@
+/* Who gets each instant of the driver: the three rules of the ledger, at O(1) a span.
+ *
+ * A lane books its time to its innermost node as `self`. On the driver's thread that is the ledger time too, but for
+ * `shift`: minus what was given away, plus what was received. Elsewhere the ledger time is `shift` alone.
+ *
+ * While the driver waits, its time is given to the lanes that work, in equal parts. Nobody keeps a list of them: the
+ * share clock runs at 1/workers, and a worker's span receives the difference of two readings. The driver's span gives
+ * exactly what the clock handed out (parts x workers), so the sum stays the wall time to the nanosecond; what a
+ * division leaves over waits in `share_rest` for the next one.
+ *
+ * An event loop that runs no callback waits as well, if a task is suspended inside a span. With nobody working, that
+ * time goes to the suspended spans by a second such clock. */
+#include "core.h"
+
+static bool
+entry_waits(const Entry *entry)
+{
+    return entry->span != NULL && (entry->span->flags & SPAN_WAIT);
+}
+
+static bool
+lane_works(const Lane *lane)
+{
+    return lane->top > lane->stack && !entry_waits(lane->top);
+}
+
+static bool
+loop_idles(const Ledger *ledger)
+{
+    return ledger->driver->between_steps && ledger->suspended > 0;
+}
+
+static bool
+driver_waits(const Ledger *ledger)
+{
+    return loop_idles(ledger) || entry_waits(ledger->driver->lane->top);
+}
+
+int64_t
+node_ledger(const Node *node)
+{
+    return (node->lane->on_driver ? node->self : 0) + node->shift;
+}
+
+/* Hands dt out on `clock` in `parts` equal parts; returns how much of it was handed out. */
+static int64_t
+hand_out(int64_t dt, int parts, int64_t *clock, int64_t *rest)
+{
+    int64_t pool = dt + *rest;
+    int64_t part = pool / parts;
+    *clock += part;
+    *rest = pool - part * parts;
+    return part * parts;
+}
+
+/* Brings the clocks to now. Must come before anything that changes who works or who waits. */
+static void
+advance(Ledger *ledger, int64_t now)
+{
+    int64_t dt = now - ledger->waiting_mark;
+    if (!ledger->waiting || dt <= 0) {
+        return;
+    }
+    ledger->waiting_mark = now;
+    ledger->wait_clock += dt;
+    Node *giver = ledger->driver->lane->top->node;
+    if (ledger->workers > 0) {
+        giver->shift -= hand_out(dt, ledger->workers, &ledger->share_clock, &ledger->share_rest);
+    }
+    else if (loop_idles(ledger)) {
+        giver->shift -= hand_out(dt, ledger->suspended, &ledger->idle_clock, &ledger->idle_rest);
+    }
+}
+
+/* Books the running lane's time up to now. */
+void
+charge(Thread *thread, int64_t now, bool own)
+{
+    Ledger *ledger = thread->ledger;
+    Lane *lane = thread->lane;
+    Node *node = lane->top->node;
+    advance(ledger, now);
+    int64_t elapsed = now - lane->mark;
+    node->self += elapsed;
+    lane->mark = now;
+    if (entry_waits(lane->top)) {
+        node->waited += elapsed;
+    }
+    if (!own || cpu_broken(&thread->cpu)) {
+        node->off_cpu += cpu_collect(&thread->cpu, &ledger->clock, now, own);
+    }
+    if (thread->working) {
+        node->shift += ledger->share_clock - thread->share_mark;
+        node->covered += ledger->wait_clock - thread->cover_mark;
+    }
+    thread->share_mark = ledger->share_clock;
+    thread->cover_mark = ledger->wait_clock;
+}
+
+/* After the running lane or its innermost span changed: who works, who waits from now on? Follows a charge. */
+void
+restate(Thread *thread, int64_t now)
+{
+    Ledger *ledger = thread->ledger;
+    bool careful = true;
+    if (thread == ledger->driver) {
+        ledger->waiting = driver_waits(ledger);
+        ledger->waiting_mark = now;
+        ledger->share_rest = ledger->idle_rest = 0; /* stays with the span that waited */
+        careful = ledger->waiting || thread->lane->waits > 0 || thread->between_steps;
+    }
+    else {
+        bool working = lane_works(thread->lane);
+        ledger->workers += (int)working - (int)thread->working;
+        thread->working = working;
+    }
+    thread->flags = careful ? THREAD_CAREFUL : 0;
+}
+
+/* Books the time of a lane that another one has displaced from its thread. */
+static void
+charge_displaced(Ledger *ledger, Lane *lane, int64_t now)
+{
+    Node *node = lane->top->node;
+    int64_t gap = now - lane->mark;
+    lane->mark = now;
+    node->self += gap;
+    node->off_cpu += gap;
+    if (lane->kind == LANE_TASK) {
+        node->waited += gap;
+    }
+    if (lane->on_driver) {
+        node->shift -= gap;
+    }
+    if (lane->suspended) {
+        node->shift += ledger->idle_clock - lane->idle_mark;
+        lane->idle_mark = ledger->idle_clock;
+    }
+}
+
+static void
+suspend(Ledger *ledger, Lane *lane, bool suspended)
+{
+    ledger->suspended += (int)suspended - (int)lane->suspended;
+    lane->suspended = suspended;
+    lane->idle_mark = ledger->idle_clock;
+}
+
+void
+switch_lane(Thread *thread, Lane *lane, int64_t now)
+{
+    Ledger *ledger = thread->ledger;
+    Lane *previous = thread->lane;
+    charge(thread, now, true);
+    if (lane != previous) {
+        charge_displaced(ledger, lane, now);
+        bool counts = previous->on_driver && previous->kind == LANE_TASK && previous->top > previous->stack;
+        suspend(ledger, previous, counts);
+        suspend(ledger, lane, false);
+        thread->lane = lane;
+    }
+    restate(thread, now);
+}
+
+/* Books everybody's time up to now, open spans included. */
+void
+settle(Ledger *ledger, int64_t now)
+{
+    advance(ledger, now);
+    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
+        charge(thread, now, thread == this_thread);
+    }
+    for (uint32_t i = 0; i < ledger->lanes_used; i++) {
+        Lane *lane = ledger->lanes[i];
+        if (lane->host != NULL && lane->host->lane != lane) {
+            charge_displaced(ledger, lane, now);
+        }
+    }
+}
+
+/* After a pause: no lane has a claim on it, and no open span has lasted through it. */
+void
+attribution_resume(Ledger *ledger, int64_t gap)
+{
+    for (uint32_t i = 0; i < ledger->lanes_used; i++) {
+        Lane *lane = ledger->lanes[i];
+        if (lane->host == NULL) {
+            continue;
+        }
+        lane->mark += gap;
+        for (Entry *entry = lane->stack; entry <= lane->top; entry++) {
+            entry->start += gap;
+        }
+    }
+    ledger->waiting_mark += gap;
+    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
+        if (thread->tstate != NULL) {
+            cpu_collect(&thread->cpu, &ledger->clock, ledger->stopped + gap, thread == this_thread);
+        }
+    }
+}
+
+/* What a lane has earned stays; the formula for the rest changes. */
+static void
+set_on_driver(Ledger *ledger, Lane *lane, bool on_driver)
+{
+    if (lane->on_driver == on_driver) {
+        return;
+    }
+    for (uint32_t i = 0; i < ledger->nodes_used; i++) {
+        Node *node = ledger->nodes[i];
+        if (node->lane == lane) {
+            node->shift += on_driver ? -node->self : node->self;
+            node->marked.shift += on_driver ? -node->marked.self : node->marked.self;
+        }
+    }
+    lane->on_driver = on_driver;
+}
+
+void
+attribution_set_driver(Ledger *ledger, Thread *driver, int64_t now)
+{
+    Thread *previous = ledger->driver;
+    if (driver == previous) {
+        return;
+    }
+    settle(ledger, now);
+    for (uint32_t i = 0; i < ledger->lanes_used; i++) {
+        Lane *lane = ledger->lanes[i];
+        set_on_driver(ledger, lane, lane->host == driver);
+        bool displaced = lane->host == driver && lane != driver->lane;
+        suspend(ledger, lane, displaced && lane->kind == LANE_TASK && lane->top > lane->stack);
+    }
+    ledger->workers -= driver->working;
+    driver->working = false;
+    ledger->driver = driver;
+    restate(driver, now);
+    restate(previous, now);
+}

@@ -1,0 +1,338 @@
+/* The ledger's data, and who may touch it: everything here is read and written with the GIL held. */
+#ifndef RLPROF_CORE_H
+#define RLPROF_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "cpu.h"
+#include "histogram.h"
+#include "map.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* Kept out of the hot functions, which then need no stack frame: a third of a span's instructions. */
+#define SLOW_PATH __attribute__((noinline, cold))
+
+/* Beyond these an operation or a node is folded into a catch-all, with one warning: names made in a loop must not eat
+ * the training's memory. */
+#define MAX_OPERATIONS 65536
+#define MAX_NODES 262144
+/* So many ended lanes of one group keep a tree of their own; later ones continue an ended one's. */
+#define MAX_ENDED_LANES 64
+
+typedef struct Ledger Ledger;
+typedef struct Span Span;
+typedef struct Operation Operation;
+typedef struct Node Node;
+typedef struct Lane Lane;
+typedef struct Thread Thread;
+
+/* One kind of work, known by its name. */
+struct Operation {
+    PyObject *name;
+    Py_hash_t hash;
+    PyObject *category;
+    bool category_told; /* by a call, not by the catalogue */
+    bool on_device;     /* timed on the device whenever there is one */
+    uint32_t id;
+    Span *spans; /* one for each combination of options in use; the plain one first */
+    Node *cached_parent;
+    Node *cached_child;
+};
+
+/* A slot of the table from names to operations. `plain` is what profile(name) returns, or NULL before it was asked. */
+typedef struct {
+    PyObject *name; /* NULL: free */
+    Span *plain;
+    Operation *operation;
+} NameSlot;
+
+/* One operation at one place of one lane's call tree. Times are nanoseconds. */
+struct Node {
+    int64_t self;   /* innermost on its lane, whoever ran */
+    uint64_t calls; /* closed spans */
+    int64_t busy;   /* the closed spans' durations */
+    int64_t min;
+    int64_t max;
+    Histogram durations;
+    int64_t shift;   /* what attribution adds to the ledger time: see attribution.c */
+    int64_t covered; /* working while the driver waited */
+    int64_t waited;  /* of self: in a wait span, or suspended */
+    int64_t off_cpu; /* of self: off the CPU */
+    int64_t cost;    /* of self: rlprof's own, where it was timed and not calibrated */
+    int64_t memory_peak; /* bytes, -1: never tracked */
+    int64_t memory_rise;
+    int64_t device_peak;
+    int64_t device_rise;
+    int64_t device_time;
+    uint64_t device_calls;
+    uint32_t id;
+    Operation *operation; /* NULL: the lane's root, no span open */
+    Node *parent;
+    Lane *lane;
+    struct { /* as they stood at the last iteration mark */
+        int64_t self, shift, covered, waited, off_cpu;
+        uint64_t calls;
+    } marked;
+};
+
+/* An open span. */
+typedef struct {
+    Node *node;
+    Span *span; /* NULL: the bottom of the stack */
+    int64_t start;
+    int64_t memory_start;
+    int64_t memory_peak;
+    int64_t device_start;
+    int64_t device_peak;
+    PyObject *device_event;
+} Entry;
+
+typedef enum { LANE_THREAD, LANE_TASK } LaneKind;
+
+/* A line of execution with a call tree of its own. */
+struct Lane {
+    Entry *top; /* stack[0] is the root, always open */
+    int64_t mark; /* time is booked up to here */
+    Entry *stack;
+    Entry *end;
+    int waits; /* open wait spans */
+    bool suspended; /* counted in Ledger.suspended */
+    int64_t idle_mark;
+    Thread *host; /* NULL: ended */
+    PyObject *task; /* borrowed, and only compared: the asyncio task that runs here */
+    PyObject *name;
+    PyObject *group;
+    LaneKind kind;
+    bool on_driver;
+    uint32_t id;
+    uint64_t uses; /* threads or tasks that have run here */
+};
+
+#define THREAD_CAREFUL 1u /* its spans change who works or who waits */
+
+/* An operating-system thread, as one ledger sees it. */
+struct Thread {
+    Ledger *ledger; /* NULL: the ledger is gone */
+    unsigned flags;
+    Lane *lane; /* running now: the base lane or a task's */
+    PyThreadState *tstate; /* NULL: no span seen on it yet */
+    uint64_t context_ver;
+    Cpu cpu;
+    Lane *base;
+    unsigned long ident;
+    bool working;
+    bool between_steps; /* inside an event loop that runs no callback */
+    int steps;          /* callbacks it is inside of: two where a loop runs inside another's callback */
+    int64_t share_mark;
+    int64_t cover_mark;
+    Thread *next;
+};
+
+typedef struct {
+    int64_t start;
+    int64_t duration;
+    uint32_t node;
+    uint32_t depth;
+} TimelineEvent;
+
+typedef struct {
+    TimelineEvent *events; /* NULL: no timeline */
+    uint64_t capacity;     /* a power of two */
+    uint64_t written;
+    uint64_t drained;
+} Timeline;
+
+/* What one node gained in one iteration, or in several merged ones. */
+typedef struct {
+    uint32_t iteration;
+    uint32_t node;
+    uint64_t calls;
+    int64_t self, ledger, covered, waited, off_cpu;
+} IterationRow;
+
+typedef struct {
+    int64_t start;
+    int64_t end;
+    uint32_t first;
+    uint32_t last;
+} IterationMark;
+
+typedef struct {
+    IterationRow *rows;
+    size_t rows_used, rows_capacity;
+    IterationMark *marks;
+    size_t marks_used, marks_capacity;
+    uint32_t count;   /* closed iterations */
+    uint32_t emitted; /* of them, in a mark already */
+    int64_t start;    /* of the first one not emitted */
+    bool open;
+} Iterations;
+
+#define MODE_ENABLED 1u
+#define MODE_TIMELINE 2u
+#define MODE_DEVICE 4u
+
+struct Ledger {
+    PyObject_HEAD
+    unsigned mode;
+    Clock clock;
+    CpuKind cpu_kind;
+    int64_t started;  /* enabled since */
+    int64_t wall;     /* enabled time before that */
+    int64_t stopped;  /* disabled since */
+    uint32_t left_open; /* spans open when it was disabled, and still */
+
+    /* attribution.c */
+    Thread *driver;
+    bool waiting;
+    int64_t waiting_mark;
+    int64_t share_clock, share_rest; /* advances at 1/workers while the driver waits */
+    int64_t idle_clock, idle_rest;   /* advances at 1/suspended while nobody works either */
+    int64_t wait_clock;              /* advances while the driver waits */
+    int workers, suspended;
+
+    /* tree.c */
+    Operation **operations;
+    uint32_t operations_used, operations_capacity;
+    NameSlot *by_name;
+    size_t by_name_mask;
+    Node **nodes;
+    uint32_t nodes_used, nodes_capacity;
+    Map children;
+
+    /* lane.c */
+    Thread *threads;
+    Lane **lanes;
+    uint32_t lanes_used, lanes_capacity;
+    Map tasks;
+
+    Timeline timeline;
+    Iterations iterations;
+
+    /* memory.c, device.c */
+    int clear_refs;   /* an open file, -1 not opened, -2 not to be had */
+    int64_t process_peak;
+    PyObject *device;
+    PyObject *pending; /* list of (node id, start event, end event) */
+    uint64_t device_lost;
+
+    PyObject *hooks;
+    PyObject *profile;
+};
+
+#define SPAN_MEMORY 1u
+#define SPAN_WAIT 2u
+#define SPAN_DEVICE 4u
+#define SPAN_NO_DEVICE 8u
+
+/* What `with` and a decorator hold: an operation with options. Shared by all who ask for the same. */
+struct Span {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    Ledger *ledger;
+    Operation *operation;
+    unsigned flags;
+    Span *next;
+    PyObject *exit; /* the bound __exit__ */
+};
+
+extern __thread Thread *this_thread;
+
+/* tree.c */
+Operation *operation_get(Ledger *, PyObject *name, PyObject *category); /* NULL: an exception is set */
+__attribute__((noinline)) Node *node_child(Ledger *, Node *parent, Operation *); /* NULL: no memory */
+NameSlot *name_slot(Ledger *, PyObject *name); /* of a name that is known */
+Node *node_new(Ledger *, Node *parent, Operation *, Lane *);
+void tree_reset(Ledger *);
+void tree_free(Ledger *);
+
+static inline Node *
+node_of(Ledger *ledger, Node *parent, Operation *operation)
+{
+    return LIKELY(operation->cached_parent == parent) ? operation->cached_child
+                                                      : node_child(ledger, parent, operation);
+}
+
+/* lane.c */
+SLOW_PATH Thread *thread_get(Ledger *); /* the calling thread's; NULL: no memory, already warned */
+Thread *thread_new(Ledger *, unsigned long ident, PyObject *name, PyObject *group);
+void thread_end(Thread *);
+SLOW_PATH Lane *lane_follow(Thread *, bool entering); /* the lane to run on after a context switch */
+PyObject *lane_step(Ledger *, PyObject *handle);
+void lane_step_end(Ledger *, long previous);
+bool lane_grow(Lane *);
+uint32_t open_spans(const Ledger *);
+void lane_after_fork(Ledger *);
+void lanes_free(Ledger *);
+
+static inline Thread *
+thread_here(Ledger *ledger)
+{
+    Thread *thread = this_thread;
+    return LIKELY(thread != NULL && thread->ledger == ledger) ? thread : thread_get(ledger);
+}
+
+static inline Lane *
+lane_here(Thread *thread, bool entering)
+{
+    return LIKELY(thread->tstate->context_ver == thread->context_ver) ? thread->lane
+                                                                      : lane_follow(thread, entering);
+}
+
+/* attribution.c */
+void charge(Thread *, int64_t now, bool own);
+void restate(Thread *, int64_t now);
+void switch_lane(Thread *, Lane *, int64_t now);
+void settle(Ledger *, int64_t now);
+void lane_unwind(Lane *, int64_t now);
+void attribution_resume(Ledger *, int64_t gap);
+void attribution_set_driver(Ledger *, Thread *, int64_t now);
+int64_t node_ledger(const Node *);
+
+/* span.c */
+int span_setup(PyObject *module);
+Span *span_get(Ledger *, Operation *, unsigned flags);
+bool span_enter(Span *);
+void span_exit(Span *);
+
+/* memory.c, device.c */
+void memory_enter(Ledger *, Entry *);
+void memory_exit(Ledger *, Entry *);
+void memory_after_fork(Ledger *);
+int64_t memory_process_peak(Ledger *);
+void device_enter(Ledger *, Entry *);
+void device_exit(Ledger *, Entry *);
+void device_resolve(Ledger *);
+void device_detach(Ledger *);
+
+/* timeline.c, iteration.c, raw.c */
+int timeline_open(Ledger *, Py_ssize_t capacity);
+PyObject *timeline_drain(Ledger *);
+void iteration_mark(Ledger *, int64_t now, bool closes);
+void iteration_reset(Ledger *, int64_t now);
+PyObject *iteration_drain(Ledger *);
+PyObject *ledger_raw(Ledger *);
+
+static inline void
+timeline_add(Ledger *ledger, const Entry *entry, int64_t duration, const Lane *lane)
+{
+    Timeline *timeline = &ledger->timeline;
+    timeline->events[timeline->written++ & (timeline->capacity - 1)] =
+        (TimelineEvent){entry->start, duration, entry->node->id, (uint32_t)(entry - lane->stack)};
+}
+
+/* ledger.c: says once what went wrong and lets the training go on. Keeps a raised exception as it was. */
+void complain(Ledger *, const char *what);
+
+extern PyTypeObject *Ledger_Type, *Span_Type, *Timed_Type;
+int ledger_setup(PyObject *module);
+int timed_setup(PyObject *module);
+PyObject *profile_new(Ledger *);
+
+#endif

@@ -1,0 +1,141 @@
+/* Following a thread's CPU time: see cpu.h for the idea. */
+#include "cpu.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__)) && defined(__GLIBC__)
+#define RLPROF_HAVE_RSEQ 1
+#else
+#define RLPROF_HAVE_RSEQ 0
+#endif
+
+/* For the kinds that never or always count as broken. */
+static const volatile uint64_t always_zero = 0;
+
+#if RLPROF_HAVE_RSEQ
+#if defined(__x86_64__)
+#define RSEQ_SIGNATURE 0x53053053u
+#else
+#define RSEQ_SIGNATURE 0xd428bc00u
+#endif
+
+/* The kernel's layout (linux/rseq.h), spelled out because older headers lack it. */
+struct rseq_area {
+    uint32_t cpu_id_start;
+    uint32_t cpu_id;
+    uint64_t rseq_cs;
+    uint32_t flags;
+};
+
+struct rseq_section {
+    uint32_t version;
+    uint32_t flags;
+    uint64_t start_ip;
+    uint64_t post_commit_offset;
+    uint64_t abort_ip;
+} __attribute__((aligned(32)));
+
+/* glibc 2.35 registers the area; older ones lack the symbols, so they are weak here. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+/* Some kernels check the signature before an abort address even for a section that is not running. */
+static const uint32_t abort_landing[2] = {RSEQ_SIGNATURE, 0};
+static struct rseq_section nowhere;
+
+static volatile struct rseq_area *
+rseq_of_this_thread(void)
+{
+    return (volatile struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
+}
+
+bool
+cpu_rseq_works(void)
+{
+    if (&__rseq_size == NULL || &__rseq_offset == NULL || __rseq_size == 0) {
+        return false;
+    }
+    return (int32_t)rseq_of_this_thread()->cpu_id >= 0;
+}
+
+static void
+arm(Cpu *cpu)
+{
+    /* One byte inside this constant: no instruction pointer is ever there. */
+    nowhere.start_ip = (uintptr_t)&abort_landing[0];
+    nowhere.post_commit_offset = 1;
+    nowhere.abort_ip = (uintptr_t)&abort_landing[1];
+    *(volatile uint64_t *)cpu->slot = cpu->token;
+}
+#else
+bool
+cpu_rseq_works(void)
+{
+    return false;
+}
+#endif
+
+static int64_t
+read_cpu(const Cpu *cpu, const Clock *clock)
+{
+    if (cpu->kind == CPU_FAKE) {
+        return clock->fake_cpu;
+    }
+    struct timespec ts;
+    if (clock_gettime(cpu->clock, &ts) != 0) {
+        return -1; /* the thread is gone */
+    }
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+void
+cpu_open(Cpu *cpu, CpuKind kind, const Clock *clock, int64_t now)
+{
+    cpu->kind = kind;
+    cpu->slot = &always_zero;
+    cpu->token = kind == CPU_OFF ? 0 : 1;
+#if RLPROF_HAVE_RSEQ
+    if (kind == CPU_RSEQ) {
+        cpu->slot = &rseq_of_this_thread()->rseq_cs;
+        cpu->token = (uintptr_t)&nowhere;
+        arm(cpu);
+    }
+#endif
+#if defined(__linux__)
+    bool followed = pthread_getcpuclockid(pthread_self(), &cpu->clock) == 0;
+#else
+    bool followed = kind == CPU_FAKE;
+#endif
+    if (!followed) {
+        cpu->kind = CPU_OFF;
+        cpu->slot = &always_zero;
+        cpu->token = 0;
+    }
+    cpu->synced_wall = now;
+    cpu->synced_cpu = cpu->kind == CPU_OFF ? 0 : read_cpu(cpu, clock);
+}
+
+int64_t
+cpu_collect(Cpu *cpu, const Clock *clock, int64_t now, bool own)
+{
+    if (cpu->kind == CPU_OFF) {
+        return 0;
+    }
+#if RLPROF_HAVE_RSEQ
+    /* Armed before the clock is read: a break in between costs one more collection, never a lost one. */
+    if (own && cpu->kind == CPU_RSEQ) {
+        arm(cpu);
+    }
+#else
+    (void)own;
+#endif
+    int64_t read = read_cpu(cpu, clock);
+    if (read < 0) {
+        return 0;
+    }
+    int64_t off = (now - cpu->synced_wall) - (read - cpu->synced_cpu);
+    cpu->synced_wall = now;
+    cpu->synced_cpu = read;
+    return off;
+}

@@ -1,0 +1,46 @@
+/* The cold side of the histogram: its table of bucket borders and its memory. */
+#include "histogram.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+HistogramCell histogram_cells[64];
+
+void
+histogram_init_cells(void)
+{
+    for (int i = 0; i < 64; i++) {
+        long double low = 1.0L + (long double)i / 64;
+        int below = (int)floorl(32 * log2l(low) + 1e-12L);
+        long double border = exp2l((below + 1) / 32.0L);
+        histogram_cells[i].below = (uint8_t)below;
+        /* The octave's last border is the next octave's first: no mantissa reaches it. */
+        histogram_cells[i].border = border >= 2.0L ? UINT64_MAX : (uint64_t)ceill(border * 0x1p63L);
+    }
+}
+
+uint64_t *
+histogram_new_octave(Histogram *histogram, int octave)
+{
+    return histogram->octave[octave] = calloc(HISTOGRAM_SUB, sizeof(uint64_t));
+}
+
+void
+histogram_zero(Histogram *histogram)
+{
+    for (int i = 0; i < HISTOGRAM_OCTAVES; i++) {
+        if (histogram->octave[i] != NULL) {
+            memset(histogram->octave[i], 0, HISTOGRAM_SUB * sizeof(uint64_t));
+        }
+    }
+}
+
+void
+histogram_free(Histogram *histogram)
+{
+    for (int i = 0; i < HISTOGRAM_OCTAVES; i++) {
+        free(histogram->octave[i]);
+        histogram->octave[i] = NULL;
+    }
+}

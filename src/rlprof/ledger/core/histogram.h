@@ -1,0 +1,62 @@
+/* Durations in 32 logarithmic buckets an octave: base 2, scale 5 of the OpenTelemetry exponential histogram, so a
+ * quantile is known to 1.1 % and two histograms add up exactly.
+ *
+ * Bucket i covers [2^(i/32), 2^((i+1)/32)) nanoseconds. An octave's 32 counters are allocated when it is first
+ * touched; a span that has touched its octaves allocates nothing. */
+#ifndef RLPROF_HISTOGRAM_H
+#define RLPROF_HISTOGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HISTOGRAM_OCTAVES 48 /* up to 2^48 ns, three days in one span; longer ones count in the last */
+#define HISTOGRAM_SUB 32
+
+typedef struct {
+    uint64_t *octave[HISTOGRAM_OCTAVES];
+} Histogram;
+
+/* A linear 64th of an octave spans less than one bucket, so it holds at most one bucket border: `border` is its
+ * mantissa (in 2^63 units of 1.0), `below` the bucket under it. */
+typedef struct {
+    uint64_t border;
+    uint8_t below;
+} HistogramCell;
+
+extern HistogramCell histogram_cells[64];
+
+void histogram_init_cells(void);
+__attribute__((noinline, cold)) uint64_t *histogram_new_octave(Histogram *histogram, int octave); /* NULL without memory */
+void histogram_zero(Histogram *histogram);
+void histogram_free(Histogram *histogram);
+
+static inline int
+histogram_bucket(int64_t ns)
+{
+    if (ns < 1) {
+        return 0;
+    }
+    int octave = 63 - __builtin_clzll((uint64_t)ns);
+    if (octave >= HISTOGRAM_OCTAVES) {
+        return HISTOGRAM_OCTAVES * HISTOGRAM_SUB - 1;
+    }
+    uint64_t mantissa = (uint64_t)ns << (63 - octave);
+    const HistogramCell *cell = &histogram_cells[(mantissa >> 57) & 63];
+    return octave * HISTOGRAM_SUB + cell->below + (mantissa >= cell->border);
+}
+
+static inline void
+histogram_add(Histogram *histogram, int64_t ns)
+{
+    int bucket = histogram_bucket(ns);
+    uint64_t *counts = histogram->octave[bucket / HISTOGRAM_SUB];
+    if (__builtin_expect(counts == NULL, 0)) {
+        counts = histogram_new_octave(histogram, bucket / HISTOGRAM_SUB);
+        if (counts == NULL) {
+            return;
+        }
+    }
+    counts[bucket % HISTOGRAM_SUB]++;
+}
+
+#endif

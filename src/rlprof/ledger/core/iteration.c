@@ -1,0 +1,141 @@
+/* Iterations: at each mark, what every node has gained since the last one.
+ *
+ * ROW ENCODING, 56 bytes, native order: uint32 iteration, uint32 node id, uint64 calls, then int64 self, ledger,
+ * covered, waited, off-CPU.
+ * MARK ENCODING, 24 bytes: int64 start ns, int64 end ns, uint32 first iteration, uint32 last iteration.
+ *
+ * Nobody has to drain: past the limit a mark only counts, and the next one that is written covers several iterations.
+ * They are merged, their sums are kept. */
+#include "core.h"
+
+#define MAX_ROWS (1u << 18)
+
+/* Makes room for one more record; returns its place, or NULL when full. */
+static void *
+append(void *array, size_t *used, size_t *capacity, size_t size)
+{
+    if (*used == *capacity) {
+        size_t wanted = *capacity ? *capacity * 2 : 256;
+        void *bigger = wanted > MAX_ROWS ? NULL : realloc(*(void **)array, wanted * size);
+        if (bigger == NULL) {
+            return NULL;
+        }
+        *(void **)array = bigger;
+        *capacity = wanted;
+    }
+    return (char *)*(void **)array + (*used)++ * size;
+}
+
+static void
+take_back(Iterations *iterations, size_t rows, size_t marks)
+{
+    iterations->rows_used = rows;
+    iterations->marks_used = marks;
+}
+
+static int64_t
+marked_ledger(const Node *node)
+{
+    return (node->lane->on_driver ? node->marked.self : 0) + node->marked.shift;
+}
+
+static bool
+write_rows(Ledger *ledger, int64_t now)
+{
+    Iterations *iterations = &ledger->iterations;
+    size_t rows = iterations->rows_used, marks = iterations->marks_used;
+    IterationMark *mark =
+        append(&iterations->marks, &iterations->marks_used, &iterations->marks_capacity, sizeof *mark);
+    if (mark == NULL) {
+        return false;
+    }
+    *mark = (IterationMark){iterations->start, now, iterations->emitted, iterations->count - 1};
+    for (uint32_t i = 0; i < ledger->nodes_used; i++) {
+        Node *node = ledger->nodes[i];
+        if (node->calls == node->marked.calls && node->self == node->marked.self &&
+            node->shift == node->marked.shift) {
+            continue;
+        }
+        IterationRow *row =
+            append(&iterations->rows, &iterations->rows_used, &iterations->rows_capacity, sizeof *row);
+        if (row == NULL) {
+            take_back(iterations, rows, marks);
+            return false;
+        }
+        *row = (IterationRow){
+            .iteration = iterations->count - 1,
+            .node = node->id,
+            .calls = node->calls - node->marked.calls,
+            .self = node->self - node->marked.self,
+            .ledger = node_ledger(node) - marked_ledger(node),
+            .covered = node->covered - node->marked.covered,
+            .waited = node->waited - node->marked.waited,
+            .off_cpu = node->off_cpu - node->marked.off_cpu,
+        };
+    }
+    return true;
+}
+
+static void
+remember(Ledger *ledger, int64_t now)
+{
+    for (uint32_t i = 0; i < ledger->nodes_used; i++) {
+        Node *node = ledger->nodes[i];
+        node->marked.calls = node->calls;
+        node->marked.self = node->self;
+        node->marked.shift = node->shift;
+        node->marked.covered = node->covered;
+        node->marked.waited = node->waited;
+        node->marked.off_cpu = node->off_cpu;
+    }
+    ledger->iterations.start = now;
+}
+
+/* The open iteration, if there is one, ends now; a new one begins unless this only closes. What ran before the first
+ * iteration, or between a closed one and the next, is in no row. */
+void
+iteration_mark(Ledger *ledger, int64_t now, bool closes)
+{
+    Iterations *iterations = &ledger->iterations;
+    settle(ledger, now);
+    bool merges = iterations->emitted < iterations->count; /* earlier ones still wait to be written */
+    if (iterations->open) {
+        iterations->count++;
+        if (write_rows(ledger, now)) {
+            iterations->emitted = iterations->count;
+            remember(ledger, now);
+        }
+    }
+    else if (!merges) {
+        remember(ledger, now);
+    }
+    iterations->open = !closes;
+}
+
+void
+iteration_reset(Ledger *ledger, int64_t now)
+{
+    Iterations *iterations = &ledger->iterations;
+    take_back(iterations, 0, 0);
+    iterations->count = iterations->emitted = 0;
+    iterations->open = false;
+    iterations->start = now;
+}
+
+/* Returns (marks, rows), both packed, since the last drain. */
+PyObject *
+iteration_drain(Ledger *ledger)
+{
+    Iterations *iterations = &ledger->iterations;
+    PyObject *marks = PyBytes_FromStringAndSize((char *)iterations->marks,
+                                                (Py_ssize_t)(iterations->marks_used * sizeof(IterationMark)));
+    PyObject *rows = PyBytes_FromStringAndSize((char *)iterations->rows,
+                                               (Py_ssize_t)(iterations->rows_used * sizeof(IterationRow)));
+    PyObject *drained = marks && rows ? PyTuple_Pack(2, marks, rows) : NULL;
+    Py_XDECREF(marks);
+    Py_XDECREF(rows);
+    if (drained != NULL) {
+        take_back(iterations, 0, 0);
+    }
+    return drained;
+}

@@ -1,0 +1,411 @@
+/* The Ledger type: the C core as Python sees it. */
+#include "core.h"
+
+#include <string.h>
+#include <unistd.h>
+
+PyTypeObject *Ledger_Type;
+
+void
+complain(Ledger *ledger, const char *what)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *cause = value != NULL ? value : Py_None;
+    PyObject *done = PyObject_CallMethod(ledger->hooks, "warn", "sO", what, cause);
+    if (done == NULL) {
+        PyErr_Clear(); /* warnings that were made errors must not end the training either */
+    }
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, traceback);
+}
+
+static int
+choose_clock(Ledger *ledger, const char *name)
+{
+    if (strcmp(name, "auto") == 0) {
+        return clock_open(&ledger->clock, clock_tsc_refusal() ? CLOCK_KIND_MONOTONIC : CLOCK_KIND_TSC);
+    }
+    ClockKind kind = CLOCK_KIND_MONOTONIC;
+    if (strcmp(name, "tsc") == 0) {
+        kind = CLOCK_KIND_TSC;
+    }
+    else if (strcmp(name, "fake") == 0) {
+        kind = CLOCK_KIND_FAKE;
+    }
+    else if (strcmp(name, "monotonic") != 0) {
+        PyErr_Format(PyExc_ValueError, "clock is 'auto', 'monotonic', 'tsc' or 'fake', not '%.50s'", name);
+        return -1;
+    }
+    if (clock_open(&ledger->clock, kind) < 0) {
+        PyErr_Format(PyExc_ValueError, "the TSC cannot be used here: %s; use clock='auto'", clock_tsc_refusal());
+        return -1;
+    }
+    return 0;
+}
+
+static int
+choose_cpu(Ledger *ledger, const char *name)
+{
+    if (ledger->clock.kind == CLOCK_KIND_FAKE) {
+        ledger->cpu_kind = CPU_FAKE;
+    }
+    else if (strcmp(name, "auto") == 0) {
+        ledger->cpu_kind = cpu_rseq_works() ? CPU_RSEQ : CPU_OFF;
+    }
+    else if (strcmp(name, "syscall") == 0) {
+        ledger->cpu_kind = CPU_SYSCALL;
+    }
+    else if (strcmp(name, "off") == 0) {
+        ledger->cpu_kind = CPU_OFF;
+    }
+    else {
+        PyErr_Format(PyExc_ValueError, "cpu is 'auto', 'syscall' or 'off', not '%.50s'", name);
+        return -1;
+    }
+    return 0;
+}
+
+/* The driver exists from the start, though no span may have been seen on its thread yet. */
+static int
+make_driver(Ledger *ledger, unsigned long ident)
+{
+    PyObject *name = PyUnicode_InternFromString("main");
+    Thread *driver = name ? thread_new(ledger, ident, name, name) : NULL;
+    Py_XDECREF(name);
+    if (driver == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    ledger->driver = driver;
+    restate(driver, 0);
+    return 0;
+}
+
+static PyObject *
+ledger_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *hooks;
+    unsigned long driver;
+    const char *clock = "auto", *cpu = "auto";
+    static char *names[] = {"hooks", "driver", "clock", "cpu", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Ok|ss", names, &hooks, &driver, &clock, &cpu)) {
+        return NULL;
+    }
+    Ledger *ledger = (Ledger *)type->tp_alloc(type, 0);
+    if (ledger == NULL) {
+        return NULL;
+    }
+    ledger->hooks = Py_NewRef(hooks);
+    ledger->clear_refs = -1;
+    ledger->pending = PyList_New(0);
+    ledger->profile = profile_new(ledger);
+    if (ledger->pending == NULL || ledger->profile == NULL || choose_clock(ledger, clock) < 0 ||
+        choose_cpu(ledger, cpu) < 0 || make_driver(ledger, driver) < 0) {
+        Py_DECREF(ledger);
+        return NULL;
+    }
+    return (PyObject *)ledger;
+}
+
+/* ---- on, off, reset ---- */
+
+static PyObject *
+ledger_start(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    if (ledger->mode & MODE_ENABLED) {
+        Py_RETURN_NONE;
+    }
+    if (ledger->driver == NULL) {
+        return PyErr_NoMemory();
+    }
+    int64_t now = clock_now(&ledger->clock);
+    attribution_resume(ledger, now - ledger->stopped);
+    ledger->iterations.start += now - ledger->stopped;
+    ledger->started = now;
+    ledger->left_open = 0;
+    ledger->mode |= MODE_ENABLED;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+ledger_stop(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    if (!(ledger->mode & MODE_ENABLED)) {
+        Py_RETURN_NONE;
+    }
+    int64_t now = clock_now(&ledger->clock);
+    settle(ledger, now);
+    ledger->wall += now - ledger->started;
+    ledger->stopped = now;
+    ledger->left_open = open_spans(ledger);
+    ledger->mode &= ~MODE_ENABLED;
+    Py_RETURN_NONE;
+}
+
+/* Begins anew. Spans that are open stay open and count from here. */
+static void
+begin_anew(Ledger *ledger)
+{
+    bool enabled = ledger->mode & MODE_ENABLED;
+    int64_t now = enabled ? clock_now(&ledger->clock) : ledger->stopped;
+    if (enabled) {
+        settle(ledger, now);
+    }
+    tree_reset(ledger);
+    for (uint32_t i = 0; i < ledger->lanes_used; i++) {
+        Lane *lane = ledger->lanes[i];
+        for (Entry *entry = lane->stack; entry <= lane->top; entry++) {
+            entry->start = now;
+        }
+    }
+    ledger->wall = 0;
+    ledger->started = now;
+    ledger->device_lost = 0;
+    ledger->timeline.written = ledger->timeline.drained = 0;
+    PyList_SetSlice(ledger->pending, 0, PY_SSIZE_T_MAX, NULL);
+    iteration_reset(ledger, now);
+}
+
+static PyObject *
+ledger_reset(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    begin_anew(ledger);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+ledger_after_fork(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    lane_after_fork(ledger);
+    ledger->left_open = 0;
+    memory_after_fork(ledger);
+    if (ledger->device != NULL) {
+        device_detach(ledger); /* a device context does not survive a fork */
+    }
+    begin_anew(ledger);
+    Py_RETURN_NONE;
+}
+
+/* ---- the rest of the surface ---- */
+
+static PyObject *
+ledger_set_driver(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    Thread *thread = thread_here(ledger);
+    if (thread != NULL) {
+        bool enabled = ledger->mode & MODE_ENABLED;
+        attribution_set_driver(ledger, thread, enabled ? clock_now(&ledger->clock) : ledger->stopped);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+ledger_iteration(Ledger *ledger, PyObject *closes)
+{
+    if (ledger->mode & MODE_ENABLED) {
+        iteration_mark(ledger, clock_now(&ledger->clock), closes == Py_True);
+    }
+    return PyLong_FromUnsignedLong(ledger->iterations.count);
+}
+
+static PyObject *
+ledger_timeline(Ledger *ledger, PyObject *capacity)
+{
+    Py_ssize_t events = PyLong_AsSsize_t(capacity);
+    if ((events == -1 && PyErr_Occurred()) || timeline_open(ledger, events) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+ledger_set_device(Ledger *ledger, PyObject *device)
+{
+    device_detach(ledger);
+    if (device != Py_None) {
+        ledger->device = Py_NewRef(device);
+        ledger->mode |= MODE_DEVICE;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+ledger_set_time(Ledger *ledger, PyObject *args)
+{
+    long long wall, cpu;
+    if (!PyArg_ParseTuple(args, "LL", &wall, &cpu)) {
+        return NULL;
+    }
+    ledger->clock.fake = wall;
+    ledger->clock.fake_cpu = cpu;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+ledger_step(Ledger *ledger, PyObject *handle)
+{
+    return ledger->mode & MODE_ENABLED ? lane_step(ledger, handle) : PyLong_FromLong(-1);
+}
+
+static PyObject *
+ledger_step_end(Ledger *ledger, PyObject *previous)
+{
+    long lane = PyLong_AsLong(previous);
+    if (lane == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (ledger->mode & MODE_ENABLED) {
+        lane_step_end(ledger, lane);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+ledger_now(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    return PyLong_FromLongLong(clock_now(&ledger->clock));
+}
+
+static PyObject *
+ledger_get_enabled(Ledger *ledger, void *Py_UNUSED(closure))
+{
+    return PyBool_FromLong(ledger->mode & MODE_ENABLED);
+}
+
+static PyObject *
+ledger_get_profile(Ledger *ledger, void *Py_UNUSED(closure))
+{
+    return Py_XNewRef(ledger->profile);
+}
+
+#define METHOD(name, function, flags, doc) {name, (PyCFunction)(void (*)(void))(function), flags, PyDoc_STR(doc)}
+static PyMethodDef ledger_methods[] = {
+    METHOD("start", ledger_start, METH_NOARGS, "Begin or go on recording."),
+    METHOD("stop", ledger_stop, METH_NOARGS, "Stop recording; what was recorded stays."),
+    METHOD("reset", ledger_reset, METH_NOARGS, "Forget what was recorded; open spans count from here."),
+    METHOD("after_fork", ledger_after_fork, METH_NOARGS, "Begin a life of its own in a forked child."),
+    METHOD("set_driver", ledger_set_driver, METH_NOARGS, "The calling thread is the driver from here on."),
+    METHOD("iteration", ledger_iteration, METH_O, "Mark an iteration's end (and, unless True is given, a start)."),
+    METHOD("timeline", ledger_timeline, METH_O, "Keep the last N closed spans; 0 switches that off."),
+    METHOD("drain_timeline", timeline_drain, METH_NOARGS, "(packed events, events lost) since the last drain."),
+    METHOD("drain_iterations", iteration_drain, METH_NOARGS, "(packed marks, packed rows) since the last drain."),
+    METHOD("set_device", ledger_set_device, METH_O, "Time device spans with this device, or None."),
+    METHOD("set_time", ledger_set_time, METH_VARARGS, "Set a fake clock: wall ns, CPU ns."),
+    METHOD("step", ledger_step, METH_O, "An event loop begins to run a handle."),
+    METHOD("step_end", ledger_step_end, METH_O, "An event loop has run the handle."),
+    METHOD("now", ledger_now, METH_NOARGS, "The ledger's clock, ns."),
+    METHOD("raw", ledger_raw, METH_NOARGS, "Everything recorded, as plain data."),
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef ledger_getset[] = {
+    {"enabled", (getter)ledger_get_enabled, NULL, NULL, NULL},
+    {"profile", (getter)ledger_get_profile, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+/* ---- memory ---- */
+
+static int
+ledger_traverse(Ledger *ledger, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(ledger));
+    Py_VISIT(ledger->hooks);
+    Py_VISIT(ledger->profile);
+    Py_VISIT(ledger->device);
+    Py_VISIT(ledger->pending);
+    for (uint32_t i = 0; i < ledger->operations_used; i++) {
+        for (Span *span = ledger->operations[i]->spans; span != NULL; span = span->next) {
+            Py_VISIT(span);
+        }
+    }
+    return 0;
+}
+
+static int
+ledger_clear(Ledger *ledger)
+{
+    ledger->mode &= ~MODE_ENABLED;
+    Py_CLEAR(ledger->profile);
+    for (uint32_t i = 0; i < ledger->operations_used; i++) {
+        Span *span = ledger->operations[i]->spans;
+        ledger->operations[i]->spans = NULL;
+        while (span != NULL) {
+            Span *next = span->next;
+            Py_CLEAR(span->exit);
+            Py_DECREF(span);
+            span = next;
+        }
+    }
+    return 0;
+}
+
+/* A thread may still point at its Thread: only its guard, which dies with it, may free that. */
+static void
+free_threads(Ledger *ledger)
+{
+    for (Thread *thread = ledger->threads; thread != NULL;) {
+        Thread *next = thread->next;
+        thread->ledger = NULL;
+        if (thread->tstate == NULL) {
+            free(thread);
+        }
+        thread = next;
+    }
+}
+
+static void
+ledger_dealloc(Ledger *ledger)
+{
+    PyTypeObject *type = Py_TYPE(ledger);
+    PyObject_GC_UnTrack(ledger);
+    ledger_clear(ledger);
+    free_threads(ledger);
+    lanes_free(ledger);
+    tree_free(ledger);
+    for (uint32_t i = 0; i < ledger->operations_used; i++) {
+        Py_XDECREF(ledger->operations[i]->name);
+        Py_XDECREF(ledger->operations[i]->category);
+        free(ledger->operations[i]);
+    }
+    free(ledger->operations);
+    free(ledger->by_name);
+    free(ledger->nodes);
+    free(ledger->lanes);
+    free(ledger->timeline.events);
+    free(ledger->iterations.rows);
+    free(ledger->iterations.marks);
+    if (ledger->clear_refs >= 0) {
+        close(ledger->clear_refs);
+    }
+    Py_XDECREF(ledger->hooks);
+    Py_XDECREF(ledger->device);
+    Py_XDECREF(ledger->pending);
+    type->tp_free((PyObject *)ledger);
+    Py_DECREF(type);
+}
+
+static PyType_Slot ledger_slots[] = {
+    {Py_tp_doc, "Ledger(hooks, driver, clock='auto', cpu='auto')\n--\n\nRecords spans and accounts for every instant."},
+    {Py_tp_new, ledger_new},
+    {Py_tp_traverse, ledger_traverse},
+    {Py_tp_clear, ledger_clear},
+    {Py_tp_dealloc, ledger_dealloc},
+    {Py_tp_methods, ledger_methods},
+    {Py_tp_getset, ledger_getset},
+    {0, NULL},
+};
+static PyType_Spec ledger_spec = {
+    .name = "rlprof.ledger._core.Ledger",
+    .basicsize = sizeof(Ledger),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = ledger_slots,
+};
+
+int
+ledger_setup(PyObject *module)
+{
+    Ledger_Type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &ledger_spec, NULL);
+    return Ledger_Type == NULL ? -1 : PyModule_AddType(module, Ledger_Type);
+}

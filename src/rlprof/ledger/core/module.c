@@ -1,0 +1,65 @@
+/* The extension module rlprof.ledger._core. */
+#include "core.h"
+
+static PyObject *
+tsc_refusal(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    const char *reason = clock_tsc_refusal();
+    if (reason == NULL) {
+        Py_RETURN_NONE;
+    }
+    return PyUnicode_FromString(reason);
+}
+
+static PyObject *
+bucket(PyObject *Py_UNUSED(module), PyObject *ns)
+{
+    long long value = PyLong_AsLongLong(ns);
+    if (value == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    return PyLong_FromLong(histogram_bucket(value));
+}
+
+static PyMethodDef functions[] = {
+    {"tsc_refusal", tsc_refusal, METH_NOARGS, PyDoc_STR("Why the TSC is not used here, or None.")},
+    {"bucket", bucket, METH_O, PyDoc_STR("The histogram bucket of a duration in ns.")},
+    {NULL, NULL, 0, NULL},
+};
+
+/* The types and the per-thread pointer are one for the process, so one interpreter has them; rlprof falls back to the
+ * Python twin in any other. */
+static int
+setup(PyObject *module)
+{
+    static PyInterpreterState *owner;
+    if (owner != NULL && owner != PyInterpreterState_Get()) {
+        PyErr_SetString(PyExc_ImportError, "rlprof's C core serves one interpreter a process");
+        return -1;
+    }
+    owner = PyInterpreterState_Get();
+    histogram_init_cells();
+    return span_setup(module) < 0 || timed_setup(module) < 0 || ledger_setup(module) < 0 ? -1 : 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, setup},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "rlprof.ledger._core",
+    .m_doc = "The ledger's C core. Its Python twin is rlprof.ledger.twin.",
+    .m_methods = functions,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC
+PyInit__core(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,88 @@
+/* Everything the ledger holds, as plain Python data. rlprof.ledger.snapshot gives it names; the Python twin makes the
+ * same, and tests compare the two. */
+#include "core.h"
+
+static PyObject *
+histogram_list(const Histogram *histogram)
+{
+    PyObject *list = PyList_New(0);
+    for (int octave = 0; list != NULL && octave < HISTOGRAM_OCTAVES; octave++) {
+        for (int i = 0; histogram->octave[octave] != NULL && i < HISTOGRAM_SUB; i++) {
+            if (histogram->octave[octave][i] == 0) {
+                continue;
+            }
+            PyObject *pair = Py_BuildValue("(iK)", octave * HISTOGRAM_SUB + i,
+                                           (unsigned long long)histogram->octave[octave][i]);
+            if (pair == NULL || PyList_Append(list, pair) < 0) {
+                Py_CLEAR(list);
+            }
+            Py_XDECREF(pair);
+            if (list == NULL) {
+                return NULL;
+            }
+        }
+    }
+    return list;
+}
+
+static PyObject *
+node_tuple(const Node *node)
+{
+    return Py_BuildValue("(IiIiKLLLLLLLLLLLLLLKN)", node->id, node->parent ? (int)node->parent->id : -1,
+                         node->lane->id, node->operation ? (int)node->operation->id : -1,
+                         (unsigned long long)node->calls, node->busy, node->self, node_ledger(node), node->covered,
+                         node->waited, node->off_cpu, node->cost, node->calls ? node->min : 0, node->max,
+                         node->memory_peak, node->memory_rise, node->device_peak, node->device_rise,
+                         node->device_time, (unsigned long long)node->device_calls,
+                         histogram_list(&node->durations));
+}
+
+static PyObject *
+operation_tuple(const Operation *operation)
+{
+    return Py_BuildValue("(IOO)", operation->id, operation->name, operation->category);
+}
+
+static PyObject *
+lane_tuple(const Lane *lane)
+{
+    return Py_BuildValue("(IsOOOK)", lane->id, lane->kind == LANE_TASK ? "task" : "thread", lane->name,
+                         lane->on_driver ? Py_True : Py_False, lane->host ? Py_True : Py_False,
+                         (unsigned long long)lane->uses);
+}
+
+#define LIST_OF(count, make)                                                                                           \
+    ({                                                                                                                 \
+        PyObject *made = PyList_New((Py_ssize_t)(count));                                                              \
+        for (uint32_t i = 0; made != NULL && i < (count); i++) {                                                       \
+            PyObject *item = (make);                                                                                   \
+            if (item == NULL) {                                                                                        \
+                Py_CLEAR(made);                                                                                        \
+                break;                                                                                                 \
+            }                                                                                                          \
+            PyList_SET_ITEM(made, (Py_ssize_t)i, item);                                                                \
+        }                                                                                                              \
+        made;                                                                                                          \
+    })
+
+PyObject *
+ledger_raw(Ledger *ledger)
+{
+    static const char *const clocks[] = {"monotonic", "tsc", "fake"};
+    static const char *const cpus[] = {"off", "rseq", "syscall", "fake"};
+    device_resolve(ledger);
+    int64_t wall = ledger->wall;
+    if (ledger->mode & MODE_ENABLED) {
+        int64_t now = clock_now(&ledger->clock);
+        settle(ledger, now);
+        wall += now - ledger->started;
+    }
+    return Py_BuildValue(
+        "{sLsssssLsIsIsLsnsKsNsNsN}", "wall", wall, "clock", clocks[ledger->clock.kind], "cpu",
+        cpus[ledger->cpu_kind], "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations",
+        ledger->iterations.count, "process_peak", memory_process_peak(ledger), "device_pending",
+        PyList_GET_SIZE(ledger->pending), "device_lost", (unsigned long long)ledger->device_lost, "operations",
+        LIST_OF(ledger->operations_used, operation_tuple(ledger->operations[i])), "lanes",
+        LIST_OF(ledger->lanes_used, lane_tuple(ledger->lanes[i])), "nodes",
+        LIST_OF(ledger->nodes_used, node_tuple(ledger->nodes[i])));
+}

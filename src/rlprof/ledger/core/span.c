@@ -1,0 +1,490 @@
+/* The hot path: what a `with profile("name"):` runs, twice a span.
+ *
+ * `with` looks __enter__ and __exit__ up on the type and would bind two new method objects. The descriptors below hand
+ * back what exists already: for __enter__ the span itself, whose vectorcall takes no arguments as entering and one as a
+ * function to decorate; for __exit__ a builtin method made with the span, because the interpreter has a short cut for
+ * calling builtins. So a span allocates nothing. */
+#include "core.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+PyTypeObject *Span_Type;
+
+/* The statistics of a span that ends; its node's time is booked already. */
+static inline void
+close_entry(Ledger *ledger, const Lane *lane, const Entry *entry, int64_t now)
+{
+    Node *node = entry->node;
+    int64_t duration = now - entry->start;
+    node->calls++;
+    node->busy += duration;
+    if (duration < node->min) {
+        node->min = duration;
+    }
+    if (duration > node->max) {
+        node->max = duration;
+    }
+    histogram_add(&node->durations, duration);
+    if (UNLIKELY(ledger->mode & MODE_TIMELINE)) {
+        timeline_add(ledger, entry, duration, lane);
+    }
+}
+
+static bool
+wants_device(const Ledger *ledger, const Span *span)
+{
+    return ledger->device != NULL && !(span->flags & SPAN_NO_DEVICE) &&
+           (span->operation->on_device || (span->flags & SPAN_DEVICE));
+}
+
+/* Everything a plain span on the driver does not need: waits, workers, memory, device. */
+static __attribute__((noinline)) bool
+enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
+{
+    Ledger *ledger = span->ledger;
+    Entry *entry = lane->top + 1;
+    Node *parent = lane->top->node;
+    int64_t now = clock_now(&ledger->clock);
+    charge(thread, now, true);
+    if (lane == thread->base) {
+        thread->between_steps = false; /* outside of every callback: the loop has ended */
+    }
+    entry->node = node;
+    entry->span = span;
+    entry->memory_peak = -1;
+    entry->device_peak = -1;
+    entry->start = now;
+    lane->top = entry;
+    lane->waits += (span->flags & SPAN_WAIT) != 0;
+    restate(thread, now);
+    bool device = wants_device(ledger, span);
+    if (span->flags & SPAN_MEMORY || device) {
+        /* These take long enough to be timed; they are the parent's, as all of a span's preparation is. */
+        if (span->flags & SPAN_MEMORY) {
+            memory_enter(ledger, entry);
+        }
+        if (device) {
+            device_enter(ledger, entry);
+        }
+        int64_t ready = clock_now(&ledger->clock);
+        parent->self += ready - now;
+        parent->cost += ready - now;
+        lane->mark = ready;
+        entry->start = ready;
+    }
+    return true;
+}
+
+static SLOW_PATH bool
+enter_without_memory(Ledger *ledger)
+{
+    complain(ledger, "no memory for a span; it is not recorded");
+    return false;
+}
+
+static SLOW_PATH void
+collect_off_cpu(Thread *thread, Node *node, int64_t now)
+{
+    node->off_cpu += cpu_collect(&thread->cpu, &thread->ledger->clock, now, true);
+}
+
+static inline bool
+enter(Span *span)
+{
+    Ledger *ledger = span->ledger;
+    Thread *thread = thread_here(ledger);
+    if (UNLIKELY(thread == NULL)) {
+        return false;
+    }
+    Lane *lane = lane_here(thread, true);
+    Node *parent = lane->top->node;
+    Node *node = node_of(ledger, parent, span->operation);
+    if (UNLIKELY(node == NULL || (lane->top + 1 == lane->end && !lane_grow(lane)))) {
+        return enter_without_memory(ledger);
+    }
+    if (UNLIKELY(span->flags | thread->flags | (ledger->mode & MODE_DEVICE))) {
+        return enter_full(span, thread, lane, node);
+    }
+    Entry *entry = lane->top + 1;
+    int64_t now = clock_now(&ledger->clock);
+    if (UNLIKELY(cpu_broken(&thread->cpu))) {
+        collect_off_cpu(thread, parent, now);
+    }
+    parent->self += now - lane->mark;
+    lane->mark = now;
+    entry->node = node;
+    entry->span = span;
+    entry->start = now;
+    lane->top = entry;
+    return true;
+}
+
+bool
+span_enter(Span *span)
+{
+    return span->ledger->mode & MODE_ENABLED ? enter(span) : false;
+}
+
+/* Takes an open span off its stack, wherever in it it stands; its time must be booked. */
+static void
+remove_entry(Ledger *ledger, Lane *lane, Entry *entry, int64_t now)
+{
+    close_entry(ledger, lane, entry, now);
+    lane->waits -= (entry->span->flags & SPAN_WAIT) != 0;
+    Py_CLEAR(entry->device_event);
+    for (; entry < lane->top; entry++) {
+        entry[0] = entry[1];
+    }
+    lane->top->device_event = NULL;
+    lane->top--;
+}
+
+static __attribute__((noinline)) void
+exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
+{
+    Ledger *ledger = span->ledger;
+    charge(thread, now, true);
+    Entry *entry = lane->top;
+    bool memory = span->flags & SPAN_MEMORY;
+    bool device = entry->device_event != NULL;
+    if (memory) {
+        memory_exit(ledger, entry);
+    }
+    if (device) {
+        device_exit(ledger, entry);
+    }
+    remove_entry(ledger, lane, entry, now);
+    restate(thread, now);
+    if (memory || device) {
+        int64_t done = clock_now(&ledger->clock);
+        Node *parent = lane->top->node;
+        parent->self += done - now;
+        parent->cost += done - now;
+        lane->mark = done;
+    }
+}
+
+static Entry *
+find_entry(const Lane *lane, const Span *span)
+{
+    for (Entry *entry = lane->top; entry > lane->stack; entry--) {
+        if (entry->span == span) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+/* The span that ends is not the innermost one: a generator or an exit stack held it, another task or thread ends it, or
+ * it began while profiling was off, which is nobody's entry and no error. */
+static __attribute__((noinline)) void
+exit_elsewhere(Span *span, Lane *lane, int64_t now)
+{
+    Ledger *ledger = span->ledger;
+    Entry *entry = lane ? find_entry(lane, span) : NULL;
+    for (uint32_t i = 0; entry == NULL && i < ledger->lanes_used; i++) {
+        if (ledger->lanes[i]->host != NULL) {
+            lane = ledger->lanes[i];
+            entry = find_entry(lane, span);
+        }
+    }
+    if (entry == NULL) {
+        return;
+    }
+    if (ledger->mode & MODE_ENABLED) {
+        settle(ledger, now);
+        if (span->flags & SPAN_MEMORY) {
+            memory_exit(ledger, entry);
+        }
+        if (entry->device_event != NULL) {
+            device_exit(ledger, entry);
+        }
+    }
+    else {
+        ledger->left_open--;
+    }
+    remove_entry(ledger, lane, entry, now);
+    if (lane->suspended && lane->top == lane->stack) {
+        lane->suspended = false;
+        ledger->suspended--;
+        restate(ledger->driver, now);
+    }
+    restate(lane->host, now);
+}
+
+/* Open since before profiling was switched off, perhaps: its time ended there. */
+static SLOW_PATH void
+exit_while_off(Span *span)
+{
+    if (span->ledger->left_open > 0) {
+        exit_elsewhere(span, NULL, span->ledger->stopped);
+    }
+}
+
+static inline void
+leave(Span *span)
+{
+    Ledger *ledger = span->ledger;
+    int64_t now = clock_now(&ledger->clock);
+    Thread *thread = thread_here(ledger);
+    if (UNLIKELY(thread == NULL)) {
+        return;
+    }
+    Lane *lane = lane_here(thread, false);
+    Entry *entry = lane->top;
+    if (UNLIKELY(entry->span != span)) {
+        exit_elsewhere(span, lane, now);
+        return;
+    }
+    if (UNLIKELY(span->flags | thread->flags | (ledger->mode & MODE_DEVICE))) {
+        exit_full(span, thread, lane, now);
+        return;
+    }
+    Node *node = entry->node;
+    if (UNLIKELY(cpu_broken(&thread->cpu))) {
+        collect_off_cpu(thread, node, now);
+    }
+    node->self += now - lane->mark;
+    lane->mark = now;
+    lane->top = entry - 1;
+    close_entry(ledger, lane, entry, now);
+}
+
+void
+span_exit(Span *span)
+{
+    if (span->ledger->mode & MODE_ENABLED) {
+        leave(span);
+    }
+    else {
+        exit_while_off(span);
+    }
+}
+
+void
+lane_unwind(Lane *lane, int64_t now)
+{
+    while (lane->top > lane->stack) {
+        remove_entry(lane->host->ledger, lane, lane->top, now);
+    }
+}
+
+/* ---- the Python type ---- */
+
+static PyObject *
+span_decorate(Span *span, PyObject *function)
+{
+    return PyObject_CallMethod(span->ledger->hooks, "decorate", "OO", (PyObject *)span, function);
+}
+
+static SLOW_PATH PyObject *
+span_call_otherwise(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
+{
+    if (count == 1 && kwnames == NULL) {
+        return span_decorate((Span *)self, args[0]);
+    }
+    PyErr_SetString(PyExc_TypeError, "a span is used as 'with profile(name):' or as '@profile(name)' on a function");
+    return NULL;
+}
+
+static PyObject *
+span_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+    if (UNLIKELY(count != 0 || kwnames != NULL)) {
+        return span_call_otherwise(self, args, count, kwnames);
+    }
+    Py_INCREF(self);
+    span_enter((Span *)self);
+    return self;
+}
+
+static SLOW_PATH PyObject *
+exit_misused(void)
+{
+    PyErr_SetString(PyExc_TypeError, "__exit__() takes an exception's type, value and traceback");
+    return NULL;
+}
+
+static PyObject *
+span_exit_method(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t count)
+{
+    if (UNLIKELY(count != 3)) {
+        return exit_misused();
+    }
+    span_exit((Span *)self);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef exit_definition = {
+    "__exit__", (PyCFunction)(void (*)(void))span_exit_method, METH_FASTCALL, NULL};
+
+Span *
+span_get(Ledger *ledger, Operation *operation, unsigned flags)
+{
+    for (Span *span = operation->spans; span != NULL; span = span->next) {
+        if (span->flags == flags) {
+            return span;
+        }
+    }
+    Span *span = PyObject_GC_New(Span, Span_Type);
+    if (span == NULL) {
+        return NULL;
+    }
+    span->vectorcall = span_call;
+    span->ledger = (Ledger *)Py_NewRef((PyObject *)ledger);
+    span->operation = operation;
+    span->flags = flags;
+    span->exit = PyCFunction_New(&exit_definition, (PyObject *)span);
+    if (span->exit == NULL) {
+        span->next = NULL;
+        Py_DECREF(span);
+        return NULL;
+    }
+    /* The plain one goes first, where profile() looks for it. The list holds the ledger's reference. */
+    Span **at = flags == 0 || operation->spans == NULL ? &operation->spans : &operation->spans->next;
+    span->next = *at;
+    *at = span;
+    PyObject_GC_Track(span);
+    return span;
+}
+
+/* No tp_clear: the ledger breaks the cycle, so that a span always has one. */
+static int
+span_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((Span *)self)->ledger);
+    Py_VISIT(((Span *)self)->exit);
+    return 0;
+}
+
+static void
+span_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_DECREF(((Span *)self)->ledger);
+    Py_XDECREF(((Span *)self)->exit);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyObject *
+span_repr(PyObject *self)
+{
+    Span *span = (Span *)self;
+    return PyUnicode_FromFormat("profile(%R%s%s)", span->operation->name,
+                                span->flags & SPAN_MEMORY ? ", track_memory=True" : "",
+                                span->flags & SPAN_WAIT ? ", wait=True" : "");
+}
+
+static PyObject *
+span_name(PyObject *self, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(((Span *)self)->operation->name);
+}
+
+static PyGetSetDef span_getset[] = {
+    {"name", span_name, NULL, PyDoc_STR("The operation's name."), NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef span_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Span, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot span_slots[] = {
+    {Py_tp_doc, "One operation, to be timed: a context manager and a decorator."},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_traverse, span_traverse},
+    {Py_tp_dealloc, span_dealloc},
+    {Py_tp_repr, span_repr},
+    {Py_tp_getset, span_getset},
+    {Py_tp_members, span_members},
+    {0, NULL},
+};
+static PyType_Spec span_spec = {
+    .name = "rlprof.ledger._core.Span",
+    .basicsize = sizeof(Span),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = span_slots,
+};
+
+/* ---- __enter__ and __exit__ ---- */
+
+static bool
+is_span(PyObject *object)
+{
+    return object != NULL && Py_IS_TYPE(object, Span_Type);
+}
+
+static PyObject *
+enter_get(PyObject *self, PyObject *span, PyObject *Py_UNUSED(type))
+{
+    return Py_NewRef(is_span(span) ? span : self);
+}
+
+static PyObject *
+exit_get(PyObject *self, PyObject *span, PyObject *Py_UNUSED(type))
+{
+    /* Without its own one the span is about to be freed, and the descriptor does as well with the span as argument. */
+    return Py_NewRef(is_span(span) && ((Span *)span)->exit ? ((Span *)span)->exit : self);
+}
+
+/* contextlib.ExitStack takes __enter__ and __exit__ off the type and calls them with the span. */
+static PyObject *
+enter_call(PyObject *Py_UNUSED(self), PyObject *args, PyObject *Py_UNUSED(kwargs))
+{
+    PyObject *span;
+    if (!PyArg_ParseTuple(args, "O!:__enter__", Span_Type, &span)) {
+        return NULL;
+    }
+    span_enter((Span *)span);
+    return Py_NewRef(span);
+}
+
+static PyObject *
+exit_call(PyObject *Py_UNUSED(self), PyObject *args, PyObject *Py_UNUSED(kwargs))
+{
+    PyObject *span, *type, *value, *traceback;
+    if (!PyArg_ParseTuple(args, "O!OOO:__exit__", Span_Type, &span, &type, &value, &traceback)) {
+        return NULL;
+    }
+    span_exit((Span *)span);
+    Py_RETURN_NONE;
+}
+
+static PyType_Slot enter_slots[] = {{Py_tp_descr_get, enter_get}, {Py_tp_call, enter_call}, {0, NULL}};
+static PyType_Slot exit_slots[] = {{Py_tp_descr_get, exit_get}, {Py_tp_call, exit_call}, {0, NULL}};
+
+static int
+add_descriptor(const char *attribute, PyType_Slot *slots)
+{
+    PyType_Spec spec = {
+        .name = "rlprof.ledger._core.SpanMethod",
+        .basicsize = sizeof(PyObject),
+        .flags = Py_TPFLAGS_DEFAULT,
+        .slots = slots,
+    };
+    PyObject *type = PyType_FromSpec(&spec);
+    PyObject *descriptor = type ? PyObject_CallNoArgs(type) : NULL;
+    int result = descriptor ? PyObject_SetAttrString((PyObject *)Span_Type, attribute, descriptor) : -1;
+    Py_XDECREF(descriptor);
+    Py_XDECREF(type);
+    return result;
+}
+
+int
+span_setup(PyObject *module)
+{
+    Span_Type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &span_spec, NULL);
+    if (Span_Type == NULL || add_descriptor("__enter__", enter_slots) < 0 ||
+        add_descriptor("__exit__", exit_slots) < 0) {
+        return -1;
+    }
+    return PyModule_AddType(module, Span_Type);
+}

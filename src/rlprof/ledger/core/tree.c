@@ -1,0 +1,244 @@
+/* Operations by name, and the call trees' nodes. */
+#include "core.h"
+
+#include <string.h>
+
+/* Doubles an array of pointers when it is full. */
+static bool
+grow(void *array, uint32_t used, uint32_t *capacity)
+{
+    if (used < *capacity) {
+        return true;
+    }
+    uint32_t wanted = *capacity ? *capacity * 2 : 64;
+    void *bigger = realloc(*(void **)array, wanted * sizeof(void *));
+    if (bigger == NULL) {
+        return false;
+    }
+    *(void **)array = bigger;
+    *capacity = wanted;
+    return true;
+}
+
+/* The slot that holds the name, or the free one where it belongs. */
+static NameSlot *
+probe(const Ledger *ledger, PyObject *name, Py_hash_t hash)
+{
+    size_t i = (size_t)hash & ledger->by_name_mask;
+    for (;; i = (i + 1) & ledger->by_name_mask) {
+        NameSlot *slot = &ledger->by_name[i];
+        if (slot->name == NULL || slot->name == name ||
+            (slot->operation->hash == hash && PyUnicode_Compare(slot->name, name) == 0)) {
+            return slot;
+        }
+    }
+}
+
+static bool
+by_name_grow(Ledger *ledger)
+{
+    size_t capacity = ledger->by_name_mask + 1;
+    if (ledger->by_name != NULL && ((size_t)ledger->operations_used + 1) * 2 <= capacity) {
+        return true;
+    }
+    NameSlot *old = ledger->by_name;
+    size_t wanted = old ? capacity * 2 : 128;
+    NameSlot *table = calloc(wanted, sizeof *table);
+    if (table == NULL) {
+        return false;
+    }
+    ledger->by_name = table;
+    ledger->by_name_mask = wanted - 1;
+    for (size_t i = 0; old != NULL && i < capacity; i++) {
+        if (old[i].name != NULL) {
+            *probe(ledger, old[i].name, old[i].operation->hash) = old[i];
+        }
+    }
+    free(old);
+    return true;
+}
+
+NameSlot *
+name_slot(Ledger *ledger, PyObject *name)
+{
+    return probe(ledger, name, PyObject_Hash(name));
+}
+
+static Operation *
+find(Ledger *ledger, PyObject *name, Py_hash_t hash)
+{
+    return ledger->by_name ? probe(ledger, name, hash)->operation : NULL;
+}
+
+/* The catalogue's answer to (name, category or None): the category and whether the device is timed. */
+static int
+classify(Ledger *ledger, Operation *operation, PyObject *category)
+{
+    PyObject *answer = PyObject_CallMethod(ledger->hooks, "classify", "OO", operation->name,
+                                           category ? category : Py_None);
+    if (answer == NULL) {
+        return -1;
+    }
+    PyObject *found;
+    int on_device;
+    if (!PyArg_ParseTuple(answer, "Up", &found, &on_device)) {
+        Py_DECREF(answer);
+        return -1;
+    }
+    Py_INCREF(found);
+    Py_XSETREF(operation->category, found);
+    operation->on_device = on_device;
+    operation->category_told = category != NULL;
+    Py_DECREF(answer);
+    return 0;
+}
+
+static Operation *
+operation_new(Ledger *ledger, PyObject *name, Py_hash_t hash, PyObject *category)
+{
+    Operation *operation = calloc(1, sizeof *operation);
+    if (operation == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    operation->hash = hash;
+    operation->name = Py_NewRef(name);
+    PyUnicode_InternInPlace(&operation->name);
+    if (classify(ledger, operation, category) < 0) {
+        goto failed;
+    }
+    /* classify ran Python code, which may have made the very same operation meanwhile. */
+    Operation *other = find(ledger, name, hash);
+    if (other != NULL) {
+        Py_DECREF(operation->name);
+        Py_XDECREF(operation->category);
+        free(operation);
+        return other;
+    }
+    if (!grow(&ledger->operations, ledger->operations_used, &ledger->operations_capacity) ||
+        !by_name_grow(ledger)) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    operation->id = ledger->operations_used;
+    ledger->operations[ledger->operations_used++] = operation;
+    *probe(ledger, operation->name, hash) = (NameSlot){operation->name, NULL, operation};
+    return operation;
+failed:
+    Py_DECREF(operation->name);
+    Py_XDECREF(operation->category);
+    free(operation);
+    return NULL;
+}
+
+Operation *
+operation_get(Ledger *ledger, PyObject *name, PyObject *category)
+{
+    Py_hash_t hash = PyObject_Hash(name);
+    if (hash == -1) {
+        return NULL;
+    }
+    Operation *operation = find(ledger, name, hash);
+    if (operation == NULL && ledger->operations_used >= MAX_OPERATIONS - 1) {
+        complain(ledger, "more than 65,535 operation names; further ones are counted as '(other names)'");
+        PyObject *rest = PyUnicode_InternFromString("(other names)");
+        if (rest == NULL) {
+            return NULL;
+        }
+        hash = PyObject_Hash(rest);
+        operation = find(ledger, rest, hash);
+        if (operation == NULL) {
+            operation = operation_new(ledger, rest, hash, NULL);
+        }
+        Py_DECREF(rest);
+        return operation;
+    }
+    if (operation == NULL) {
+        return operation_new(ledger, name, hash, category);
+    }
+    if (category != NULL && PyUnicode_Compare(operation->category, category) != 0) {
+        if (operation->category_told) {
+            complain(ledger, "one operation is given two categories; the first one stays");
+        }
+        else if (classify(ledger, operation, category) < 0) {
+            return NULL;
+        }
+    }
+    return operation;
+}
+
+Node *
+node_new(Ledger *ledger, Node *parent, Operation *operation, Lane *lane)
+{
+    if (!grow(&ledger->nodes, ledger->nodes_used, &ledger->nodes_capacity)) {
+        return NULL;
+    }
+    Node *node = calloc(1, sizeof *node);
+    if (node == NULL) {
+        return NULL;
+    }
+    node->min = INT64_MAX;
+    node->memory_peak = node->memory_rise = node->device_peak = node->device_rise = -1;
+    node->parent = parent;
+    node->operation = operation;
+    node->lane = lane;
+    node->id = ledger->nodes_used;
+    ledger->nodes[ledger->nodes_used++] = node;
+    return node;
+}
+
+Node *
+node_child(Ledger *ledger, Node *parent, Operation *operation)
+{
+    if (UNLIKELY(ledger->nodes_used >= MAX_NODES && parent->parent != NULL)) {
+        /* Full: what would be a new place in the tree is booked at the lane's root. */
+        uint64_t key = (((uint64_t)parent->id + 1) << 32) | operation->id;
+        if (map_get(&ledger->children, key) == NULL) {
+            complain(ledger, "more than 262,144 places in the call trees; further ones are booked at the root");
+            parent = parent->lane->stack[0].node;
+        }
+    }
+    uint64_t key = (((uint64_t)parent->id + 1) << 32) | operation->id;
+    Node *node = map_get(&ledger->children, key);
+    if (node == NULL) {
+        node = node_new(ledger, parent, operation, parent->lane);
+        if (node == NULL || map_put(&ledger->children, key, node) < 0) {
+            return NULL; /* the node itself is in ledger->nodes and freed with it */
+        }
+    }
+    operation->cached_parent = parent;
+    operation->cached_child = node;
+    return node;
+}
+
+void
+tree_reset(Ledger *ledger)
+{
+    for (uint32_t i = 0; i < ledger->nodes_used; i++) {
+        Node *node = ledger->nodes[i];
+        histogram_zero(&node->durations);
+        node->calls = node->device_calls = 0;
+        node->self = node->busy = node->shift = node->covered = node->waited = 0;
+        node->off_cpu = node->cost = node->device_time = 0;
+        node->max = 0;
+        node->min = INT64_MAX;
+        node->memory_peak = node->memory_rise = node->device_peak = node->device_rise = -1;
+        memset(&node->marked, 0, sizeof node->marked);
+    }
+}
+
+/* Frees the nodes; the operations stay, spans point at them. */
+void
+tree_free(Ledger *ledger)
+{
+    for (uint32_t i = 0; i < ledger->nodes_used; i++) {
+        histogram_free(&ledger->nodes[i]->durations);
+        free(ledger->nodes[i]);
+    }
+    ledger->nodes_used = 0;
+    map_free(&ledger->children);
+    for (uint32_t i = 0; i < ledger->operations_used; i++) {
+        ledger->operations[i]->cached_parent = NULL;
+        ledger->operations[i]->cached_child = NULL;
+    }
+}

@@ -1,0 +1,105 @@
+"""Timing a function's calls, whatever kind of function it is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from functools import wraps
+from typing import Any, Protocol
+
+
+class Span(Protocol):
+    """A timed operation: a context manager."""
+
+    def __enter__(self) -> Any: ...
+    def __exit__(self, *exception: Any) -> Any: ...
+
+
+def decorate(span: Span, function: Any, timed: Callable[[Any, Any], Any]) -> Any:
+    """The function with its calls timed; `timed` wraps a plain one."""
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(decorate(span, function.__func__, timed))
+    if isinstance(function, type) or not callable(function):
+        kind = "the class" if isinstance(function, type) else type(function).__name__
+        name = getattr(function, "__name__", repr(function))
+        raise TypeError(f"only functions can be profiled, not {kind} {name}; decorate its methods")
+    if inspect.iscoroutinefunction(function):
+        return _timed_coroutine(span, function)
+    if inspect.isasyncgenfunction(function):
+        return _timed_async_generator(span, function)
+    if inspect.isgeneratorfunction(function):
+        return _timed_generator(span, function)
+    return _like(timed(span, function), function)
+
+
+def _like(wrapper: Any, function: Any) -> Any:
+    for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+        if hasattr(function, name):
+            setattr(wrapper, name, getattr(function, name))
+    wrapper.__dict__.update(getattr(function, "__dict__", {}))
+    return wrapper
+
+
+def _timed_coroutine(span: Span, function: Any) -> Any:
+    @wraps(function)
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        with span:
+            return await function(*args, **kwargs)
+
+    return coroutine
+
+
+def _timed_generator(span: Span, function: Any) -> Any:
+    """One call an item: the span is open only while the generator itself runs, not while its consumer does."""
+
+    @wraps(function)
+    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        inner = function(*args, **kwargs)
+        resume: Callable[[], Any] = inner.__next__
+        while True:
+            try:
+                with span:
+                    item = resume()
+            except StopIteration as stop:
+                return stop.value
+            try:
+                sent = yield item
+            except GeneratorExit:
+                with span:
+                    inner.close()
+                raise
+            except BaseException as error:
+                resume = _call(inner.throw, error)
+            else:
+                resume = inner.__next__ if sent is None else _call(inner.send, sent)
+
+    return generator
+
+
+def _timed_async_generator(span: Span, function: Any) -> Any:
+    @wraps(function)
+    async def generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        inner = function(*args, **kwargs)
+        resume: Callable[[], Any] = inner.__anext__
+        while True:
+            try:
+                with span:
+                    item = await resume()
+            except StopAsyncIteration:
+                return
+            try:
+                sent = yield item
+            except GeneratorExit:
+                with span:
+                    await inner.aclose()
+                raise
+            except BaseException as error:
+                resume = _call(inner.athrow, error)
+            else:
+                resume = _call(inner.asend, sent)
+
+    return generator
+
+
+def _call(function: Callable[[Any], Any], argument: Any) -> Callable[[], Any]:
+    return lambda: function(argument)

@@ -1,0 +1,296 @@
+"""What a ledger holds at one moment: lanes, their call trees, and the accounts, which sum to the wall time."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rlprof.ledger.histogram import quantile
+
+
+@dataclass(frozen=True, slots=True)
+class SpanCost:
+    """What one empty span costs, in ns: between its own two clock readings, and around them."""
+
+    inside_ns: float = 0.0
+    outside_ns: float = 0.0
+    uncertainty_ns: float = 0.0
+    """Half the range that repeated measurements of inside + outside fell into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A line of execution with a call tree of its own: a thread or an asyncio task."""
+
+    id: int
+    kind: str
+    name: str
+    on_driver: bool
+    """It runs on the thread whose progress is the training's."""
+    alive: bool
+    uses: int
+    """Threads or tasks that have run on it, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The figures that a node of a call tree and an account have in common. Times are ns, sizes bytes."""
+
+    calls: int = 0
+    """Spans that have ended."""
+    busy_ns: int = 0
+    """Their durations."""
+    self_ns: int = 0
+    """Innermost on its lane, open spans included."""
+    ledger_ns: int = 0
+    """The driver's wall time that this is accountable for. Over all accounts it sums to the wall time."""
+    overlapped_ns: int = 0
+    """Worked while the driver was busy with something else."""
+    waited_ns: int = 0
+    """Of self: waiting for others, or suspended."""
+    cpu_ns: int | None = 0
+    """Of self: thread CPU time. None where it cannot be measured."""
+    min_ns: int = 0
+    max_ns: int = 0
+    memory_peak: int | None = None
+    """The process's resident peak inside, where tracked."""
+    memory_rise: int | None = None
+    """The most that peak stood above the span's start."""
+    device_peak: int | None = None
+    device_rise: int | None = None
+    device_ns: int = 0
+    """On the device, of the `device_calls` spans it has finished."""
+    device_calls: int = 0
+    histogram: dict[int, int] = field(default_factory=dict)
+    """Ended spans by duration: see rlprof.ledger.histogram."""
+
+    def quantile_ns(self, q: float) -> float | None:
+        """A quantile of the durations, within 1.1 % and never outside min and max; None without a call."""
+        estimate = quantile(self.histogram, q)
+        return None if estimate is None else min(max(estimate, self.min_ns), self.max_ns)
+
+    @property
+    def mean_ns(self) -> float | None:
+        return self.busy_ns / self.calls if self.calls else None
+
+
+@dataclass(frozen=True, slots=True)
+class Node(Measures):
+    """One operation at one place of a lane's call tree. A lane's root has no operation: nothing was open there."""
+
+    id: int = 0
+    parent: int | None = None
+    lane: int = 0
+    operation: str | None = None
+    category: str = "other"
+    own_cost_ns: int = 0
+    """Of self: rlprof's own work that was timed rather than calibrated."""
+    wall_ns: int = 0
+    """Inclusive: self and everything below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account(Measures):
+    """One operation, over all lanes and all places it was called from."""
+
+    operation: str = ""
+    category: str = "other"
+    wall_ns: int = 0
+    """Inclusive; recursion counts once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A ledger at one moment."""
+
+    wall_ns: int
+    """Time since recording began, pauses left out."""
+    accounts: list[Account]
+    """By operation, the largest ledger time first, rlprof's own cost taken out."""
+    unattributed_ns: int
+    """The driver's time with no span open."""
+    rlprof_ns: int
+    """rlprof's own cost on the driver's time."""
+    rlprof_uncertainty_ns: int
+    nodes: list[Node]
+    """The call trees as measured, rlprof's cost included."""
+    lanes: list[Lane]
+    iterations: int
+    open_spans: int
+    clock: str
+    clock_drift_ns: int
+    """How far the ledger's clock has left the system's."""
+    cpu: str
+    """How thread CPU time is read; `off` where it is not."""
+    process_peak: int
+    device_pending: int
+    """Device spans whose events have not passed yet."""
+    device_lost: int
+
+    def account(self, operation: str) -> Account:
+        """One operation's account; an empty one where it was never recorded."""
+        for account in self.accounts:
+            if account.operation == operation:
+                return account
+        return Account(operation=operation)
+
+    def check(self) -> None:
+        """Raise AssertionError where the account does not add up: it always must."""
+        total = sum(account.ledger_ns for account in self.accounts) + self.unattributed_ns + self.rlprof_ns
+        assert total == self.wall_ns, f"accounts sum to {total} ns, wall time is {self.wall_ns} ns"
+        for node in self.nodes:
+            assert node.self_ns >= 0, f"negative self time: {node}"
+            assert node.ledger_ns >= 0, f"negative ledger time: {node}"
+
+
+def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
+    """Name what a core reports, and put the accounts together."""
+    lanes = [Lane(*row) for row in raw["lanes"]]
+    operations = {id: (name, category) for id, name, category in raw["operations"]}
+    nodes = _with_wall(_nodes(raw["nodes"], operations, lanes, cpu_known=raw["cpu"] != "off"))
+    net, own = _net_of_cost(nodes, cost)
+    roots = [node for node in net if node.operation is None]
+    spans = sum(node.calls for node in nodes if lanes[node.lane].on_driver)
+    return Snapshot(
+        wall_ns=raw["wall"],
+        accounts=_accounts(net),
+        unattributed_ns=sum(root.ledger_ns for root in roots),
+        rlprof_ns=own,
+        rlprof_uncertainty_ns=round(spans * cost.uncertainty_ns),
+        nodes=[node for node in nodes if node.operation is None or node.wall_ns or node.calls],
+        lanes=lanes,
+        iterations=raw["iterations"],
+        open_spans=raw["open"],
+        clock=raw["clock"],
+        clock_drift_ns=raw["clock_drift"],
+        cpu=raw["cpu"],
+        process_peak=raw["process_peak"],
+        device_pending=raw["device_pending"],
+        device_lost=raw["device_lost"],
+    )
+
+
+def _nodes(
+    rows: Iterable[Any], operations: dict[int, tuple[str, str]], lanes: list[Lane], cpu_known: bool
+) -> Iterator[Node]:
+    for (
+        id, parent, lane, operation, calls, busy, own, ledger, covered, waited, off_cpu, cost, shortest, longest,
+        memory_peak, memory_rise, device_peak, device_rise, device_time, device_calls, histogram,
+    ) in rows:  # fmt: skip
+        name, category = operations.get(operation, (None, "other"))
+        yield Node(
+            id=id,
+            parent=None if parent < 0 else parent,
+            lane=lane,
+            operation=name,
+            category=category,
+            calls=calls,
+            busy_ns=busy,
+            self_ns=own,
+            ledger_ns=ledger,
+            overlapped_ns=0 if name is None or lanes[lane].on_driver else max(0, own - waited - covered),
+            waited_ns=waited,
+            # Two clocks read one after the other differ by a little: never more CPU than there was time.
+            cpu_ns=min(own, max(0, own - off_cpu)) if cpu_known else None,
+            min_ns=shortest,
+            max_ns=longest,
+            memory_peak=_known(memory_peak),
+            memory_rise=_known(memory_rise),
+            device_peak=_known(device_peak),
+            device_rise=_known(device_rise),
+            device_ns=device_time,
+            device_calls=device_calls,
+            histogram=dict(histogram),
+            own_cost_ns=cost,
+        )
+
+
+def _known(size: int) -> int | None:
+    return None if size < 0 else size
+
+
+def _with_wall(nodes: Iterable[Node]) -> list[Node]:
+    """Adds each node's inclusive time. A parent comes before its children, so one walk from the end is enough."""
+    listed = list(nodes)
+    wall = {node.id: node.self_ns for node in listed}
+    for node in reversed(listed):
+        if node.parent is not None:
+            wall[node.parent] += wall[node.id]
+    return [replace(node, wall_ns=wall[node.id]) for node in listed]
+
+
+def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
+    """Takes rlprof's own cost out of self and ledger times; returns the nodes and what the driver's time contained.
+
+    A span's inside cost lies in its own self time, its outside cost in its parent's. Never more is taken than there is,
+    and of the ledger time in proportion.
+    """
+    around: Counter[int] = Counter()
+    for node in nodes:
+        if node.parent is not None:
+            around[node.parent] += node.calls
+    taken_from_ledger = 0
+    net = []
+    for node in nodes:
+        own = node.calls * cost.inside_ns + around[node.id] * cost.outside_ns + node.own_cost_ns
+        taken = min(node.self_ns, round(own))
+        share = node.ledger_ns * taken // node.self_ns if node.self_ns else 0
+        taken_from_ledger += share
+        net.append(replace(node, self_ns=node.self_ns - taken, ledger_ns=node.ledger_ns - share))
+    return net, taken_from_ledger
+
+
+def _accounts(nodes: list[Node]) -> list[Account]:
+    by_id = {node.id: node for node in nodes}
+    groups: defaultdict[str, list[Node]] = defaultdict(list)
+    for node in nodes:
+        if node.operation is not None:
+            groups[node.operation].append(node)
+    accounts = [_account(operation, group, by_id) for operation, group in groups.items()]
+    used = [account for account in accounts if account.calls or account.wall_ns]
+    return sorted(used, key=lambda account: (-account.ledger_ns, -account.self_ns, account.operation))
+
+
+def _account(operation: str, nodes: list[Node], by_id: dict[int, Node]) -> Account:
+    histogram: Counter[int] = Counter()
+    for node in nodes:
+        histogram.update(node.histogram)
+    cpu = [node.cpu_ns for node in nodes if node.cpu_ns is not None]
+    called = [node for node in nodes if node.calls]
+    return Account(
+        operation=operation,
+        category=nodes[0].category,
+        calls=sum(node.calls for node in nodes),
+        busy_ns=sum(node.busy_ns for node in nodes),
+        self_ns=sum(node.self_ns for node in nodes),
+        ledger_ns=sum(node.ledger_ns for node in nodes),
+        overlapped_ns=sum(node.overlapped_ns for node in nodes),
+        waited_ns=sum(node.waited_ns for node in nodes),
+        cpu_ns=sum(cpu) if cpu else None,
+        min_ns=min((node.min_ns for node in called), default=0),
+        max_ns=max((node.max_ns for node in called), default=0),
+        memory_peak=_largest(node.memory_peak for node in nodes),
+        memory_rise=_largest(node.memory_rise for node in nodes),
+        device_peak=_largest(node.device_peak for node in nodes),
+        device_rise=_largest(node.device_rise for node in nodes),
+        device_ns=sum(node.device_ns for node in nodes),
+        device_calls=sum(node.device_calls for node in nodes),
+        histogram=dict(histogram),
+        wall_ns=sum(node.wall_ns for node in nodes if not _inside_itself(node, by_id)),
+    )
+
+
+def _largest(values: Iterable[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _inside_itself(node: Node, by_id: dict[int, Node]) -> bool:
+    """Whether the same operation is open further out: its time is in that one's inclusive time already."""
+    parent = node.parent
+    while parent is not None:
+        if by_id[parent].operation == node.operation:
+            return True
+        parent = by_id[parent].parent
+    return False

@@ -1,0 +1,93 @@
+"""The twin's ring of span events and its iteration rows, packed as core/timeline.c and core/iteration.c do."""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+
+from rlprof.ledger.twin.records import Entry, Node
+
+_MAX_ROWS = 1 << 18
+_EVENT = struct.Struct("=qqII")
+_MARK = struct.Struct("=qqII")
+_ROW = struct.Struct("=IIQqqqqq")
+
+
+class Timeline:
+    """The last closed spans."""
+
+    def __init__(self, capacity: int = 0) -> None:
+        self.capacity = 1 << (capacity - 1).bit_length() if capacity > 0 else 0
+        self._events: deque[bytes] = deque(maxlen=self.capacity)
+        self._unread = 0
+
+    def add(self, entry: Entry, duration: int, depth: int) -> None:
+        if self.capacity:
+            self._events.append(_EVENT.pack(entry.start, duration, entry.node.id, depth))
+            self._unread += 1
+
+    def drain(self) -> tuple[bytes, int]:
+        events, lost = b"".join(self._events), self._unread - len(self._events)
+        self.clear()
+        return events, lost
+
+    def clear(self) -> None:
+        self._events.clear()
+        self._unread = 0
+
+
+class Iterations:
+    """At each mark, what every node has gained since the last one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.start = 0
+        self._emitted = 0
+        self._open = False
+        self._marks: list[bytes] = []
+        self._rows: list[bytes] = []
+
+    def mark(self, nodes: list[Node], now: int, closes: bool) -> None:
+        merges = self._emitted < self.count
+        if self._open:
+            self.count += 1
+            if self._write(nodes, now):
+                self._emitted = self.count
+                self._remember(nodes, now)
+        elif not merges:
+            self._remember(nodes, now)
+        self._open = not closes
+
+    def _write(self, nodes: list[Node], now: int) -> bool:
+        rows = [self._row(node) for node in nodes if node.marks()[:3] != node.marked[:3]]
+        if len(self._marks) >= _MAX_ROWS or len(self._rows) + len(rows) > _MAX_ROWS:
+            return False
+        self._marks.append(_MARK.pack(self.start, now, self._emitted, self.count - 1))
+        self._rows += rows
+        return True
+
+    def _row(self, node: Node) -> bytes:
+        calls, own, shift, covered, waited, off_cpu = node.marked
+        ledger = node.ledger() - ((own if node.lane.on_driver else 0) + shift)
+        return _ROW.pack(
+            self.count - 1, node.id, node.calls - calls, node.self - own, ledger,
+            node.covered - covered, node.waited - waited, node.off_cpu - off_cpu,
+        )  # fmt: skip
+
+    def _remember(self, nodes: list[Node], now: int) -> None:
+        for node in nodes:
+            node.marked = node.marks()
+        self.start = now
+
+    def reset(self, now: int) -> None:
+        self._marks.clear()
+        self._rows.clear()
+        self.count = self._emitted = 0
+        self._open = False
+        self.start = now
+
+    def drain(self) -> tuple[bytes, bytes]:
+        drained = b"".join(self._marks), b"".join(self._rows)
+        self._marks.clear()
+        self._rows.clear()
+        return drained

@@ -1,0 +1,199 @@
+"""Threads and lanes of the twin: who runs where, born and ended. Mirrors core/lane.c and core/tree.c."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from rlprof.ledger.twin.attribution import Attribution
+from rlprof.ledger.twin.records import Entry, Lane, Node, Operation, Thread
+
+_MAX_NODES = 262144
+_MAX_ENDED_LANES = 64
+
+
+class _Guard:
+    """Lives in a thread-local, which dies with its thread: the one place that tells of its end."""
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        self._end = end
+
+    def __del__(self) -> None:
+        self._end()
+
+
+class Lanes:
+    """Finds the lane a span belongs to."""
+
+    def __init__(self, hooks: Any, attribution: Attribution, time: Callable[[], int]) -> None:
+        self._hooks = hooks
+        self._attribution = attribution
+        self._time = time
+        self._local = threading.local()
+        self._tasks: dict[int, Lane] = {}
+
+    # ---- nodes ----
+
+    def _new_node(self, lane: Lane, parent: Node | None, operation: Operation | None) -> Node:
+        node = Node(len(self._attribution.nodes), lane, parent, operation)
+        self._attribution.nodes.append(node)
+        return node
+
+    def child(self, parent: Node, operation: Operation) -> Node:
+        full = len(self._attribution.nodes) >= _MAX_NODES and parent.parent is not None
+        if full and operation.id not in parent.children:
+            self._hooks.warn(
+                "more than 262,144 places in the call trees; further ones are booked at the root", None
+            )
+            parent = parent.lane.stack[0].node
+        node = parent.children.get(operation.id)
+        if node is None:
+            node = parent.children[operation.id] = self._new_node(parent.lane, parent, operation)
+        return node
+
+    # ---- lanes ----
+
+    def _reuse(self, kind: str, name: str, group: str, on_driver: bool) -> Lane | None:
+        ended = [
+            lane
+            for lane in self._attribution.lanes
+            if lane.host is None and lane.kind == kind and lane.on_driver == on_driver and lane.group == group
+        ]
+        for lane in ended:
+            if lane.name == name:
+                return lane
+        if len(ended) < _MAX_ENDED_LANES:
+            return None
+        ended[0].name = group
+        return ended[0]
+
+    def _take(self, kind: str, name: str, group: str, on_driver: bool, now: int) -> Lane:
+        lane = self._reuse(kind, name, group, on_driver)
+        if lane is None:
+            lane = Lane(len(self._attribution.lanes), kind, name, group, on_driver)
+            lane.stack.append(Entry(self._new_node(lane, None, None), None, 0))
+            self._attribution.lanes.append(lane)
+        lane.mark = now
+        lane.uses += 1
+        return lane
+
+    def release(self, lane: Lane) -> None:
+        if lane.kind == "task" and not lane.open and lane.host is not None:
+            self._tasks.pop(id(lane.task), None)
+            lane.task = lane.host = None
+
+    # ---- threads ----
+
+    def _new_thread(self, ident: int, name: str, group: str, on_driver: bool = False) -> Thread:
+        lane = self._take("thread", name, group, on_driver, self._time())
+        thread = Thread(ident, lane, lane)
+        lane.host = thread
+        thread.share_mark = self._attribution.share_clock
+        thread.cover_mark = self._attribution.wait_clock
+        self._attribution.threads.insert(0, thread)
+        return thread
+
+    def make_driver(self, ident: int) -> None:
+        self._attribution.driver = self._new_thread(ident, "main", "main", on_driver=True)
+
+    def thread(self) -> Thread:
+        """The calling thread's record."""
+        try:
+            known: Thread = self._local.thread
+            return known
+        except AttributeError:
+            pass
+        ident = threading.get_ident()
+        thread = self._find(ident)
+        if thread is None:
+            name, group = self._hooks.name_thread(ident)
+            thread = self._find(ident) or self._new_thread(ident, name, group)
+        now = self._time()
+        self._attribution.cpu.open(thread, now)
+        self._attribution.restate(thread, now)
+        self._local.thread = thread
+        self._local.guard = _Guard(lambda: self._end(thread))
+        return thread
+
+    def _find(self, ident: int) -> Thread | None:
+        return next((thread for thread in self._attribution.threads if thread.ident == ident), None)
+
+    def _end(self, thread: Thread) -> None:
+        if thread not in self._attribution.threads:
+            return  # forked away
+        self.end_thread(thread)
+
+    end_thread: Callable[[Thread], None]
+    """Set by the ledger, which knows how to end the spans a thread leaves open."""
+
+    # ---- asyncio ----
+
+    def _running_task(self) -> Any:
+        try:
+            return self._hooks.running_task()
+        except Exception as error:  # whatever another event loop does, the span is recorded
+            self._hooks.warn(
+                "the running asyncio task cannot be told; its spans are booked to its thread", error
+            )
+            return None
+
+    def follow(self, thread: Thread, entering: bool) -> Lane:
+        """The lane to run on: the running task's, or the thread's own."""
+        task = self._running_task()
+        lane = thread.base if task is None else self._task_lane(thread, task, entering)
+        if lane is not thread.lane:
+            self._run(thread, lane, self._time())
+        return thread.lane
+
+    def _task_lane(self, thread: Thread, task: Any, entering: bool) -> Lane:
+        lane = self._tasks.get(id(task))
+        if lane is not None or not entering:
+            return lane if lane is not None and lane.host is thread else thread.base
+        name, group = self._hooks.name_task(task)
+        lane = self._take("task", name, group, thread is self._attribution.driver, self._time())
+        lane.host = thread
+        lane.task = task
+        self._tasks[id(task)] = lane
+        return lane
+
+    def _run(self, thread: Thread, lane: Lane, now: int) -> None:
+        previous = thread.lane
+        self._attribution.switch_lane(thread, lane, now)
+        if previous is not lane:
+            self.release(previous)
+
+    def step(self, handle: Any) -> int:
+        thread = self.thread()
+        task = getattr(getattr(handle, "_callback", None), "__self__", None)
+        lane = self._tasks.get(id(task))
+        previous = thread.lane.id if thread.steps else -1
+        thread.steps += 1
+        now = self._time()
+        self._attribution.charge(thread, now)
+        thread.between_steps = False
+        self._run(thread, lane if lane is not None and lane.host is thread else thread.base, now)
+        return previous
+
+    def step_end(self, previous: int) -> None:
+        thread = self.thread()
+        thread.steps -= thread.steps > 0
+        lanes = self._attribution.lanes
+        nested = 0 <= previous < len(lanes) and lanes[previous].host is thread
+        lane = lanes[previous] if nested else thread.base
+        now = self._time()
+        self._attribution.charge(thread, now)
+        thread.between_steps = thread.steps == 0
+        self._run(thread, lane, now)
+
+    def after_fork(self) -> None:
+        """The child has one thread and a life of its own: what was recorded, and what was open, is the parent's."""
+        attribution = self._attribution
+        self._local = threading.local()
+        self._tasks.clear()
+        attribution.threads.clear()
+        attribution.lanes.clear()
+        attribution.nodes.clear()
+        attribution.workers = attribution.suspended = 0
+        attribution.waiting = False
+        self.make_driver(threading.get_ident())

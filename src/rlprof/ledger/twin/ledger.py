@@ -1,0 +1,371 @@
+"""The twin's ledger: the surface of the C core's Ledger type, in plain Python."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from rlprof.ledger.histogram import bucket_of
+from rlprof.ledger.twin.attribution import Attribution
+from rlprof.ledger.twin.cpu import CpuClock
+from rlprof.ledger.twin.journal import Iterations, Timeline
+from rlprof.ledger.twin.lanes import Lanes
+from rlprof.ledger.twin.memory import DeviceSpans, ProcessMemory
+from rlprof.ledger.twin.records import LONGEST, Entry, Lane, Operation, Thread
+from rlprof.ledger.twin.span import Span
+
+_MAX_OPERATIONS = 65536
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _locked(method: Method) -> Method:
+    """The C core has the GIL; Python code may be interrupted between any two lines."""
+
+    @wraps(method)
+    def locked(self: Ledger, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return locked  # type: ignore[return-value]  # wraps keeps the signature
+
+
+class Ledger:
+    """Records spans and accounts for every instant."""
+
+    def __init__(self, hooks: Any, driver: int, clock: str = "auto", cpu: str = "auto") -> None:
+        if clock == "tsc":
+            raise ValueError("the TSC cannot be used here: the Python twin has no way to read it; use clock='auto'")
+        if clock not in ("auto", "monotonic", "fake"):
+            raise ValueError(f"clock is 'auto', 'monotonic', 'tsc' or 'fake', not {clock!r}")
+        self.hooks = hooks
+        self._fake: int | None = 0 if clock == "fake" else None
+        self._cpu = CpuClock(cpu, fake=clock == "fake")
+        self._lock = threading.RLock()
+        self.enabled = False
+        self._started = self._wall = self._stopped = 0
+        self._left_open = 0
+        self._operations: dict[str, Operation] = {}
+        self._attribution = Attribution(self._cpu)
+        self._lanes = Lanes(hooks, self._attribution, self.time)
+        self._timeline = Timeline()
+        self._iterations = Iterations()
+        self._memory = ProcessMemory()
+        self._devices = DeviceSpans(hooks)
+        self._lanes.end_thread = self._end_thread
+        self._lanes.make_driver(driver)
+
+    def now(self) -> int:
+        return time.perf_counter_ns() if self._fake is None else self._fake
+
+    def time(self) -> int:
+        """The clock while recording; while not, the moment recording stopped."""
+        return self.now() if self.enabled else self._stopped
+
+    # ---- spans ----
+
+    def profile(
+        self,
+        name: str,
+        track_memory: bool = False,
+        category: str | None = None,
+        wait: bool = False,
+        device: bool | None = None,
+    ) -> Span:
+        """Times a block ('with profile(name):') or a function ('@profile(name)')."""
+        if not isinstance(name, str):
+            raise TypeError(f"profile() takes the operation's name as a str, not {type(name).__name__}")
+        if category is not None and not isinstance(category, str):
+            raise TypeError(f"profile() takes a category as a str, not {type(category).__name__}")
+        options = (bool(track_memory), bool(wait), None if device is None else bool(device))
+        operation = self._operation(str(name), category)
+        span = operation.spans.get(options)
+        if span is None:
+            span = operation.spans.setdefault(options, Span(self, operation, *options))
+        return span
+
+    def _operation(self, name: str, category: str | None) -> Operation:
+        operation = self._operations.get(name)
+        if operation is None:
+            return self._new_operation(name, category)
+        if category is not None and category != operation.category:
+            if operation.category_told:
+                self.hooks.warn("one operation is given two categories; the first one stays", None)
+            else:
+                operation.category, operation.on_device = self.hooks.classify(name, category)
+                operation.category_told = True
+        return operation
+
+    @_locked
+    def _new_operation(self, name: str, category: str | None) -> Operation:
+        if len(self._operations) >= _MAX_OPERATIONS - 1:
+            self.hooks.warn(
+                "more than 65,535 operation names; further ones are counted as '(other names)'", None
+            )
+            name, category = "(other names)", None
+            if name in self._operations:
+                return self._operations[name]
+        found, on_device = self.hooks.classify(name, category)
+        operation = Operation(len(self._operations), name, found, on_device, category is not None)
+        return self._operations.setdefault(name, operation)
+
+    @_locked
+    def enter(self, span: Span) -> None:
+        if not self.enabled:
+            return
+        thread = self._lanes.thread()
+        lane = self._lanes.follow(thread, entering=True)
+        node = self._lanes.child(lane.top.node, span.operation)
+        now = self.now()
+        self._attribution.charge(thread, now)
+        if lane is thread.base:
+            thread.between_steps = False  # outside of every callback: the loop has ended
+        parent = lane.top.node
+        entry = Entry(node, span, now)
+        lane.stack.append(entry)
+        self._attribution.restate(thread, now)
+        on_device = self._wants_device(span)
+        if span.track_memory or on_device:
+            if span.track_memory:
+                self._memory.enter(entry, self._tracked(entry))
+            if on_device:
+                self._devices.enter(entry, self._tracked(entry))
+            ready = self.now()
+            parent.self += ready - now
+            parent.cost += ready - now
+            lane.mark = entry.start = ready
+
+    def _wants_device(self, span: Span) -> bool:
+        return self._devices.device is not None and (
+            span.operation.on_device if span.device is None else span.device
+        )
+
+    def _tracked(self, but: Entry | None = None) -> list[Entry]:
+        entries = (entry for lane in self._attribution.lanes for entry in lane.stack)
+        return [entry for entry in entries if entry.tracks_memory and entry is not but]
+
+    @_locked
+    def exit(self, span: Span) -> None:
+        if not self.enabled:
+            if self._left_open:
+                self._exit_elsewhere(span, None, self._stopped)
+            return
+        now = self.now()
+        thread = self._lanes.thread()
+        lane = self._lanes.follow(thread, entering=False)
+        if lane.top.span is not span:
+            self._exit_elsewhere(span, lane, now)
+            return
+        self._attribution.charge(thread, now)
+        entry = lane.top
+        timed = span.track_memory or entry.device_event is not None
+        self._measure(entry)
+        self._remove(lane, len(lane.stack) - 1, now)
+        self._attribution.restate(thread, now)
+        if timed:
+            done = self.now()
+            parent = lane.top.node
+            parent.self += done - now
+            parent.cost += done - now
+            lane.mark = done
+
+    def _measure(self, entry: Entry) -> None:
+        if entry.tracks_memory:
+            self._memory.exit(entry, self._tracked())
+        if entry.device_event is not None:
+            self._devices.exit(entry, self._tracked())
+
+    def _remove(self, lane: Lane, position: int, now: int) -> None:
+        entry = lane.stack[position]
+        node = entry.node
+        duration = now - entry.start
+        node.calls += 1
+        node.busy += duration
+        node.min = min(node.min, duration)
+        node.max = max(node.max, duration)
+        node.durations[bucket_of(duration)] += 1
+        self._timeline.add(entry, duration, position)
+        del lane.stack[position]
+
+    def _exit_elsewhere(self, span: Span, lane: Lane | None, now: int) -> None:
+        """The span is not the innermost one: see core/span.c."""
+        for candidate in [lane, *self._attribution.lanes]:
+            if candidate is None or candidate.host is None:
+                continue
+            for position in range(len(candidate.stack) - 1, 0, -1):
+                if candidate.stack[position].span is span:
+                    self._end_inside(candidate, position, now)
+                    return
+
+    def _end_inside(self, lane: Lane, position: int, now: int) -> None:
+        if self.enabled:
+            self._attribution.settle(now)
+            self._measure(lane.stack[position])
+        else:
+            self._left_open -= 1
+        self._remove(lane, position, now)
+        self._attribution.forget_suspended(lane, now)
+        assert lane.host is not None
+        self._attribution.restate(lane.host, now)
+
+    @_locked
+    def _end_thread(self, thread: Thread) -> None:
+        """The thread is over. Spans it left open end here; its lanes are free for others."""
+        attribution = self._attribution
+        now = self.time()
+        if self.enabled:
+            attribution.settle(now)
+        for lane in attribution.lanes:
+            if lane.host is thread:
+                while lane.open:
+                    self._remove(lane, len(lane.stack) - 1, now)
+                attribution.suspended -= lane.suspended
+                lane.suspended = False
+                if lane is not thread.base:
+                    self._lanes.release(lane)
+        thread.lane = thread.base
+        thread.between_steps = False
+        thread.steps = 0
+        attribution.restate(thread, now)
+        self._cpu.close(thread)
+        thread.ident = 0
+        if thread is not attribution.driver:  # the driver's time goes on, unattributed, even without its thread
+            thread.base.host = None
+            attribution.threads.remove(thread)
+
+    # ---- on, off, reset ----
+
+    @_locked
+    def start(self) -> None:
+        if self.enabled:
+            return
+        now = self.now()
+        self._attribution.resume(self._stopped, now)
+        self._iterations.start += now - self._stopped
+        self._started = now
+        self._left_open = 0
+        self.enabled = True
+
+    @_locked
+    def stop(self) -> None:
+        if not self.enabled:
+            return
+        now = self.now()
+        self._attribution.settle(now)
+        self._wall += now - self._started
+        self._stopped = now
+        self._left_open = self._open()
+        self.enabled = False
+
+    def _open(self) -> int:
+        return sum(len(lane.stack) - 1 for lane in self._attribution.lanes)
+
+    @_locked
+    def reset(self) -> None:
+        now = self.time()
+        if self.enabled:
+            self._attribution.settle(now)
+        for node in self._attribution.nodes:
+            node.reset()
+        for lane in self._attribution.lanes:
+            for entry in lane.stack:
+                entry.start = now
+        self._wall = 0
+        self._started = now
+        self._devices.lost = 0
+        self._devices.pending.clear()
+        self._timeline.clear()
+        self._iterations.reset(now)
+
+    def after_fork(self) -> None:
+        self._lock = threading.RLock()  # another thread may have held it when the process was forked
+        self._lanes.after_fork()
+        self._left_open = 0
+        self._memory.close()
+        self._memory.peak = 0
+        self._devices.attach(None)
+        self.reset()
+
+    # ---- the rest of the surface ----
+
+    @_locked
+    def set_driver(self) -> None:
+        self._attribution.set_driver(self._lanes.thread(), self.time())
+
+    @_locked
+    def iteration(self, closes: bool) -> int:
+        if self.enabled:
+            now = self.now()
+            self._attribution.settle(now)
+            self._iterations.mark(self._attribution.nodes, now, closes is True)
+        return self._iterations.count
+
+    @_locked
+    def timeline(self, capacity: int) -> None:
+        self._timeline = Timeline(capacity)
+
+    @_locked
+    def drain_timeline(self) -> tuple[bytes, int]:
+        return self._timeline.drain()
+
+    @_locked
+    def drain_iterations(self) -> tuple[bytes, bytes]:
+        return self._iterations.drain()
+
+    @_locked
+    def set_device(self, device: Any) -> None:
+        self._devices.attach(device)
+
+    def set_time(self, wall_ns: int, cpu_ns: int) -> None:
+        if self._fake is not None:
+            self._fake = wall_ns
+        self._cpu.fake = cpu_ns
+
+    @_locked
+    def step(self, handle: Any) -> int:
+        return self._lanes.step(handle) if self.enabled else -1
+
+    @_locked
+    def step_end(self, previous: int) -> None:
+        if self.enabled:
+            self._lanes.step_end(previous)
+
+    @_locked
+    def raw(self) -> dict[str, Any]:
+        self._devices.resolve()
+        wall = self._wall
+        if self.enabled:
+            now = self.now()
+            self._attribution.settle(now)
+            wall += now - self._started
+        self._memory.fold(self._tracked())
+        return {
+            "wall": wall,
+            "clock": "monotonic" if self._fake is None else "fake",
+            "cpu": self._cpu.kind,
+            "clock_drift": 0,
+            "open": self._open(),
+            "iterations": self._iterations.count,
+            "process_peak": self._memory.peak,
+            "device_pending": len(self._devices.pending),
+            "device_lost": self._devices.lost,
+            "operations": [(op.id, op.name, op.category) for op in self._operations.values()],
+            "lanes": [
+                (lane.id, lane.kind, lane.name, lane.on_driver, lane.host is not None, lane.uses)
+                for lane in self._attribution.lanes
+            ],
+            "nodes": [
+                (
+                    node.id, node.parent.id if node.parent else -1, node.lane.id,
+                    node.operation.id if node.operation else -1,
+                    node.calls, node.busy, node.self, node.ledger(), node.covered, node.waited, node.off_cpu,
+                    node.cost, 0 if node.min == LONGEST else node.min, node.max,
+                    node.memory_peak, node.memory_rise, node.device_peak, node.device_rise,
+                    node.device_time, node.device_calls, sorted(node.durations.items()),
+                )
+                for node in self._attribution.nodes
+            ],
+        }  # fmt: skip

@@ -1,0 +1,125 @@
+"""What the twin keeps. The fields mean what the C core's of the same name do (core/core.h)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlprof.ledger.twin.span import Span
+
+UNKNOWN = -1
+LONGEST = 2**63 - 1
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    id: int
+    name: str
+    category: str
+    on_device: bool
+    category_told: bool
+    spans: dict[tuple[bool, bool, bool | None], Span] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    id: int
+    lane: Lane
+    parent: Node | None
+    operation: Operation | None
+    children: dict[int, Node] = field(default_factory=dict)
+    calls: int = 0
+    busy: int = 0
+    self: int = 0
+    shift: int = 0
+    covered: int = 0
+    waited: int = 0
+    off_cpu: int = 0
+    cost: int = 0
+    min: int = LONGEST
+    max: int = 0
+    memory_peak: int = UNKNOWN
+    memory_rise: int = UNKNOWN
+    device_peak: int = UNKNOWN
+    device_rise: int = UNKNOWN
+    device_time: int = 0
+    device_calls: int = 0
+    durations: Counter[int] = field(default_factory=Counter)
+    marked: tuple[int, int, int, int, int, int] = (0, 0, 0, 0, 0, 0)
+
+    def ledger(self) -> int:
+        return (self.self if self.lane.on_driver else 0) + self.shift
+
+    def marks(self) -> tuple[int, int, int, int, int, int]:
+        return self.calls, self.self, self.shift, self.covered, self.waited, self.off_cpu
+
+    def reset(self) -> None:
+        fresh = Node(self.id, self.lane, self.parent, self.operation, self.children)
+        for name in self.__slots__:
+            setattr(self, name, getattr(fresh, name))
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    node: Node
+    span: Span | None
+    start: int
+    memory_start: int = UNKNOWN
+    memory_peak: int = UNKNOWN
+    device_start: int = UNKNOWN
+    device_peak: int = UNKNOWN
+    device_event: Any = None
+
+    @property
+    def waits(self) -> bool:
+        return self.span is not None and self.span.wait
+
+    @property
+    def tracks_memory(self) -> bool:
+        return self.span is not None and self.span.track_memory
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    id: int
+    kind: str
+    name: str
+    group: str
+    on_driver: bool
+    stack: list[Entry] = field(default_factory=list)
+    mark: int = 0
+    suspended: bool = False
+    idle_mark: int = 0
+    host: Thread | None = None
+    task: Any = None
+    uses: int = 0
+
+    @property
+    def top(self) -> Entry:
+        return self.stack[-1]
+
+    @property
+    def open(self) -> bool:
+        return len(self.stack) > 1
+
+    @property
+    def works(self) -> bool:
+        return self.open and not self.top.waits
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    ident: int
+    lane: Lane
+    base: Lane
+    bound: bool = False
+    cpu_clock: int | None = None
+    synced_wall: int = 0
+    synced_cpu: int = 0
+    working: bool = False
+    between_steps: bool = False
+    steps: int = 0
+    share_mark: int = 0
+    cover_mark: int = 0

@@ -1,0 +1,65 @@
+"""The twin's spans: what `profile(name)` returns, and the wrapper it puts round a plain function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlprof.ledger.twin.ledger import Ledger
+    from rlprof.ledger.twin.records import Operation
+
+
+class Span:
+    """One operation, to be timed: a context manager and a decorator."""
+
+    __slots__ = ("device", "ledger", "operation", "track_memory", "wait")
+
+    def __init__(
+        self, ledger: Ledger, operation: Operation, track_memory: bool, wait: bool, device: bool | None
+    ) -> None:
+        self.ledger = ledger
+        self.operation = operation
+        self.track_memory = track_memory
+        self.wait = wait
+        self.device = device
+
+    @property
+    def name(self) -> str:
+        return self.operation.name
+
+    def __enter__(self) -> Span:
+        self.ledger.enter(self)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        self.ledger.exit(self)
+
+    def __call__(self, function: Any) -> Any:
+        return self.ledger.hooks.decorate(self, function)
+
+    def __repr__(self) -> str:
+        memory = ", track_memory=True" if self.track_memory else ""
+        return f"profile({self.name!r}{memory}{', wait=True' if self.wait else ''})"
+
+
+class Timed:
+    """A callable that times its calls and otherwise is the function."""
+
+    def __init__(self, span: Span, function: Callable[..., Any]) -> None:
+        self._span = span
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with self._span:
+            return self.__wrapped__(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.__wrapped__.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<profiled {self.__wrapped__!r}>"
