@@ -15,7 +15,7 @@ _SPANS = 200
 def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
     """Time empty spans on ledgers made for it, against an empty loop. Takes about a millisecond with the C core."""
     ledger = new_ledger()
-    profile = ledger.profile
+    profile = ledger.recorder
     now = ledger.now
     ledger.start()
     inside = []

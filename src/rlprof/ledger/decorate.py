@@ -11,14 +11,21 @@ from typing import Any, Protocol
 class Span(Protocol):
     """A timed operation: a context manager."""
 
+    @property
+    def arguments(self) -> tuple[Any, ...]: ...
     def __enter__(self) -> Any: ...
     def __exit__(self, *exception: Any) -> Any: ...
 
 
-def decorate(span: Span, function: Any, timed: Callable[[Any, Any], Any]) -> Any:
-    """The function with its calls timed; `timed` wraps a plain one."""
-    if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(decorate(span, function.__func__, timed))
+def decorate(
+    span: Span, function: Any, recorder: Callable[..., Span], timed: Callable[[Span, Any, Any], Any]
+) -> Any:
+    """The function with its calls timed; `timed(span, function, method)` wraps a plain one."""
+    if isinstance(function, staticmethod):
+        return staticmethod(decorate(span, function.__func__, recorder, timed))
+    if isinstance(function, classmethod):
+        # torch.compile takes a class method apart and must find a Python function inside.
+        return classmethod(decorate(span, function.__func__, recorder, lambda _span, _function, method: method))
     if isinstance(function, type) or not callable(function):
         kind = "the class" if isinstance(function, type) else type(function).__name__
         name = getattr(function, "__name__", repr(function))
@@ -29,7 +36,7 @@ def decorate(span: Span, function: Any, timed: Callable[[Any, Any], Any]) -> Any
         return _timed_async_generator(span, function)
     if inspect.isgeneratorfunction(function):
         return _timed_generator(span, function)
-    return _like(timed(span, function), function)
+    return _like(timed(span, function, _timed_method(span, function, recorder)), function)
 
 
 def _like(wrapper: Any, function: Any) -> Any:
@@ -38,6 +45,18 @@ def _like(wrapper: Any, function: Any) -> Any:
             setattr(wrapper, name, getattr(function, name))
     wrapper.__dict__.update(getattr(function, "__dict__", {}))
     return wrapper
+
+
+def _timed_method(span: Span, function: Any, recorder: Callable[..., Span]) -> Any:
+    """The same in Python. It asks for the span at each call, because that is what torch.compile can trace."""
+    arguments = span.arguments
+
+    @wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        with recorder(*arguments):
+            return function(*args, **kwargs)
+
+    return method
 
 
 def _timed_coroutine(span: Span, function: Any) -> Any:

@@ -19,10 +19,11 @@ class RlprofWarning(UserWarning):
 class Hooks:
     """One a ledger."""
 
-    def __init__(self, timed: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, timed: Callable[[Any, Any, Any], Any]) -> None:
         self._timed = timed
         self._said: set[str] = set()
-        self.ledger: tasks.Steps | None = None
+        self.ledger: Any = None
+        """Set once it is made: it is made with these hooks."""
 
     def classify(self, name: str, category: str | None) -> tuple[str, bool]:
         return catalogue.classify(name, category)
@@ -39,12 +40,12 @@ class Hooks:
 
     def running_task(self) -> Any:
         task = tasks.running_task()
-        if task is not None and self.ledger is not None:
+        if task is not None:
             tasks.follow(self.ledger)
         return task
 
     def decorate(self, span: Any, function: Any) -> Any:
-        return decorate(span, function, self._timed)
+        return decorate(span, function, self.ledger.recorder, self._timed)
 
     def warn(self, what: str, cause: BaseException | None) -> None:
         if what not in self._said:

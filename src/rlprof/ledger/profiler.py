@@ -58,7 +58,7 @@ class Profiler:
         self._ledger = self._new_ledger(threading.main_thread().ident or 0)
         self._cost: SpanCost | None = None
         self._device: Device | None = None
-        self.profile: Callable[..., Any] = self._ledger.profile
+        self.profile: Callable[..., Any] = self._ledger.recorder
         _profilers.add(self)
 
     def _new_ledger(self, driver: int) -> Any:

@@ -116,6 +116,8 @@ class Snapshot:
     rlprof_uncertainty_ns: int
     nodes: list[Node]
     """The call trees as measured, rlprof's cost included."""
+    net_nodes: list[Node]
+    """The same with rlprof's cost taken out of self and ledger times, as in the accounts."""
     lanes: list[Lane]
     iterations: int
     open_spans: int
@@ -159,7 +161,8 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
         unattributed_ns=sum(root.ledger_ns for root in roots),
         rlprof_ns=own,
         rlprof_uncertainty_ns=round(spans * cost.uncertainty_ns),
-        nodes=[node for node in nodes if node.operation is None or node.wall_ns or node.calls],
+        nodes=_used(nodes),
+        net_nodes=_used(net),
         lanes=lanes,
         iterations=raw["iterations"],
         open_spans=raw["open"],
@@ -219,6 +222,11 @@ def _with_wall(nodes: Iterable[Node]) -> list[Node]:
         if node.parent is not None:
             wall[node.parent] += wall[node.id]
     return [replace(node, wall_ns=wall[node.id]) for node in listed]
+
+
+def _used(nodes: list[Node]) -> list[Node]:
+    """Without the places that nothing was recorded at since the last reset."""
+    return [node for node in nodes if node.operation is None or node.wall_ns or node.calls]
 
 
 def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:

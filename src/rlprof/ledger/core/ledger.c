@@ -301,7 +301,7 @@ static PyMethodDef ledger_methods[] = {
 
 static PyGetSetDef ledger_getset[] = {
     {"enabled", (getter)ledger_get_enabled, NULL, NULL, NULL},
-    {"profile", (getter)ledger_get_profile, NULL, NULL, NULL},
+    {"recorder", (getter)ledger_get_profile, NULL, PyDoc_STR("The builtin profile()."), NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -407,5 +407,10 @@ int
 ledger_setup(PyObject *module)
 {
     Ledger_Type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &ledger_spec, NULL);
-    return Ledger_Type == NULL ? -1 : PyModule_AddType(module, Ledger_Type);
+    PyObject *compiled = Ledger_Type ? PyImport_ImportModule("rlprof.ledger.compiled") : NULL;
+    PyObject *traced = compiled ? PyObject_GetAttrString(compiled, "profile") : NULL;
+    int result = traced ? PyObject_SetAttrString((PyObject *)Ledger_Type, "profile", traced) : -1;
+    Py_XDECREF(compiled);
+    Py_XDECREF(traced);
+    return result < 0 ? -1 : PyModule_AddType(module, Ledger_Type);
 }

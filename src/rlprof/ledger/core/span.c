@@ -386,8 +386,18 @@ span_name(PyObject *self, void *Py_UNUSED(closure))
     return Py_NewRef(((Span *)self)->operation->name);
 }
 
+static PyObject *
+span_arguments(PyObject *self, void *Py_UNUSED(closure))
+{
+    Span *span = (Span *)self;
+    PyObject *device = span->flags & SPAN_DEVICE ? Py_True : span->flags & SPAN_NO_DEVICE ? Py_False : Py_None;
+    return Py_BuildValue("(OOOOO)", span->operation->name, span->flags & SPAN_MEMORY ? Py_True : Py_False, Py_None,
+                         span->flags & SPAN_WAIT ? Py_True : Py_False, device);
+}
+
 static PyGetSetDef span_getset[] = {
     {"name", span_name, NULL, PyDoc_STR("The operation's name."), NULL},
+    {"arguments", span_arguments, NULL, PyDoc_STR("What profile() was called with."), NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

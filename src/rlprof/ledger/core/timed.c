@@ -13,6 +13,7 @@ typedef struct {
     vectorcallfunc vectorcall;
     Span *span;
     PyObject *function;
+    PyObject *method; /* a Python function that does the same, for bound methods */
     PyObject *dict;
     PyObject *weakrefs;
 } Timed;
@@ -29,13 +30,13 @@ timed_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnam
     return result;
 }
 
-/* timed(span, function) */
+/* Timed(span, function, method) */
 static PyObject *
 timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *span, *function;
-    static char *names[] = {"span", "function", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O", names, Span_Type, &span, &function)) {
+    PyObject *span, *function, *method;
+    static char *names[] = {"span", "function", "method", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO", names, Span_Type, &span, &function, &method)) {
         return NULL;
     }
     Timed *timed = (Timed *)type->tp_alloc(type, 0);
@@ -43,14 +44,17 @@ timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         timed->vectorcall = timed_call;
         timed->span = (Span *)Py_NewRef(span);
         timed->function = Py_NewRef(function);
+        timed->method = Py_NewRef(method);
     }
     return (PyObject *)timed;
 }
 
+/* obj.method() never comes here, but code that takes a method apart does (torch.compile, inspect): it must find a
+ * Python function inside. */
 static PyObject *
 timed_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type))
 {
-    return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
+    return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(((Timed *)self)->method, object);
 }
 
 static int
@@ -60,6 +64,7 @@ timed_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(timed->span);
     Py_VISIT(timed->function);
+    Py_VISIT(timed->method);
     Py_VISIT(timed->dict);
     return 0;
 }
@@ -84,6 +89,7 @@ timed_dealloc(PyObject *self)
     timed_clear(self);
     Py_XDECREF(timed->span);
     Py_XDECREF(timed->function);
+    Py_XDECREF(timed->method);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -139,9 +145,27 @@ static PyType_Spec timed_spec = {
     .slots = timed_slots,
 };
 
+/* For torch.compile, which traces the Python functions it finds on the type: see rlprof.ledger.compiled. They are put
+ * into the dictionary and not set as attributes, so that real calls go on through the slots. */
+static int
+show_to_dynamo(PyObject *compiled, const char *attribute, const char *function)
+{
+    PyObject *traced = compiled ? PyObject_GetAttrString(compiled, function) : NULL;
+    int result = traced ? PyDict_SetItemString(Timed_Type->tp_dict, attribute, traced) : -1;
+    Py_XDECREF(traced);
+    return result;
+}
+
 int
 timed_setup(PyObject *module)
 {
     Timed_Type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &timed_spec, NULL);
-    return Timed_Type == NULL ? -1 : PyModule_AddType(module, Timed_Type);
+    PyObject *compiled = Timed_Type ? PyImport_ImportModule("rlprof.ledger.compiled") : NULL;
+    if (show_to_dynamo(compiled, "__call__", "call") < 0 || show_to_dynamo(compiled, "__get__", "get") < 0) {
+        Py_XDECREF(compiled);
+        return -1;
+    }
+    Py_DECREF(compiled);
+    PyType_Modified(Timed_Type);
+    return PyModule_AddType(module, Timed_Type);
 }

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any, TypeVar
 
+from rlprof.ledger.compiled import compiling
 from rlprof.ledger.histogram import bucket_of
 from rlprof.ledger.twin.attribution import Attribution
 from rlprof.ledger.twin.cpu import CpuClock
@@ -67,15 +69,17 @@ class Ledger:
 
     # ---- spans ----
 
-    def profile(
+    def recorder(
         self,
         name: str,
         track_memory: bool = False,
         category: str | None = None,
         wait: bool = False,
         device: bool | None = None,
-    ) -> Span:
+    ) -> Any:
         """Times a block ('with profile(name):') or a function ('@profile(name)')."""
+        if compiling():
+            return nullcontext()
         if not isinstance(name, str):
             raise TypeError(f"profile() takes the operation's name as a str, not {type(name).__name__}")
         if category is not None and not isinstance(category, str):

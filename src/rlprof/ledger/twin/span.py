@@ -6,6 +6,9 @@ from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
+from rlprof.ledger import compiled
+from rlprof.ledger.compiled import compiling
+
 if TYPE_CHECKING:
     from rlprof.ledger.twin.ledger import Ledger
     from rlprof.ledger.twin.records import Operation
@@ -29,6 +32,10 @@ class Span:
     def name(self) -> str:
         return self.operation.name
 
+    @property
+    def arguments(self) -> tuple[str, bool, None, bool, bool | None]:
+        return self.name, self.track_memory, None, self.wait, self.device
+
     def __enter__(self) -> Span:
         self.ledger.enter(self)
         return self
@@ -47,16 +54,21 @@ class Span:
 class Timed:
     """A callable that times its calls and otherwise is the function."""
 
-    def __init__(self, span: Span, function: Callable[..., Any]) -> None:
+    def __init__(self, span: Span, function: Callable[..., Any], method: Callable[..., Any]) -> None:
         self._span = span
+        self._method = method
         self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if compiling():
+            return self.__wrapped__(*args, **kwargs)
         with self._span:
             return self.__wrapped__(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        if compiling():
+            return compiled.get(self, instance, owner)
+        return self if instance is None else MethodType(self._method, instance)
 
     def __reduce__(self) -> str:
         return self.__wrapped__.__qualname__

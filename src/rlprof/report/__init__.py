@@ -1,0 +1,1 @@
+"""From answers to what people and tools read: one output a file."""
