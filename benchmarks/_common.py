@@ -101,9 +101,15 @@ def progress(message: str) -> None:
 
 def judge(bars: Iterable[Bar], figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Each bar with the figure it is about and whether it holds; None where there is no figure."""
-    return {
-        bar.key: {**asdict(bar), "figure": figures[bar.key], "holds": bar.holds(figures[bar.key])} for bar in bars
-    }
+    return {bar.key: {**asdict(bar), "figure": figures[bar.key], "holds": bar.holds(figures[bar.key])} for bar in bars}
+
+
+def readable(figure: Any) -> str:
+    if figure is None:
+        return "-"
+    if isinstance(figure, (bool, str, dict)):
+        return str(figure)
+    return f"{figure:,}" if isinstance(figure, int) else f"{figure:,.4f}".rstrip("0").rstrip(".")
 
 
 def bar_table(judged: dict[str, dict[str, Any]]) -> Table:
@@ -111,9 +117,9 @@ def bar_table(judged: dict[str, dict[str, Any]]) -> Table:
     for column in ("figure", "measured", "bar", "holds"):
         table.add_column(column, justify="left" if column in ("figure", "holds") else "right")
     for key, row in judged.items():
-        figure = "-" if row["figure"] is None else f"{row['figure']:,.4g}{row['unit']}"
+        figure = readable(row["figure"]) + row["unit"]
         answer = {None: "no figure", True: "[green]yes[/]", False: "[red]NO[/]"}[row["holds"]]
-        table.add_row(key, figure, f"{row['relation']} {row['limit']:,g}{row['unit']}", answer)
+        table.add_row(key, figure, f"{row['relation']} {readable(row['limit'])}{row['unit']}", answer)
     return table
 
 
@@ -125,8 +131,10 @@ def write_results(results: dict[str, Any], options: argparse.Namespace, shown: I
     if options.json:
         print(text)
         return
-    console = Console()
-    console.print(" | ".join(f"{key} {value}" for key, value in results["machine"].items()), style="dim", highlight=False)
+    console = Console() if sys.stdout.isatty() else Console(width=120)
+    console.print(
+        " | ".join(f"{key} {value}" for key, value in results["machine"].items()), style="dim", highlight=False
+    )
     for part in shown:
         console.print()
         console.print(part)

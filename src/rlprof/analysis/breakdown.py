@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rlprof.ledger.snapshot import Measures, Node, Snapshot
+from rlprof.analysis.calltree import Place, cpu_of, merge
+from rlprof.ledger.snapshot import Snapshot
 
 UNATTRIBUTED = "unattributed"
 RLPROF = "rlprof"
@@ -30,14 +31,16 @@ class Row:
     """The same with the rows below it."""
     share: float
     """Of the wall time, the rows below included: percent with one decimal. The top rows sum to 100.0."""
-    overlapped_ns: int
     cpu_ns: int | None
     """Of self: thread CPU time. None where it cannot be measured."""
     subtree_cpu_ns: int | None
-    mean_ns: float | None
-    p50_ns: float | None
-    p95_ns: float | None
-    p99_ns: float | None
+    overlapped_ns: int = 0
+    """Of self: other lanes' work while the driver was busy with something else."""
+    mean_ns: float | None = None
+    """Of the calls' durations; None without a call."""
+    p50_ns: float | None = None
+    p95_ns: float | None = None
+    p99_ns: float | None = None
     uncertainty_ns: int = 0
     """Of rlprof's own row: how far its cost may be off."""
 
@@ -100,41 +103,13 @@ class Breakdown:
             assert total == self.wall_ns, f"{what} sum to {total} ns, wall time is {self.wall_ns} ns"
 
 
-@dataclass(slots=True)
-class _Place:
-    """A row in the making."""
-
-    nodes: list[Node] = field(default_factory=list)
-    children: dict[str, _Place] = field(default_factory=dict)
-    depth: int = -1
-    wall: int = 0
-    ledger: int = 0
-    cpu: int = 0
-    tenths: int = 0
-    """Of a percent of the wall time."""
-
-
 def breakdown(snapshot: Snapshot) -> Breakdown:
-    """Merge the lanes' call trees by the path of operations, and take the wall time apart along it."""
-    root, places = _places(snapshot.net_nodes)
-    tops = _sorted(root)
+    """Take a snapshot's wall time apart along the call tree."""
+    tops = merge(snapshot.net_nodes).children
     extra = [snapshot.unattributed_ns, snapshot.rlprof_ns]
-    *shares, unattributed, rlprof = apportion(1000, [top.ledger for top in tops] + extra)
-    for top, tenths in zip(tops, shares):
-        top.tenths = tenths
-    rows = []
-    pending = tops[::-1]
-    while pending:  # not by recursion: a call tree may be deeper than Python's stack
-        place = pending.pop()
-        children = _sorted(place)
-        own = sum(node.ledger_ns for node in place.nodes)
-        # A row's share is divided among itself and its children, so every level of the tree adds up, not only the top.
-        _, *shares = apportion(place.tenths, [own, *(child.ledger for child in children)])
-        for child, tenths in zip(children, shares):
-            child.tenths = tenths
-        rows.append(_row(place))
-        pending += children[::-1]
-    rows.append(_extra_row(UNATTRIBUTED, snapshot.unattributed_ns, unattributed, cpu_ns=_idle_cpu(snapshot)))
+    *shares, unattributed, rlprof = apportion(1000, [top.subtree_ledger_ns for top in tops] + extra)
+    rows = _rows(tops, shares, snapshot.wall_ns)
+    rows.append(_extra_row(UNATTRIBUTED, snapshot.unattributed_ns, unattributed, cpu_ns=_spanless_cpu(snapshot)))
     rows.append(_extra_row(RLPROF, snapshot.rlprof_ns, rlprof, uncertainty_ns=snapshot.rlprof_uncertainty_ns))
     return Breakdown(
         wall_ns=snapshot.wall_ns,
@@ -142,7 +117,7 @@ def breakdown(snapshot: Snapshot) -> Breakdown:
         rows=tuple(rows),
         categories=_categories(rows),
         largest=_largest(snapshot),
-        overlapped=_overlapped(places),
+        overlapped=_overlapped(rows),
         lanes=_lanes(snapshot),
         open_spans=snapshot.open_spans,
         cpu=snapshot.cpu,
@@ -161,72 +136,35 @@ def apportion(total: int, parts: Sequence[int]) -> list[int]:
     return shares
 
 
-def _places(nodes: Iterable[Node]) -> tuple[_Place, list[_Place]]:
-    """The merged tree: its root, which stands for no open span, and every place below, parents first."""
-    root = _Place()
-    places: list[_Place] = []
-    place_of: dict[int, _Place] = {}
-    for node in nodes:
-        if node.operation is None or node.parent is None:
-            place_of[node.id] = root
-            continue
-        # A span that is open since this very nanosecond is not among the nodes; what it called may be.
-        parent = place_of.get(node.parent, root)
-        place = parent.children.get(node.operation)
-        if place is None:
-            place = parent.children[node.operation] = _Place(depth=parent.depth + 1)
-            places.append(place)
-        place.nodes.append(node)
-        place_of[node.id] = place
-    for place in reversed(places):
-        for node in place.nodes:
-            place.wall += node.self_ns
-            place.ledger += node.ledger_ns
-            place.cpu += _cpu(node) or 0
-        for child in place.children.values():
-            place.wall += child.wall
-            place.ledger += child.ledger
-            place.cpu += child.cpu
-    return root, places
+def _rows(tops: Sequence[Place], tenths: Sequence[int], wall_ns: int) -> list[Row]:
+    """The tree in reading order. Shares are whole tenths of a percent until they are written down."""
+    rows = []
+    pending = list(zip(tops, tenths))[::-1]
+    while pending:
+        place, share = pending.pop()
+        rows.append(_row(place, share))
+        # Each to its nearest tenth: handed down from level to level, largest remainders would add up to false figures.
+        # But a row never has a larger share than the one it is part of.
+        for child in reversed(place.children):
+            pending.append((child, min(share, round(1000 * child.subtree_ledger_ns / wall_ns) if wall_ns else 0)))
+    return rows
 
 
-def _sorted(place: _Place) -> list[_Place]:
-    by_name = sorted(place.children.items(), key=lambda item: (-item[1].ledger, -item[1].wall, item[0]))
-    return [child for _, child in by_name]
-
-
-def _cpu(node: Node) -> int | None:
-    """rlprof's cost is in the CPU time but no longer in the self time: never more CPU than there was time."""
-    return None if node.cpu_ns is None else min(node.cpu_ns, node.self_ns)
-
-
-def _row(place: _Place) -> Row:
-    nodes = place.nodes
-    called = [node for node in nodes if node.calls]
-    histogram: Counter[int] = Counter()
-    for node in nodes:
-        histogram.update(node.histogram)
-    durations = Measures(
-        calls=sum(node.calls for node in nodes),
-        busy_ns=sum(node.busy_ns for node in nodes),
-        min_ns=min((node.min_ns for node in called), default=0),
-        max_ns=max((node.max_ns for node in called), default=0),
-        histogram=histogram,
-    )
-    cpu = [used for node in nodes if (used := _cpu(node)) is not None]
+def _row(place: Place, tenths: int) -> Row:
+    durations = place.durations()
     return Row(
-        operation=nodes[0].operation or "",
-        category=nodes[0].category,
+        operation=place.operation,
+        category=place.category,
         depth=place.depth,
         calls=durations.calls,
-        wall_ns=place.wall,
-        self_ns=sum(node.self_ns for node in nodes),
-        ledger_ns=sum(node.ledger_ns for node in nodes),
-        subtree_ledger_ns=place.ledger,
-        share=place.tenths / 10,
-        overlapped_ns=sum(node.overlapped_ns for node in nodes),
-        cpu_ns=sum(cpu) if cpu else None,
-        subtree_cpu_ns=place.cpu if cpu else None,
+        wall_ns=place.subtree_wall_ns,
+        self_ns=place.self_ns,
+        ledger_ns=place.ledger_ns,
+        subtree_ledger_ns=place.subtree_ledger_ns,
+        share=tenths / 10,
+        overlapped_ns=place.overlapped_ns,
+        cpu_ns=place.cpu_ns,
+        subtree_cpu_ns=place.subtree_cpu_ns,
         mean_ns=durations.mean_ns,
         p50_ns=durations.quantile_ns(0.50),
         p95_ns=durations.quantile_ns(0.95),
@@ -245,22 +183,17 @@ def _extra_row(name: str, ns: int, tenths: int, cpu_ns: int | None = None, uncer
         ledger_ns=ns,
         subtree_ledger_ns=ns,
         share=tenths / 10,
-        overlapped_ns=0,
         cpu_ns=cpu_ns,
         subtree_cpu_ns=cpu_ns,
-        mean_ns=None,
-        p50_ns=None,
-        p95_ns=None,
-        p99_ns=None,
         uncertainty_ns=uncertainty_ns,
     )
 
 
-def _idle_cpu(snapshot: Snapshot) -> int | None:
-    """CPU time of the driver with no span open. None where it cannot be measured."""
+def _spanless_cpu(snapshot: Snapshot) -> int | None:
+    """CPU time of the driver with no span open."""
     roots = [node for node in snapshot.net_nodes if node.operation is None and snapshot.lanes[node.lane].on_driver]
-    known = [cpu for root in roots if (cpu := _cpu(root)) is not None]
-    return min(sum(known), snapshot.unattributed_ns) if known else None
+    cpu = cpu_of(roots)
+    return None if cpu is None else min(cpu, snapshot.unattributed_ns)
 
 
 def _categories(rows: Sequence[Row]) -> tuple[Portion, ...]:
@@ -269,7 +202,7 @@ def _categories(rows: Sequence[Row]) -> tuple[Portion, ...]:
     for row in operations:
         totals[row.category] += row.ledger_ns
     found = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    # What the tree leaves them: the two extra rows must not read 2.4 % in one table and 2.5 % in the next.
+    # Of what the tree leaves them: the two extra rows must not read 2.4 % in one table and 2.5 % in the next.
     tenths = sum(round(10 * row.share) for row in operations if row.depth == 0)
     shares = apportion(tenths, [ns for _, ns in found])
     portions = [Portion(name, ns, share / 10) for (name, ns), share in zip(found, shares)]
@@ -284,20 +217,19 @@ def _largest(snapshot: Snapshot) -> Portion:
     return Portion(name, ns, round(100 * ns / snapshot.wall_ns, 1) if snapshot.wall_ns else 0.0)
 
 
-def _overlapped(places: Iterable[_Place]) -> dict[str, int]:
+def _overlapped(rows: Sequence[Row]) -> dict[str, int]:
     totals: Counter[str] = Counter()
-    for place in places:
-        for node in place.nodes:
-            totals[node.operation or ""] += node.overlapped_ns
-    return {name: ns for name, ns in totals.most_common() if ns}
+    for row in rows:
+        totals[row.operation] += row.overlapped_ns
+    return {operation: ns for operation, ns in totals.most_common() if ns}
 
 
 def _lanes(snapshot: Snapshot) -> Lanes:
     spans = [node for node in snapshot.net_nodes if node.operation is not None]
-    used = {node.lane for node in spans}
-    # Waiting is not working. rlprof's cost may have been taken out of a wait: then it is not negative work either.
+    kinds = Counter(snapshot.lanes[lane].kind for lane in {node.lane for node in spans})
+    # Waiting is not working. Where rlprof's cost was taken out of a wait, it is not negative work either.
     working = sum(max(0, node.self_ns - node.waited_ns) for node in spans)
     return Lanes(
-        by_kind=dict(Counter(snapshot.lanes[lane].kind for lane in sorted(used))),
+        by_kind=dict(sorted(kinds.items())),
         concurrency=working / snapshot.wall_ns if snapshot.wall_ns else 0.0,
     )

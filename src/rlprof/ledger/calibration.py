@@ -7,9 +7,11 @@ from statistics import median
 from typing import Any
 
 from rlprof.ledger.snapshot import SpanCost
+from rlprof.ledger.tasks import followed
 
 _BATCHES = 15
 _SPANS = 200
+_STEPS = 30
 
 
 def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
@@ -41,6 +43,37 @@ def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
         outside_ns=max(0.0, cost - median(inside)),
         uncertainty_ns=(spread[-1] - spread[0]) / 2,
     )
+
+
+class _Idle:
+    """A callback of no task."""
+
+    _callback = None
+
+
+def measure_step_cost(new_ledger: Callable[[], Any]) -> int:
+    """What following an event loop costs each of its callbacks, ns."""
+    ledger = new_ledger()
+    now = ledger.now
+    handle = _Idle()
+    followers, run = (ledger,), _do_nothing
+    ledger.start()
+    costs = []
+    for _ in range(_BATCHES):
+        begin = now()
+        for _ in range(_STEPS):
+            followed(followers, run, handle)
+        middle = now()
+        for _ in range(_STEPS):
+            run(handle)
+        end = now()
+        costs.append(((middle - begin) - (end - middle)) / _STEPS)
+    ledger.stop()
+    return max(0, round(median(costs)))
+
+
+def _do_nothing(_handle: Any) -> None:
+    pass
 
 
 def _mean_duration(ledger: Any) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -24,6 +25,9 @@ class Hooks:
         self._said: set[str] = set()
         self.ledger: Any = None
         """Set once it is made: it is made with these hooks."""
+        self.measure_step_cost: Callable[[], int] = int
+        """Asked when the first asyncio task is seen; without an answer, nothing."""
+        self._follows = False
 
     def classify(self, name: str, category: str | None) -> tuple[str, bool]:
         return catalogue.classify(name, category)
@@ -34,26 +38,41 @@ class Hooks:
         name = "foreign thread" if thread is None else thread.name
         return name, group_of(name)
 
-    def name_task(self, task: Any) -> tuple[str, str]:
-        name = task.get_name()
-        return name, group_of(name)
+    def group_of(self, name: str) -> str:
+        return group_of(name)
 
-    def running_task(self) -> Any:
-        task = tasks.running_task()
-        if task is not None:
+    def find_asyncio(self) -> tuple[Callable[[], Any], dict[Any, Any]] | None:
+        return tasks.find_asyncio()
+
+    def saw_task(self) -> None:
+        """A span begins in an asyncio task: from now on the event loop is followed."""
+        if not self._follows:
+            self._follows = True
+            self.ledger.set_step_cost(self.measure_step_cost())
             tasks.follow(self.ledger)
-        return task
+
+    def forget_tasks(self) -> None:
+        """Recording stops: asyncio is put back as it was."""
+        self._follows = False
+        tasks.unfollow(self.ledger)
 
     def decorate(self, span: Any, function: Any) -> Any:
         return decorate(span, function, self.ledger.recorder, self._timed)
 
     def warn(self, what: str, cause: BaseException | None) -> None:
-        if what not in self._said:
-            self._said.add(what)
-            because = "" if cause is None else f" ({type(cause).__name__}: {cause})"
+        """Say it once. Never raises, not even where warnings are made errors: the training goes on."""
+        if what in self._said:
+            return
+        self._said.add(what)
+        because = "" if cause is None else f" ({type(cause).__name__}: {cause})"
+        try:
             warnings.warn(f"rlprof: {what}{because}", RlprofWarning, stacklevel=3)
+        except RlprofWarning as warning:
+            print(warning, file=sys.stderr)  # noqa: T201 - the last way left to say it
 
 
 def group_of(name: str) -> str:
     """What lanes of one make share: 'ThreadPoolExecutor-0_3' and '..._4' are both 'ThreadPoolExecutor-#_#'."""
+    if name.startswith("Task-") and name[5:].isdecimal():
+        return "Task-#"  # asyncio's own names come by the thousand
     return re.sub(r"\d+", "#", name)

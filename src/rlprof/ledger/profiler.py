@@ -9,8 +9,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, overload
 
-from rlprof.ledger import tasks, twin
-from rlprof.ledger.calibration import measure_span_cost
+from rlprof.ledger import twin
+from rlprof.ledger.calibration import measure_span_cost, measure_step_cost
 from rlprof.ledger.device import Device, find_device
 from rlprof.ledger.hooks import Hooks
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
@@ -40,29 +40,32 @@ class Iteration:
 class Profiler:
     """Records spans and accounts for every nanosecond of the driver's wall time. Off until `enable()`.
 
-    core: "c", "python" (the twin), or "auto": C where it was built. The environment variable RLPROF_CORE overrides it.
+    core: "c", "python" (the twin), or "auto": C where it was built.
     clock: "monotonic", "tsc", or "auto": the TSC where it is safe.
     cpu: how thread CPU time is read: "auto" (only where it is nearly free), "syscall" (anywhere, about 1 us a span) or
     "off".
+    For each "auto" the environment decides first: RLPROF_CORE, RLPROF_CLOCK, RLPROF_CPU.
     """
 
     def __init__(self, core: str = "auto", clock: str = "auto", cpu: str = "auto") -> None:
-        core = os.environ.get("RLPROF_CORE", core)
+        core, self._clock, self._cpu = (
+            os.environ.get(f"RLPROF_{name}", "auto") if chosen == "auto" else chosen
+            for name, chosen in (("CORE", core), ("CLOCK", clock), ("CPU", cpu))
+        )
         if core not in ("auto", "c", "python"):
             raise ValueError(f"core is 'auto', 'c' or 'python', not {core!r}")
         if core == "c" and _core is None:
             raise RuntimeError("rlprof's C core is not built here; use core='auto', or install a C compiler and rlprof again")
         self._module: Any = twin if core == "python" or _core is None else _core
-        self._clock = clock
-        self._cpu = cpu
-        self._ledger = self._new_ledger(threading.main_thread().ident or 0)
-        self._cost: SpanCost | None = None
+        self._hooks = Hooks(self._module.Timed)
+        self._ledger = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
+        self._hooks.measure_step_cost = self._measure_step_cost
+        self._costs: list[SpanCost] = []
         self._device: Device | None = None
         self.profile: Callable[..., Any] = self._ledger.recorder
         _profilers.add(self)
 
-    def _new_ledger(self, driver: int) -> Any:
-        hooks = Hooks(self._module.Timed)
+    def _new_ledger(self, hooks: Hooks, driver: int) -> Any:
         ledger = self._module.Ledger(hooks, driver, self._clock, self._cpu)
         hooks.ledger = ledger
         return ledger
@@ -81,14 +84,16 @@ class Profiler:
         if timeline is not None:
             self._ledger.timeline(timeline)
         self._attach_device()
-        if self._cost is None:
-            self._cost = self._measure_cost()
+        if not self._costs:
+            self._measure_cost()
         self._ledger.start()
 
     def disable(self) -> None:
-        """Stop recording; what was recorded stays, and spans that are open end here as far as it is concerned."""
-        self._ledger.stop()
-        tasks.unfollow(self._ledger)
+        """Stop recording. What was recorded stays; an iteration that is under way ends."""
+        if self.enabled:
+            self._ledger.stop()
+            self._hooks.forget_tasks()
+            self._measure_cost()
 
     def reset(self) -> None:
         """Forget what was recorded. Spans that are open count from here."""
@@ -106,7 +111,7 @@ class Profiler:
     def snapshot(self) -> Snapshot:
         """Everything recorded so far, spans that are open included up to now."""
         self._attach_device()
-        return build_snapshot(self._ledger.raw(), self._cost or SpanCost())
+        return build_snapshot(self._ledger.raw(), SpanCost.over(self._costs))
 
     def use_device(self, device: Device | None) -> None:
         """Time device spans with this device. Without it, CUDA is found by itself once torch uses it."""
@@ -150,14 +155,21 @@ class Profiler:
             if device is not None:
                 self.use_device(device)
 
-    def _measure_cost(self) -> SpanCost:
-        if self._clock == "fake":
-            return SpanCost()
-        return measure_span_cost(lambda: self._new_ledger(threading.get_ident()))
+    def _measure_cost(self) -> None:
+        """At each start and stop: a machine's speed changes, and the range is part of the answer."""
+        if self._clock != "fake":
+            self._costs.append(measure_span_cost(self._scratch_ledger))
+            del self._costs[1:-7]
+
+    def _measure_step_cost(self) -> int:
+        return 0 if self._clock == "fake" else measure_step_cost(self._scratch_ledger)
+
+    def _scratch_ledger(self) -> Any:
+        return self._new_ledger(Hooks(self._module.Timed), threading.get_ident())
 
     def _after_fork(self) -> None:
         self._device = None
-        tasks.unfollow(self._ledger)
+        self._hooks.forget_tasks()
         self._ledger.after_fork()
 
 

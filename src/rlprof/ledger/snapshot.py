@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any
 
 from rlprof.ledger.histogram import quantile
@@ -18,6 +19,19 @@ class SpanCost:
     outside_ns: float = 0.0
     uncertainty_ns: float = 0.0
     """Half the range that repeated measurements of inside + outside fell into."""
+
+    @classmethod
+    def over(cls, measured: Sequence[SpanCost]) -> SpanCost:
+        """The mean of several, with an uncertainty that reaches over all of them."""
+        if not measured:
+            return cls()
+        highest = max(cost.inside_ns + cost.outside_ns + cost.uncertainty_ns for cost in measured)
+        lowest = min(cost.inside_ns + cost.outside_ns - cost.uncertainty_ns for cost in measured)
+        return cls(
+            inside_ns=fmean(cost.inside_ns for cost in measured),
+            outside_ns=fmean(cost.outside_ns for cost in measured),
+            uncertainty_ns=(highest - lowest) / 2,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +131,7 @@ class Snapshot:
     nodes: list[Node]
     """The call trees as measured, rlprof's cost included."""
     net_nodes: list[Node]
-    """The same with rlprof's cost taken out of self and ledger times, as in the accounts."""
+    """The same with rlprof's cost taken out, as in the accounts."""
     lanes: list[Lane]
     iterations: int
     open_spans: int
@@ -151,7 +165,7 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     """Name what a core reports, and put the accounts together."""
     lanes = [Lane(*row) for row in raw["lanes"]]
     operations = {id: (name, category) for id, name, category in raw["operations"]}
-    nodes = _with_wall(_nodes(raw["nodes"], operations, lanes, cpu_known=raw["cpu"] != "off"))
+    nodes = _with_wall(_nodes(raw["nodes"], operations, cpu_known=raw["cpu"] != "off"))
     net, own = _net_of_cost(nodes, cost)
     roots = [node for node in net if node.operation is None]
     spans = sum(node.calls for node in nodes if lanes[node.lane].on_driver)
@@ -175,11 +189,9 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     )
 
 
-def _nodes(
-    rows: Iterable[Any], operations: dict[int, tuple[str, str]], lanes: list[Lane], cpu_known: bool
-) -> Iterator[Node]:
+def _nodes(rows: Iterable[Any], operations: dict[int, tuple[str, str]], cpu_known: bool) -> Iterator[Node]:
     for (
-        id, parent, lane, operation, calls, busy, own, ledger, covered, waited, off_cpu, cost, shortest, longest,
+        id, parent, lane, operation, calls, busy, own, ledger, overlapped, waited, off_cpu, cost, shortest, longest,
         memory_peak, memory_rise, device_peak, device_rise, device_time, device_calls, histogram,
     ) in rows:  # fmt: skip
         name, category = operations.get(operation, (None, "other"))
@@ -193,7 +205,7 @@ def _nodes(
             busy_ns=busy,
             self_ns=own,
             ledger_ns=ledger,
-            overlapped_ns=0 if name is None or lanes[lane].on_driver else max(0, own - waited - covered),
+            overlapped_ns=overlapped,
             waited_ns=waited,
             # Two clocks read one after the other differ by a little: never more CPU than there was time.
             cpu_ns=min(own, max(0, own - off_cpu)) if cpu_known else None,
@@ -225,12 +237,18 @@ def _with_wall(nodes: Iterable[Node]) -> list[Node]:
 
 
 def _used(nodes: list[Node]) -> list[Node]:
-    """Without the places that nothing was recorded at since the last reset."""
-    return [node for node in nodes if node.operation is None or node.wall_ns or node.calls]
+    """Without the places at and below which nothing was recorded since the last reset."""
+    used: set[int] = set()
+    for node in reversed(nodes):
+        if node.operation is None or node.wall_ns or node.calls or node.id in used:
+            used.add(node.id)
+            if node.parent is not None:
+                used.add(node.parent)
+    return [node for node in nodes if node.id in used]
 
 
 def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
-    """Takes rlprof's own cost out of self and ledger times; returns the nodes and what the driver's time contained.
+    """Takes rlprof's own cost, which is CPU time, out of the times; returns the nodes and what the driver's time contained.
 
     A span's inside cost lies in its own self time, its outside cost in its parent's. Never more is taken than there is,
     and of the ledger time in proportion.
@@ -246,8 +264,9 @@ def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
         taken = min(node.self_ns, round(own))
         share = node.ledger_ns * taken // node.self_ns if node.self_ns else 0
         taken_from_ledger += share
-        net.append(replace(node, self_ns=node.self_ns - taken, ledger_ns=node.ledger_ns - share))
-    return net, taken_from_ledger
+        cpu = None if node.cpu_ns is None else max(0, node.cpu_ns - taken)
+        net.append(replace(node, self_ns=node.self_ns - taken, ledger_ns=node.ledger_ns - share, cpu_ns=cpu))
+    return _with_wall(net), taken_from_ledger
 
 
 def _accounts(nodes: list[Node]) -> list[Account]:

@@ -24,14 +24,14 @@ _followers: tuple[Steps, ...] = ()
 _original_run: Callable[[Any], None] | None = None
 
 
-def running_task() -> Any:
-    """The asyncio task that runs on this thread, or None. Never imports asyncio."""
-    tasks = sys.modules.get("asyncio.tasks")
-    events = sys.modules.get("asyncio.events")
-    if tasks is None or events is None:
-        return None
-    loop = events._get_running_loop()
-    return None if loop is None else tasks.current_task(loop)
+def find_asyncio() -> tuple[Callable[[], Any], dict[Any, Any]] | None:
+    """What returns this thread's running loop, and the running task of each loop. Never imports asyncio."""
+    events, tasks = sys.modules.get("asyncio.events"), sys.modules.get("asyncio.tasks")
+    running_loop = getattr(events, "_get_running_loop", None)
+    current_tasks = getattr(tasks, "_current_tasks", None)
+    if running_loop is None or not isinstance(current_tasks, dict):
+        return None  # not imported, or a Python that keeps its tasks elsewhere: spans are booked to threads
+    return running_loop, current_tasks
 
 
 def follow(ledger: Steps) -> None:
@@ -52,17 +52,24 @@ def unfollow(ledger: Steps) -> None:
     _followers = tuple(follower for follower in _followers if follower is not ledger)
     if not _followers and _original_run is not None:
         handle = sys.modules["asyncio.events"].Handle
-        if handle._run is _run:  # somebody else's wrapper round ours stays; ours then passes calls on
+        if handle._run is _run:  # somebody else's wrapper round ours stays; ours then only passes calls on
             handle._run = _original_run
             _original_run = None
 
 
 def _run(handle: Any) -> None:
-    followers = _followers
-    previous = [follower.step(handle) for follower in followers]
+    assert _original_run is not None
+    followed(_followers, _original_run, handle)
+
+
+def followed(followers: tuple[Steps, ...], run: Callable[[Any], None], handle: Any) -> None:
+    """Run a callback between `step` and `step_end` of each follower."""
+    if not followers:
+        run(handle)
+        return
+    first, *others = followers
+    previous = first.step(handle)
     try:
-        assert _original_run is not None
-        _original_run(handle)
+        followed(tuple(others), run, handle) if others else run(handle)
     finally:
-        for follower, lane in zip(followers, previous):
-            follower.step_end(lane)
+        first.step_end(previous)

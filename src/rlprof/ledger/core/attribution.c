@@ -8,6 +8,8 @@
  * exactly what the clock handed out (parts x workers), so the sum stays the wall time to the nanosecond; what a
  * division leaves over waits in `share_rest` for the next one.
  *
+ * A task with no span open runs on behalf of what its thread has open: its time is given to that.
+ *
  * An event loop that runs no callback waits as well, if a task is suspended inside a span. With nobody working, that
  * time goes to the suspended spans by a second such clock. */
 #include "core.h"
@@ -40,6 +42,16 @@ int64_t
 node_ledger(const Node *node)
 {
     return (node->lane->on_driver ? node->self : 0) + node->shift;
+}
+
+/* Worked while the driver was busy with something else. */
+int64_t
+node_overlapped(const Node *node)
+{
+    if (node->operation == NULL) {
+        return 0;
+    }
+    return node->lane->on_driver ? node->overlap : node->self - node->waited - node->covered;
 }
 
 /* Hands dt out on `clock` in `parts` equal parts; returns how much of it was handed out. */
@@ -86,6 +98,10 @@ charge(Thread *thread, int64_t now, bool own)
     if (entry_waits(lane->top)) {
         node->waited += elapsed;
     }
+    if (lane->kind == LANE_TASK && lane->top == lane->stack && lane->on_driver) {
+        node->shift -= elapsed;
+        thread->base->top->node->shift += elapsed;
+    }
     if (!own || cpu_broken(&thread->cpu)) {
         node->off_cpu += cpu_collect(&thread->cpu, &ledger->clock, now, own);
     }
@@ -107,7 +123,8 @@ restate(Thread *thread, int64_t now)
         ledger->waiting = driver_waits(ledger);
         ledger->waiting_mark = now;
         ledger->share_rest = ledger->idle_rest = 0; /* stays with the span that waited */
-        careful = ledger->waiting || thread->lane->waits > 0 || thread->between_steps;
+        careful = ledger->waiting || thread->lane->waits > 0 || thread->between_steps ||
+                  thread->lane->kind == LANE_TASK;
     }
     else {
         bool working = lane_works(thread->lane);
@@ -209,10 +226,13 @@ set_on_driver(Ledger *ledger, Lane *lane, bool on_driver)
     }
     for (uint32_t i = 0; i < ledger->nodes_used; i++) {
         Node *node = ledger->nodes[i];
-        if (node->lane == lane) {
-            node->shift += on_driver ? -node->self : node->self;
-            node->marked.shift += on_driver ? -node->marked.self : node->marked.self;
+        if (node->lane != lane) {
+            continue;
         }
+        node->overlap = node_overlapped(node);
+        node->covered = node->self - node->waited - node->overlap;
+        node->shift += on_driver ? -node->self : node->self;
+        node->marked.shift += on_driver ? -node->marked.self : node->marked.self;
     }
     lane->on_driver = on_driver;
 }

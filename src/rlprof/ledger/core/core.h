@@ -61,7 +61,8 @@ struct Node {
     int64_t max;
     Histogram durations;
     int64_t shift;   /* what attribution adds to the ledger time: see attribution.c */
-    int64_t covered; /* working while the driver waited */
+    int64_t covered; /* elsewhere than on the driver: working while it waited */
+    int64_t overlap; /* on the driver: worked beside it before that */
     int64_t waited;  /* of self: in a wait span, or suspended */
     int64_t off_cpu; /* of self: off the CPU */
     int64_t cost;    /* of self: rlprof's own, where it was timed and not calibrated */
@@ -76,7 +77,7 @@ struct Node {
     Node *parent;
     Lane *lane;
     struct { /* as they stood at the last iteration mark */
-        int64_t self, shift, covered, waited, off_cpu;
+        int64_t self, shift, overlapped, waited, off_cpu;
         uint64_t calls;
     } marked;
 };
@@ -105,7 +106,7 @@ struct Lane {
     bool suspended; /* counted in Ledger.suspended */
     int64_t idle_mark;
     Thread *host; /* NULL: ended */
-    PyObject *task; /* borrowed, and only compared: the asyncio task that runs here */
+    PyObject *task; /* borrowed, and only compared: the asyncio task that ran here last */
     PyObject *name;
     PyObject *group;
     LaneKind kind;
@@ -153,7 +154,7 @@ typedef struct {
     uint32_t iteration;
     uint32_t node;
     uint64_t calls;
-    int64_t self, ledger, covered, waited, off_cpu;
+    int64_t self, ledger, overlapped, waited, off_cpu;
 } IterationRow;
 
 typedef struct {
@@ -183,6 +184,7 @@ struct Ledger {
     unsigned mode;
     Clock clock;
     CpuKind cpu_kind;
+    uint64_t cpu_token;
     int64_t started;  /* enabled since */
     int64_t wall;     /* enabled time before that */
     int64_t stopped;  /* disabled since */
@@ -210,7 +212,10 @@ struct Ledger {
     Thread *threads;
     Lane **lanes;
     uint32_t lanes_used, lanes_capacity;
-    Map tasks;
+    Map tasks; /* by address: the lane each had last; only lanes with a host are in use */
+    PyObject *running_loop;  /* asyncio's; NULL before it is imported */
+    PyObject *current_tasks;
+    int64_t step_cost; /* what following an event loop costs a callback */
 
     Timeline timeline;
     Iterations iterations;
@@ -294,6 +299,7 @@ void lane_unwind(Lane *, int64_t now);
 void attribution_resume(Ledger *, int64_t gap);
 void attribution_set_driver(Ledger *, Thread *, int64_t now);
 int64_t node_ledger(const Node *);
+int64_t node_overlapped(const Node *);
 
 /* span.c */
 int span_setup(PyObject *module);

@@ -42,7 +42,11 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 /* Some kernels check the signature before an abort address even for a section that is not running. */
 static const uint32_t abort_landing[2] = {RSEQ_SIGNATURE, 0};
-static struct rseq_section nowhere;
+
+/* A thread has one slot for all ledgers, so each ledger has a descriptor of its own there: what another one armed is
+ * not intact for it. They are static because the kernel reads them whenever it likes. */
+#define DESCRIPTORS 64
+static struct rseq_section nowhere[DESCRIPTORS];
 
 static volatile struct rseq_area *
 rseq_of_this_thread(void)
@@ -59,16 +63,30 @@ cpu_rseq_works(void)
     return (int32_t)rseq_of_this_thread()->cpu_id >= 0;
 }
 
+uint64_t
+cpu_new_token(void)
+{
+    static unsigned made;
+    struct rseq_section *section = &nowhere[made++ % DESCRIPTORS];
+    /* One byte inside this constant: no instruction pointer is ever there. */
+    section->start_ip = (uintptr_t)&abort_landing[0];
+    section->post_commit_offset = 1;
+    section->abort_ip = (uintptr_t)&abort_landing[1];
+    return (uintptr_t)section;
+}
+
 static void
 arm(Cpu *cpu)
 {
-    /* One byte inside this constant: no instruction pointer is ever there. */
-    nowhere.start_ip = (uintptr_t)&abort_landing[0];
-    nowhere.post_commit_offset = 1;
-    nowhere.abort_ip = (uintptr_t)&abort_landing[1];
     *(volatile uint64_t *)cpu->slot = cpu->token;
 }
 #else
+uint64_t
+cpu_new_token(void)
+{
+    return 1;
+}
+
 bool
 cpu_rseq_works(void)
 {
@@ -90,15 +108,14 @@ read_cpu(const Cpu *cpu, const Clock *clock)
 }
 
 void
-cpu_open(Cpu *cpu, CpuKind kind, const Clock *clock, int64_t now)
+cpu_open(Cpu *cpu, CpuKind kind, uint64_t token, const Clock *clock, int64_t now)
 {
     cpu->kind = kind;
     cpu->slot = &always_zero;
-    cpu->token = kind == CPU_OFF ? 0 : 1;
+    cpu->token = kind == CPU_OFF ? 0 : token;
 #if RLPROF_HAVE_RSEQ
     if (kind == CPU_RSEQ) {
         cpu->slot = &rseq_of_this_thread()->rseq_cs;
-        cpu->token = (uintptr_t)&nowhere;
         arm(cpu);
     }
 #endif

@@ -27,8 +27,11 @@ typedef struct {
 /* Whether the kernel and glibc give this process an rseq area to use. */
 bool cpu_rseq_works(void);
 
+/* What a ledger arms threads with; never 0. */
+uint64_t cpu_new_token(void);
+
 /* Begins to follow the calling thread. */
-void cpu_open(Cpu *cpu, CpuKind kind, const Clock *clock, int64_t now);
+void cpu_open(Cpu *cpu, CpuKind kind, uint64_t token, const Clock *clock, int64_t now);
 
 /* Off-CPU nanoseconds since the last call; `own` on the thread itself, which also arms the next interval. */
 int64_t cpu_collect(Cpu *cpu, const Clock *clock, int64_t now, bool own);

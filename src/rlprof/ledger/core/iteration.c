@@ -1,7 +1,7 @@
 /* Iterations: at each mark, what every node has gained since the last one.
  *
  * ROW ENCODING, 56 bytes, native order: uint32 iteration, uint32 node id, uint64 calls, then int64 self, ledger,
- * covered, waited, off-CPU.
+ * overlapped, waited, off-CPU.
  * MARK ENCODING, 24 bytes: int64 start ns, int64 end ns, uint32 first iteration, uint32 last iteration.
  *
  * Nobody has to drain: past the limit a mark only counts, and the next one that is written covers several iterations.
@@ -68,7 +68,7 @@ write_rows(Ledger *ledger, int64_t now)
             .calls = node->calls - node->marked.calls,
             .self = node->self - node->marked.self,
             .ledger = node_ledger(node) - marked_ledger(node),
-            .covered = node->covered - node->marked.covered,
+            .overlapped = node_overlapped(node) - node->marked.overlapped,
             .waited = node->waited - node->marked.waited,
             .off_cpu = node->off_cpu - node->marked.off_cpu,
         };
@@ -84,7 +84,7 @@ remember(Ledger *ledger, int64_t now)
         node->marked.calls = node->calls;
         node->marked.self = node->self;
         node->marked.shift = node->shift;
-        node->marked.covered = node->covered;
+        node->marked.overlapped = node_overlapped(node);
         node->marked.waited = node->waited;
         node->marked.off_cpu = node->off_cpu;
     }

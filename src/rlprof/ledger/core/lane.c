@@ -75,7 +75,7 @@ lane_new(Ledger *ledger, LaneKind kind, PyObject *name, PyObject *group)
     return lane;
 }
 
-/* An ended lane to go on with: of the same name, or any of its group once there are many. Lanes of the driver's thread
+/* An ended lane to go on with: of the same name, or any of its (interned) group once there are many. Lanes of the driver's thread
  * and of others are never mixed, for their times are booked by different formulas. */
 static Lane *
 lane_reuse(Ledger *ledger, LaneKind kind, PyObject *name, PyObject *group, bool on_driver)
@@ -84,8 +84,7 @@ lane_reuse(Ledger *ledger, LaneKind kind, PyObject *name, PyObject *group, bool 
     int ended = 0;
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
         Lane *lane = ledger->lanes[i];
-        if (lane->host != NULL || lane->kind != kind || lane->on_driver != on_driver ||
-            PyUnicode_Compare(lane->group, group) != 0) {
+        if (lane->host != NULL || lane->kind != kind || lane->on_driver != on_driver || lane->group != group) {
             continue;
         }
         if (PyUnicode_Compare(lane->name, name) == 0) {
@@ -107,14 +106,17 @@ lane_take(Thread *host, LaneKind kind, PyObject *name, PyObject *group, int64_t 
 {
     Ledger *ledger = host->ledger;
     bool on_driver = ledger->driver == host || ledger->driver == NULL;
+    Py_INCREF(group);
+    PyUnicode_InternInPlace(&group);
     Lane *lane = lane_reuse(ledger, kind, name, group, on_driver);
     if (lane == NULL) {
         lane = lane_new(ledger, kind, name, group);
-        if (lane == NULL) {
-            return NULL;
-        }
-        lane->on_driver = on_driver;
     }
+    Py_DECREF(group);
+    if (lane == NULL) {
+        return NULL;
+    }
+    lane->on_driver = on_driver;
     lane->host = host;
     lane->mark = now;
     lane->uses++;
@@ -123,11 +125,9 @@ lane_take(Thread *host, LaneKind kind, PyObject *name, PyObject *group, int64_t 
 
 /* Gives a task's lane back once it has no span open. */
 static void
-lane_release(Ledger *ledger, Lane *lane)
+lane_release(Lane *lane)
 {
-    if (lane->kind == LANE_TASK && lane->top == lane->stack && lane->host != NULL) {
-        map_remove(&ledger->tasks, (uintptr_t)lane->task);
-        lane->task = NULL;
+    if (lane->kind == LANE_TASK && lane->top == lane->stack) {
         lane->host = NULL;
     }
 }
@@ -156,7 +156,7 @@ thread_new(Ledger *ledger, unsigned long ident, PyObject *name, PyObject *group)
     int64_t now = ledger_time(ledger);
     thread->ledger = ledger;
     thread->ident = ident;
-    cpu_open(&thread->cpu, CPU_OFF, &ledger->clock, now); /* until a span is seen on it */
+    cpu_open(&thread->cpu, CPU_OFF, 0, &ledger->clock, now); /* until a span is seen on it */
     thread->base = thread->lane = lane_take(thread, LANE_THREAD, name, group, now);
     if (thread->lane == NULL) {
         free(thread);
@@ -196,7 +196,7 @@ thread_end(Thread *thread)
             ledger->suspended -= lane->suspended;
             lane->suspended = false;
             if (lane != thread->base) {
-                lane_release(ledger, lane);
+                lane_release(lane);
             }
         }
     }
@@ -205,7 +205,7 @@ thread_end(Thread *thread)
     thread->steps = 0;
     restate(thread, now);
     thread->tstate = NULL;
-    cpu_open(&thread->cpu, CPU_OFF, &ledger->clock, now);
+    cpu_open(&thread->cpu, CPU_OFF, 0, &ledger->clock, now);
     thread->ident = 0;
     if (thread != ledger->driver) { /* the driver's time goes on, unattributed, even without its thread */
         thread->base->host = NULL;
@@ -316,7 +316,7 @@ thread_get(Ledger *ledger)
             thread->tstate = PyThreadState_Get();
             thread->context_ver = thread->tstate->context_ver - 1; /* a task may be running: look once */
             int64_t now = ledger_time(ledger);
-            cpu_open(&thread->cpu, ledger->cpu_kind, &ledger->clock, now);
+            cpu_open(&thread->cpu, ledger->cpu_kind, ledger->cpu_token, &ledger->clock, now);
             restate(thread, now);
         }
         else {
@@ -333,20 +333,74 @@ thread_get(Ledger *ledger)
 
 /* ---- asyncio: one lane a task ---- */
 
+/* The hooks' answer, once asyncio is imported: what asks for the running loop, and the tasks that run by loop. */
+static bool
+find_asyncio(Ledger *ledger)
+{
+    if (ledger->running_loop != NULL) {
+        return true;
+    }
+    PyObject *found = PyObject_CallMethod(ledger->hooks, "find_asyncio", NULL);
+    PyObject *running_loop, *current_tasks;
+    bool done = found != NULL && found != Py_None &&
+                PyArg_ParseTuple(found, "OO!", &running_loop, &PyDict_Type, &current_tasks);
+    if (done) {
+        ledger->running_loop = Py_NewRef(running_loop);
+        ledger->current_tasks = Py_NewRef(current_tasks);
+    }
+    Py_XDECREF(found);
+    return done;
+}
+
+/* The asyncio task that runs on this thread, borrowed, or NULL. */
 static PyObject *
 running_task(Ledger *ledger)
 {
-    PyObject *task = PyObject_CallMethod(ledger->hooks, "running_task", NULL);
-    if (task == NULL) {
+    PyObject *loop = find_asyncio(ledger) ? PyObject_CallNoArgs(ledger->running_loop) : NULL;
+    PyObject *task = loop && loop != Py_None ? PyDict_GetItemWithError(ledger->current_tasks, loop) : NULL;
+    Py_XDECREF(loop);
+    if (PyErr_Occurred()) {
         complain(ledger, "the running asyncio task cannot be told; its spans are booked to its thread");
         PyErr_Clear();
-        return NULL;
-    }
-    if (task == Py_None) {
-        Py_DECREF(task);
-        return NULL;
     }
     return task;
+}
+
+/* Gives a task a lane. One that had a lane before gets the same again, if nobody took it meanwhile. */
+static Lane *
+task_take(Thread *thread, PyObject *task)
+{
+    Ledger *ledger = thread->ledger;
+    int64_t now = ledger_time(ledger);
+    PyObject *name = PyObject_CallMethod(task, "get_name", NULL);
+    Lane *lane = map_get(&ledger->tasks, (uintptr_t)task);
+    if (lane != NULL && name != NULL && PyUnicode_Compare(lane->name, name) == 0 &&
+        lane->on_driver == (thread == ledger->driver)) {
+        Py_DECREF(name);
+        lane->host = thread;
+        lane->mark = now;
+        return lane;
+    }
+    PyObject *group = name ? PyObject_CallMethod(ledger->hooks, "group_of", "O", name) : NULL;
+    if (group != NULL && PyUnicode_Check(group)) {
+        lane = lane_take(thread, LANE_TASK, name, group, now);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(group);
+    if (lane == NULL || lane->host != thread) {
+        return NULL;
+    }
+    if (lane->task != NULL) {
+        map_remove(&ledger->tasks, (uintptr_t)lane->task);
+    }
+    map_remove(&ledger->tasks, (uintptr_t)task);
+    lane->task = task;
+    if (map_put(&ledger->tasks, (uintptr_t)task, lane) < 0) {
+        lane->host = NULL;
+        lane->task = NULL;
+        return NULL;
+    }
+    return lane;
 }
 
 static Lane *
@@ -354,25 +408,20 @@ task_lane(Thread *thread, PyObject *task, bool entering)
 {
     Ledger *ledger = thread->ledger;
     Lane *lane = map_get(&ledger->tasks, (uintptr_t)task);
-    if (lane != NULL || !entering) {
-        return lane != NULL && lane->host == thread ? lane : thread->base;
+    if (lane != NULL && lane->host != NULL) {
+        return lane->host == thread ? lane : thread->base;
     }
-    PyObject *names = PyObject_CallMethod(ledger->hooks, "name_task", "O", task);
-    PyObject *name, *group;
-    if (names != NULL && PyArg_ParseTuple(names, "UU", &name, &group)) {
-        lane = lane_take(thread, LANE_TASK, name, group, ledger_time(ledger));
-        if (lane != NULL && map_put(&ledger->tasks, (uintptr_t)task, lane) < 0) {
-            lane->host = NULL;
-            lane = NULL;
-        }
+    if (!entering) {
+        return thread->base;
     }
-    Py_XDECREF(names);
+    PyObject *done = PyObject_CallMethod(ledger->hooks, "saw_task", NULL);
+    Py_XDECREF(done);
+    lane = done ? task_take(thread, task) : NULL;
     if (lane == NULL) {
         complain(ledger, "an asyncio task could not be given a lane; its spans are booked to its thread");
         PyErr_Clear();
         return thread->base;
     }
-    lane->task = task;
     return lane;
 }
 
@@ -382,7 +431,7 @@ run_lane(Thread *thread, Lane *lane, int64_t now)
     Lane *previous = thread->lane;
     switch_lane(thread, lane, now);
     if (previous != lane) {
-        lane_release(thread->ledger, previous);
+        lane_release(previous);
     }
 }
 
@@ -394,7 +443,6 @@ lane_follow(Thread *thread, bool entering)
     thread->context_ver = thread->tstate->context_ver;
     PyObject *task = running_task(thread->ledger);
     Lane *lane = task ? task_lane(thread, task, entering) : thread->base;
-    Py_XDECREF(task);
     if (lane != thread->lane) {
         run_lane(thread, lane, ledger_time(thread->ledger));
     }
@@ -441,6 +489,7 @@ lane_step_end(Ledger *ledger, long previous)
     charge(thread, now, true);
     thread->between_steps = thread->steps == 0;
     run_lane(thread, lane, now);
+    thread->base->top->node->cost += ledger->step_cost;
 }
 
 /* ---- fork and the end ---- */
@@ -473,7 +522,7 @@ lane_after_fork(Ledger *ledger)
         mine->next = NULL;
         ledger->threads = mine;
         if (mine->tstate != NULL) {
-            cpu_open(&mine->cpu, ledger->cpu_kind, &ledger->clock, now);
+            cpu_open(&mine->cpu, ledger->cpu_kind, ledger->cpu_token, &ledger->clock, now);
         }
     }
     else if (name != NULL) {

@@ -47,7 +47,7 @@ choose_clock(Ledger *ledger, const char *name)
 static int
 choose_cpu(Ledger *ledger, const char *name)
 {
-    if (ledger->clock.kind == CLOCK_KIND_FAKE) {
+    if (ledger->clock.kind == CLOCK_KIND_FAKE && strcmp(name, "auto") == 0) {
         ledger->cpu_kind = CPU_FAKE;
     }
     else if (strcmp(name, "auto") == 0) {
@@ -98,6 +98,7 @@ ledger_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     ledger->hooks = Py_NewRef(hooks);
     ledger->clear_refs = -1;
+    ledger->cpu_token = cpu_new_token();
     ledger->pending = PyList_New(0);
     ledger->profile = profile_new(ledger);
     if (ledger->pending == NULL || ledger->profile == NULL || choose_clock(ledger, clock) < 0 ||
@@ -135,7 +136,7 @@ ledger_stop(Ledger *ledger, PyObject *Py_UNUSED(ignored))
         Py_RETURN_NONE;
     }
     int64_t now = clock_now(&ledger->clock);
-    settle(ledger, now);
+    iteration_mark(ledger, now, true); /* the one under way ends here; settles */
     ledger->wall += now - ledger->started;
     ledger->stopped = now;
     ledger->left_open = open_spans(ledger);
@@ -159,6 +160,7 @@ begin_anew(Ledger *ledger)
             entry->start = now;
         }
     }
+    ledger->share_rest = ledger->idle_rest = 0; /* time of before */
     ledger->wall = 0;
     ledger->started = now;
     ledger->device_lost = 0;
@@ -262,6 +264,17 @@ ledger_step_end(Ledger *ledger, PyObject *previous)
 }
 
 static PyObject *
+ledger_set_step_cost(Ledger *ledger, PyObject *cost)
+{
+    int64_t ns = PyLong_AsLongLong(cost);
+    if (ns == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    ledger->step_cost = ns;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 ledger_now(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     return PyLong_FromLongLong(clock_now(&ledger->clock));
@@ -294,6 +307,7 @@ static PyMethodDef ledger_methods[] = {
     METHOD("set_time", ledger_set_time, METH_VARARGS, "Set a fake clock: wall ns, CPU ns."),
     METHOD("step", ledger_step, METH_O, "An event loop begins to run a handle."),
     METHOD("step_end", ledger_step_end, METH_O, "An event loop has run the handle."),
+    METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What step and step_end cost a callback, ns."),
     METHOD("now", ledger_now, METH_NOARGS, "The ledger's clock, ns."),
     METHOD("raw", ledger_raw, METH_NOARGS, "Everything recorded, as plain data."),
     {NULL, NULL, 0, NULL},
@@ -315,6 +329,8 @@ ledger_traverse(Ledger *ledger, visitproc visit, void *arg)
     Py_VISIT(ledger->profile);
     Py_VISIT(ledger->device);
     Py_VISIT(ledger->pending);
+    Py_VISIT(ledger->running_loop);
+    Py_VISIT(ledger->current_tasks);
     for (uint32_t i = 0; i < ledger->operations_used; i++) {
         for (Span *span = ledger->operations[i]->spans; span != NULL; span = span->next) {
             Py_VISIT(span);
@@ -382,6 +398,8 @@ ledger_dealloc(Ledger *ledger)
     Py_XDECREF(ledger->hooks);
     Py_XDECREF(ledger->device);
     Py_XDECREF(ledger->pending);
+    Py_XDECREF(ledger->running_loop);
+    Py_XDECREF(ledger->current_tasks);
     type->tp_free((PyObject *)ledger);
     Py_DECREF(type);
 }

@@ -30,8 +30,8 @@ node_tuple(const Node *node)
 {
     return Py_BuildValue("(IiIiKLLLLLLLLLLLLLLKN)", node->id, node->parent ? (int)node->parent->id : -1,
                          node->lane->id, node->operation ? (int)node->operation->id : -1,
-                         (unsigned long long)node->calls, node->busy, node->self, node_ledger(node), node->covered,
-                         node->waited, node->off_cpu, node->cost, node->calls ? node->min : 0, node->max,
+                         (unsigned long long)node->calls, node->busy, node->self, node_ledger(node),
+                         node_overlapped(node), node->waited, node->off_cpu, node->cost, node->calls ? node->min : 0, node->max,
                          node->memory_peak, node->memory_rise, node->device_peak, node->device_rise,
                          node->device_time, (unsigned long long)node->device_calls,
                          histogram_list(&node->durations));

@@ -218,7 +218,7 @@ tree_reset(Ledger *ledger)
         Node *node = ledger->nodes[i];
         histogram_zero(&node->durations);
         node->calls = node->device_calls = 0;
-        node->self = node->busy = node->shift = node->covered = node->waited = 0;
+        node->self = node->busy = node->shift = node->covered = node->overlap = node->waited = 0;
         node->off_cpu = node->cost = node->device_time = 0;
         node->max = 0;
         node->min = INT64_MAX;

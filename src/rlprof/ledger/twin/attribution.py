@@ -51,6 +51,9 @@ class Attribution:
         thread.lane.mark = now
         if entry.waits:
             node.waited += elapsed
+        if thread.lane.kind == "task" and entry.span is None and thread.lane.on_driver:
+            node.shift -= elapsed
+            thread.base.top.node.shift += elapsed
         node.off_cpu += self.cpu.collect(thread, now)
         if thread.working:
             node.shift += self.share_clock - thread.share_mark
@@ -139,6 +142,8 @@ class Attribution:
         sign = -1 if on_driver else 1
         for node in self.nodes:
             if node.lane is lane:
+                node.overlap = node.overlapped()
+                node.covered = node.self - node.waited - node.overlap
                 node.shift += sign * node.self
                 calls, own, shift, *rest = node.marked
                 node.marked = (calls, own, shift + sign * own, *rest)  # type: ignore[assignment]  # the same six

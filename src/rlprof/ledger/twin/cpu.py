@@ -14,7 +14,7 @@ class CpuClock:
         if kind not in ("auto", "syscall", "off"):
             raise ValueError(f"cpu is 'auto', 'syscall' or 'off', not {kind!r}")
         possible = hasattr(time, "pthread_getcpuclockid")
-        self.kind = "fake" if fake else "syscall" if kind != "off" and possible else "off"
+        self.kind = "off" if kind == "off" or not (possible or fake) else "fake" if fake else "syscall"
         self.fake = 0
 
     def open(self, thread: Thread, now: int) -> None:

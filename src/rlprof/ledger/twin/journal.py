@@ -67,11 +67,11 @@ class Iterations:
         return True
 
     def _row(self, node: Node) -> bytes:
-        calls, own, shift, covered, waited, off_cpu = node.marked
+        calls, own, shift, overlapped, waited, off_cpu = node.marked
         ledger = node.ledger() - ((own if node.lane.on_driver else 0) + shift)
         return _ROW.pack(
             self.count - 1, node.id, node.calls - calls, node.self - own, ledger,
-            node.covered - covered, node.waited - waited, node.off_cpu - off_cpu,
+            node.overlapped() - overlapped, node.waited - waited, node.off_cpu - off_cpu,
         )  # fmt: skip
 
     def _remember(self, nodes: list[Node], now: int) -> None:

@@ -32,6 +32,8 @@ class Lanes:
         self._time = time
         self._local = threading.local()
         self._tasks: dict[int, Lane] = {}
+        self._asyncio: Any = None
+        self.step_cost = 0
 
     # ---- nodes ----
 
@@ -78,10 +80,11 @@ class Lanes:
         lane.uses += 1
         return lane
 
-    def release(self, lane: Lane) -> None:
-        if lane.kind == "task" and not lane.open and lane.host is not None:
-            self._tasks.pop(id(lane.task), None)
-            lane.task = lane.host = None
+    @staticmethod
+    def release(lane: Lane) -> None:
+        """Give a task's lane back once it has no span open."""
+        if lane.kind == "task" and not lane.open:
+            lane.host = None
 
     # ---- threads ----
 
@@ -97,13 +100,20 @@ class Lanes:
     def make_driver(self, ident: int) -> None:
         self._attribution.driver = self._new_thread(ident, "main", "main", on_driver=True)
 
-    def thread(self) -> Thread:
-        """The calling thread's record."""
+    def thread(self) -> Thread | None:
+        """The calling thread's record; None where it cannot be had, already warned."""
         try:
             known: Thread = self._local.thread
             return known
         except AttributeError:
             pass
+        try:
+            return self._new_here()
+        except Exception as error:  # whatever fails, the training goes on
+            self._hooks.warn("a thread could not be registered; its spans are not recorded", error)
+            return None
+
+    def _new_here(self) -> Thread:
         ident = threading.get_ident()
         thread = self._find(ident)
         if thread is None:
@@ -131,11 +141,15 @@ class Lanes:
 
     def _running_task(self) -> Any:
         try:
-            return self._hooks.running_task()
+            if self._asyncio is None:
+                self._asyncio = self._hooks.find_asyncio()
+            if self._asyncio is None:
+                return None
+            running_loop, current_tasks = self._asyncio
+            loop = running_loop()
+            return None if loop is None else current_tasks.get(loop)
         except Exception as error:  # whatever another event loop does, the span is recorded
-            self._hooks.warn(
-                "the running asyncio task cannot be told; its spans are booked to its thread", error
-            )
+            self._hooks.warn("the running asyncio task cannot be told; its spans are booked to its thread", error)
             return None
 
     def follow(self, thread: Thread, entering: bool) -> Lane:
@@ -148,13 +162,34 @@ class Lanes:
 
     def _task_lane(self, thread: Thread, task: Any, entering: bool) -> Lane:
         lane = self._tasks.get(id(task))
-        if lane is not None or not entering:
-            return lane if lane is not None and lane.host is thread else thread.base
-        name, group = self._hooks.name_task(task)
-        lane = self._take("task", name, group, thread is self._attribution.driver, self._time())
+        if lane is not None and lane.host is not None:
+            return lane if lane.host is thread else thread.base
+        if not entering:
+            return thread.base
+        try:
+            self._hooks.saw_task()
+            return self._take_for_task(thread, task)
+        except Exception as error:
+            self._hooks.warn(
+                "an asyncio task could not be given a lane; its spans are booked to its thread", error
+            )
+            return thread.base
+
+    def _take_for_task(self, thread: Thread, task: Any) -> Lane:
+        """One that had a lane before gets the same again, if nobody took it meanwhile."""
+        now = self._time()
+        name = task.get_name()
+        on_driver = thread is self._attribution.driver
+        lane = self._tasks.get(id(task))
+        if lane is not None and lane.name == name and lane.on_driver == on_driver:
+            lane.mark = now
+        else:
+            lane = self._take("task", name, self._hooks.group_of(name), on_driver, now)
+            if lane.task is not None:
+                self._tasks.pop(lane.task, None)
+            lane.task = id(task)
+            self._tasks[id(task)] = lane
         lane.host = thread
-        lane.task = task
-        self._tasks[id(task)] = lane
         return lane
 
     def _run(self, thread: Thread, lane: Lane, now: int) -> None:
@@ -165,6 +200,8 @@ class Lanes:
 
     def step(self, handle: Any) -> int:
         thread = self.thread()
+        if thread is None:
+            return -1
         task = getattr(getattr(handle, "_callback", None), "__self__", None)
         lane = self._tasks.get(id(task))
         previous = thread.lane.id if thread.steps else -1
@@ -177,6 +214,8 @@ class Lanes:
 
     def step_end(self, previous: int) -> None:
         thread = self.thread()
+        if thread is None:
+            return
         thread.steps -= thread.steps > 0
         lanes = self._attribution.lanes
         nested = 0 <= previous < len(lanes) and lanes[previous].host is thread
@@ -185,6 +224,7 @@ class Lanes:
         self._attribution.charge(thread, now)
         thread.between_steps = thread.steps == 0
         self._run(thread, lane, now)
+        thread.base.top.node.cost += self.step_cost
 
     def after_fork(self) -> None:
         """The child has one thread and a life of its own: what was recorded, and what was open, is the parent's."""

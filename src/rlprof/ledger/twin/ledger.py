@@ -121,6 +121,8 @@ class Ledger:
         if not self.enabled:
             return
         thread = self._lanes.thread()
+        if thread is None:
+            return
         lane = self._lanes.follow(thread, entering=True)
         node = self._lanes.child(lane.top.node, span.operation)
         now = self.now()
@@ -159,6 +161,8 @@ class Ledger:
             return
         now = self.now()
         thread = self._lanes.thread()
+        if thread is None:
+            return
         lane = self._lanes.follow(thread, entering=False)
         if lane.top.span is not span:
             self._exit_elsewhere(span, lane, now)
@@ -259,6 +263,7 @@ class Ledger:
             return
         now = self.now()
         self._attribution.settle(now)
+        self._iterations.mark(self._attribution.nodes, now, closes=True)  # the one under way ends here
         self._wall += now - self._started
         self._stopped = now
         self._left_open = self._open()
@@ -277,6 +282,7 @@ class Ledger:
         for lane in self._attribution.lanes:
             for entry in lane.stack:
                 entry.start = now
+        self._attribution.share_rest = self._attribution.idle_rest = 0  # time of before
         self._wall = 0
         self._started = now
         self._devices.lost = 0
@@ -297,7 +303,9 @@ class Ledger:
 
     @_locked
     def set_driver(self) -> None:
-        self._attribution.set_driver(self._lanes.thread(), self.time())
+        thread = self._lanes.thread()
+        if thread is not None:
+            self._attribution.set_driver(thread, self.time())
 
     @_locked
     def iteration(self, closes: bool) -> int:
@@ -337,6 +345,9 @@ class Ledger:
         if self.enabled:
             self._lanes.step_end(previous)
 
+    def set_step_cost(self, ns: int) -> None:
+        self._lanes.step_cost = ns
+
     @_locked
     def raw(self) -> dict[str, Any]:
         self._devices.resolve()
@@ -365,7 +376,7 @@ class Ledger:
                 (
                     node.id, node.parent.id if node.parent else -1, node.lane.id,
                     node.operation.id if node.operation else -1,
-                    node.calls, node.busy, node.self, node.ledger(), node.covered, node.waited, node.off_cpu,
+                    node.calls, node.busy, node.self, node.ledger(), node.overlapped(), node.waited, node.off_cpu,
                     node.cost, 0 if node.min == LONGEST else node.min, node.max,
                     node.memory_peak, node.memory_rise, node.device_peak, node.device_rise,
                     node.device_time, node.device_calls, sorted(node.durations.items()),

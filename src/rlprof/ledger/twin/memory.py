@@ -58,6 +58,9 @@ class ProcessMemory:
         node.memory_peak = max(node.memory_peak, entry.memory_peak)
         node.memory_rise = max(node.memory_rise, entry.memory_peak - entry.memory_start)
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
         if self._clear_refs is not None:
             os.close(self._clear_refs)

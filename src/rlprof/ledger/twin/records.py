@@ -35,6 +35,7 @@ class Node:
     self: int = 0
     shift: int = 0
     covered: int = 0
+    overlap: int = 0
     waited: int = 0
     off_cpu: int = 0
     cost: int = 0
@@ -52,8 +53,13 @@ class Node:
     def ledger(self) -> int:
         return (self.self if self.lane.on_driver else 0) + self.shift
 
+    def overlapped(self) -> int:
+        if self.operation is None:
+            return 0
+        return self.overlap if self.lane.on_driver else self.self - self.waited - self.covered
+
     def marks(self) -> tuple[int, int, int, int, int, int]:
-        return self.calls, self.self, self.shift, self.covered, self.waited, self.off_cpu
+        return self.calls, self.self, self.shift, self.overlapped(), self.waited, self.off_cpu
 
     def reset(self) -> None:
         fresh = Node(self.id, self.lane, self.parent, self.operation, self.children)
@@ -93,7 +99,7 @@ class Lane:
     suspended: bool = False
     idle_mark: int = 0
     host: Thread | None = None
-    task: Any = None
+    task: int | None = None
     uses: int = 0
 
     @property

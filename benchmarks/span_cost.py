@@ -1,0 +1,318 @@
+"""What one empty span costs, in units of a `perf_counter_ns()` pair.
+
+Every variant runs once a round, in an order shuffled anew, as a batch of a few milliseconds of thread CPU time. The
+round's empty loop is subtracted, and what is left is divided by the same round's pair of `perf_counter_ns()` calls. The
+figure is the median of these ratios over all rounds; the interquartile range stands beside it. So neither a slow
+machine nor one whose speed drifts during the run moves the figures much.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from itertools import repeat
+from statistics import median, quantiles
+from time import perf_counter_ns, thread_time_ns
+from typing import Any
+
+import torch
+from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, tsc_refusal, write_results
+from opentelemetry.sdk.trace import TracerProvider
+from rich.table import Table
+from torch._C._profiler import _RecordFunctionFast
+from torch.profiler import ProfilerActivity, record_function
+from torchrl import timeit
+from viztracer import VizTracer
+
+from rlprof import Profiler
+
+BARS = (
+    Bar("with_profile", "<=", 0.75),
+    Bar("with_profile_tsc", "<=", 0.50),
+    Bar("all_features", "<=", 0.85),
+    Bar("disabled", "<=", 0.40),
+    Bar("decorator", "<=", 0.55),
+    Bar("record_function_off_over_with_profile", ">=", 80),
+)
+LOOP, PAIR, CALL = "empty_loop", "pair", "empty_call"
+TIMELINE = 65536
+
+# What is timed reads its names as globals, as user code does. The iterator makes no integers.
+TEMPLATE = """
+def loop(count):
+    begin = thread_time_ns()
+    for _ in repeat(None, count):
+        {body}
+    return thread_time_ns() - begin
+"""
+
+Loop = Callable[[int], int]
+
+
+@dataclass
+class Variant:
+    """One way to time nothing."""
+
+    key: str
+    label: str
+    body: str
+    names: dict[str, Any]
+    base: str = LOOP
+    """The variant whose cost is not this one's own."""
+    spans: int = 1
+    """Spans in one turn of the loop."""
+    around: Callable[[], AbstractContextManager[object]] = nullcontext
+    """Entered for each batch, untimed."""
+    wrap: Callable[[Loop], Loop] = field(default=lambda loop: loop)
+    """Where the loop runs."""
+    loop: Loop = field(init=False)
+    turns: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        names = {"repeat": repeat, "thread_time_ns": thread_time_ns, **self.names}
+        exec(TEMPLATE.format(body=self.body), names)
+        self.loop = self.wrap(names["loop"])
+
+    def choose_turns(self, batch_ns: float) -> None:
+        """Warm up, and find how often it runs in a batch's time."""
+        self._run(100)  # the first calls of a library may set it up for milliseconds
+        turns = 8
+        while self._run(turns) < batch_ns / 2:
+            turns *= 2
+        self.turns = max(8, round(turns * batch_ns / min(self._run(turns) for _ in range(3))))
+
+    def batch(self) -> float:
+        """The ns of one turn, its share of the loop included."""
+        return self._run(self.turns) / self.turns
+
+    def _run(self, turns: int) -> int:
+        with self.around():
+            gc.disable()
+            try:
+                return self.loop(turns)
+            finally:
+                gc.enable()
+
+
+class Nothing:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+@contextmanager
+def nothing() -> Iterator[None]:
+    yield
+
+
+def empty() -> None:
+    pass
+
+
+def recording(clock: str = "auto", cpu: str = "auto", core: str = "c", timeline: int | None = None) -> Profiler:
+    profiler = Profiler(core=core, clock=clock, cpu=cpu)
+    profiler.enable(timeline=timeline)
+    return profiler
+
+
+def with_span(key: str, label: str, profiler: Profiler, **options: Any) -> Variant:
+    return Variant(key, label, 'with profile("n"): pass', {"profile": profiler.profile}, **options)
+
+
+def decorated(key: str, label: str, profiler: Profiler) -> Variant:
+    return Variant(key, label, "empty()", {"empty": profiler.profile_function("n")(empty)}, base=CALL)
+
+
+def on(pool: ThreadPoolExecutor) -> Callable[[Loop], Loop]:
+    return lambda loop: lambda count: pool.submit(loop, count).result()
+
+
+def base_variants() -> list[Variant]:
+    return [
+        Variant(LOOP, "empty loop", "pass", {}),
+        Variant(
+            PAIR,
+            "perf_counter_ns() twice",
+            "perf_counter_ns(); perf_counter_ns()",
+            {"perf_counter_ns": perf_counter_ns},
+        ),
+        Variant(CALL, "empty Python call", "empty()", {"empty": empty}),
+    ]  # fmt: skip
+
+
+def rlprof_variants(pool: ThreadPoolExecutor) -> list[Variant]:
+    names = [f'with profile("operation_{i}"): pass' for i in range(100)]
+    variants = [
+        with_span("with_profile", "with profile(), monotonic, no CPU time", recording("monotonic", "off")),
+        with_span("all_features", f"default clock, CPU time, timeline of {TIMELINE:,}", recording(timeline=TIMELINE)),
+        with_span("all_features_monotonic", "the same, monotonic", recording("monotonic", timeline=TIMELINE)),
+        with_span("disabled", "disabled", Profiler(core="c")),
+        decorated("decorator", "@profile_function, added to the call", recording()),
+        decorated("decorator_monotonic", "the same, monotonic", recording("monotonic")),
+        decorated("decorator_disabled", "the same, disabled", Profiler(core="c")),
+        Variant(
+            "hundred_names", "100 names in turn, default clock", "\n        ".join(names),
+            {"profile": recording().profile}, spans=100,
+        ),
+        with_span("worker_thread", "as the first, not on the driver", recording("monotonic", "off"), wrap=on(pool)),
+        with_span("twin", "the Python twin", recording(core="python")),
+    ]  # fmt: skip
+    if tsc_refusal() is None:
+        tsc = with_span("with_profile_tsc", "the same by the TSC", recording("tsc", "off"))
+        variants.insert(1, tsc)
+    return variants
+
+
+def other_variants() -> list[Variant]:
+    record = {"record_function": record_function}
+    viztracer = VizTracer(verbose=0, log_sparse=True)
+    sys.setprofile(None)  # only its events are to cost: it hooks every call of every variant the moment it is made
+    threading.setprofile(None)
+    tracer = TracerProvider().get_tracer("benchmark")  # no span processor: its cheapest
+
+    @contextmanager
+    def torch_profiler() -> Iterator[None]:
+        with torch.profiler.profile(activities=[ProfilerActivity.CPU]):
+            yield
+
+    @contextmanager
+    def cleared() -> Iterator[None]:
+        yield
+        viztracer.clear()
+
+    return [
+        Variant("record_function_off", "torch record_function, no profiler", 'with record_function("n"): pass', record),
+        Variant(
+            "record_function_on", "torch record_function, profiler on", 'with record_function("n"): pass', record,
+            around=torch_profiler,
+        ),
+        Variant(
+            "record_function_fast_off", "torch _RecordFunctionFast, no profiler", 'with fast("n"): pass',
+            {"fast": _RecordFunctionFast},
+        ),
+        Variant("torchrl_timeit", "TorchRL timeit", 'with timeit("n"): pass', {"timeit": timeit}),
+        Variant(
+            "viztracer_log_event", "VizTracer log_event, no function tracing", 'with tracer.log_event("n"): pass',
+            {"tracer": viztracer}, around=cleared,
+        ),
+        Variant(
+            "opentelemetry", "OpenTelemetry SDK span, no processor", 'with tracer.start_as_current_span("n"): pass',
+            {"tracer": tracer},
+        ),
+        Variant("contextmanager", "an empty contextlib.contextmanager", "with nothing(): pass", {"nothing": nothing}),
+        Variant("noop_with_python", "a Python class, empty methods", "with Nothing(): pass", {"Nothing": Nothing}),
+    ]  # fmt: skip
+
+
+def measure(variants: list[Variant], rounds: int, batch_ms: float) -> dict[str, list[float]]:
+    """Per variant the ns of one turn in each round."""
+    for variant in variants:
+        variant.choose_turns(batch_ms * 1e6)
+    gc.collect()
+    gc.freeze()
+    times: dict[str, list[float]] = {variant.key: [] for variant in variants}
+    order = list(variants)
+    for done in range(rounds):
+        random.shuffle(order)
+        for variant in order:
+            times[variant.key].append(variant.batch())
+        gc.collect()
+        if (done + 1) % 20 == 0:
+            progress(f"{done + 1} of {rounds} rounds")
+    gc.unfreeze()
+    return times
+
+
+def net(variant: Variant, times: dict[str, list[float]]) -> list[float]:
+    """The ns of one span alone, in each round."""
+    return [(own - base) / variant.spans for own, base in zip(times[variant.key], times[variant.base])]
+
+
+def ratios(own: list[float], unit: list[float]) -> list[float]:
+    return [mine / other for mine, other in zip(own, unit)]
+
+
+def evaluate(variants: list[Variant], times: dict[str, list[float]]) -> dict[str, Any]:
+    """The figures by key: ratio to the pair, its quartiles, and ns."""
+    costs = {variant.key: net(variant, times) for variant in variants if variant.key != LOOP}
+    over_pair = {key: ratios(cost, costs[PAIR]) for key, cost in costs.items() if key not in (PAIR, CALL)}
+    over_pair["record_function_off_over_with_profile"] = ratios(costs["record_function_off"], costs["with_profile"])
+    figures: dict[str, Any] = {key: median(values) for key, values in over_pair.items()}
+    reasons = {}
+    if "with_profile_tsc" not in figures:
+        figures["with_profile_tsc"] = None
+        reasons["with_profile_tsc"] = tsc_refusal()
+    return {
+        **figures,
+        "floor": figures["disabled"],
+        "pair_ns": median(costs[PAIR]),
+        "empty_call_ns": median(costs[CALL]),
+        "empty_loop_ns": median(times[LOOP]),
+        "iqr": {key: _quartiles(values) for key, values in over_pair.items()},
+        "ns": {key: median(cost) for key, cost in costs.items()},
+        "turns": {variant.key: variant.turns for variant in variants},
+        "reasons": reasons,
+    }
+
+
+def _quartiles(values: list[float]) -> list[float]:
+    low, _, high = quantiles(values, n=4)
+    return [low, high]
+
+
+def cost_table(variants: list[Variant], results: dict[str, Any]) -> Table:
+    table = Table(
+        title=f"One empty span in pairs of perf_counter_ns() ({results['pair_ns']:.1f} ns), {results['rounds']} rounds",
+        title_justify="left",
+        caption=(
+            f"An empty Python call takes {results['empty_call_ns']:.1f} ns; an empty turn of the loop, subtracted, "
+            f"{results['empty_loop_ns']:.1f} ns. IQR: interquartile range of the rounds. The floor, the least that a "
+            f"`with` statement can cost on this interpreter, is taken to be `disabled`: {results['floor']:.3f}."
+        ),
+        caption_justify="left",
+    )
+    for column in ("variant", "what", "x pair", "IQR", "ns"):
+        table.add_column(column, justify="left" if column in ("variant", "what") else "right", no_wrap=column != "what")
+    for variant in variants:
+        if variant.key in results["iqr"]:
+            low, high = results["iqr"][variant.key]
+            figures = f"{results[variant.key]:.3f}", f"{low:.3f} - {high:.3f}", f"{results['ns'][variant.key]:,.1f}"
+            table.add_row(variant.key, variant.label, *figures)
+    for key, reason in results["reasons"].items():
+        table.add_row(key, str(reason), "-", "-", "-")
+    return table
+
+
+def main() -> int:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--rounds", type=int, default=101, help="rounds, 41 or more for figures to quote (101)")
+    parser.add_argument("--batch-ms", type=float, default=3.0, help="thread CPU time of a batch (3)")
+    options = parser.parse_args()
+    if options.rounds < 2:
+        parser.error("--rounds: the quartiles need at least 2")
+    os.environ.pop("RLPROF_CORE", None)  # it would overrule the core that a variant is about
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+    try:
+        Profiler(core="c")
+    except RuntimeError as error:
+        parser.error(str(error))
+    with ThreadPoolExecutor(1) as pool:
+        variants = [*base_variants(), *rlprof_variants(pool), *other_variants()]
+        times = measure(variants, options.rounds, options.batch_ms)
+    results = {"machine": describe_machine(), "rounds": options.rounds, **evaluate(variants, times)}
+    results["bars"] = judge(BARS, results)
+    write_results(results, options, [cost_table(variants, results), bar_table(results["bars"])])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+"""PPO on CartPole-v1 in one file, profiled: where does the time of a small training go?
+
+python examples/cartpole_ppo.py --iterations 100
+python examples/cartpole_ppo.py --no-profile      # the same weights, bit for bit
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections import deque
+from dataclasses import dataclass, fields
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from rich.console import Console
+from torch import Tensor, nn
+
+from rlprof import get_profiler, profile, profile_function
+from rlprof.analysis.breakdown import breakdown
+from rlprof.report.text import render
+
+Envs = VectorEnv[Any, Any, Any]
+
+
+@dataclass
+class Args:
+    seed: int = 1
+    """of the environments, the weights and the sampling"""
+    envs: int = 8
+    """environments stepped together"""
+    iterations: int = 100
+    """turns of collect-and-update"""
+    steps: int = 128
+    """steps of each environment in an iteration"""
+    epochs: int = 4
+    """passes over the collected steps in an iteration"""
+    minibatches: int = 4
+    """gradient steps in a pass"""
+    learning_rate: float = 1e-3
+    """of Adam"""
+    gamma: float = 0.99
+    """discount of the reward"""
+    gae_lambda: float = 0.95
+    """how far an advantage looks ahead"""
+    clip: float = 0.2
+    """how far a probability ratio may leave 1"""
+    entropy: float = 0.01
+    """weight of the entropy bonus"""
+    max_gradient: float = 0.5
+    """norm that gradients are clipped to"""
+    profile: bool = True
+    """record the training and print where its time went"""
+
+
+class Agent(nn.Module):
+    def __init__(self, observations: int, actions: int) -> None:
+        super().__init__()
+        self.actor = _network(observations, actions, last_gain=0.01)
+        self.critic = _network(observations, 1, last_gain=1.0)
+
+    def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
+        return self.actor(observation), self.critic(observation).squeeze(-1)
+
+
+def _network(inputs: int, outputs: int, last_gain: float) -> nn.Sequential:
+    layers = [nn.Linear(inputs, 64), nn.Linear(64, 64), nn.Linear(64, outputs)]
+    for layer, gain in zip(layers, (2**0.5, 2**0.5, last_gain)):
+        nn.init.orthogonal_(layer.weight, gain)
+        nn.init.zeros_(layer.bias)
+    return nn.Sequential(layers[0], nn.Tanh(), layers[1], nn.Tanh(), layers[2])
+
+
+class Rollout:
+    """Where the environments stand, and what an iteration collects: tensors of steps x environments."""
+
+    def __init__(self, steps: int, first_observation: Tensor) -> None:
+        envs, observations = first_observation.shape
+        self.observation = first_observation
+        self.return_so_far = torch.zeros(envs)
+        self.observations = torch.zeros(steps, envs, observations)
+        self.actions = torch.zeros(steps, envs, dtype=torch.int64)
+        self.log_probs = torch.zeros(steps, envs)
+        self.values = torch.zeros(steps, envs)
+        self.rewards = torch.zeros(steps, envs)
+        self.dones = torch.zeros(steps, envs, dtype=torch.bool)
+
+
+@profile_function("advantage")
+def advantages_of(rollout: Rollout, next_value: Tensor, args: Args) -> Tensor:
+    """Generalised advantage estimation, backwards in time."""
+    advantages = torch.zeros_like(rollout.rewards)
+    advantage = torch.zeros_like(next_value)
+    for step in reversed(range(args.steps)):
+        alive = ~rollout.dones[step]
+        delta = rollout.rewards[step] + args.gamma * alive * next_value - rollout.values[step]
+        advantage = delta + args.gamma * args.gae_lambda * alive * advantage
+        advantages[step] = advantage
+        next_value = rollout.values[step]
+    return advantages
+
+
+def collect(envs: Envs, agent: Agent, rollout: Rollout, args: Args) -> list[float]:
+    """Fill the rollout; the returns of the episodes that ended."""
+    finished: list[float] = []
+    for step in range(args.steps):
+        with profile("policy_forward"), torch.no_grad():
+            logits, value = agent(rollout.observation)
+            log_probs = logits.log_softmax(-1)
+        with profile("action_sampling"):
+            action = torch.multinomial(log_probs.exp(), 1)
+        with profile("env_step"):
+            observation, reward, terminated, truncated, info = envs.step(action.squeeze(-1).numpy())
+        with profile("buffer_add"):
+            done = torch.from_numpy(terminated | truncated)
+            rollout.observations[step] = rollout.observation
+            rollout.actions[step] = action.squeeze(-1)
+            rollout.log_probs[step] = log_probs.gather(-1, action).squeeze(-1)
+            rollout.values[step] = value
+            rollout.rewards[step] = torch.from_numpy(reward)
+            rollout.dones[step] = done
+            rollout.return_so_far += rollout.rewards[step]
+            finished += rollout.return_so_far[done].tolist()
+            rollout.return_so_far[done] = 0
+            rollout.observation = torch.from_numpy(observation)
+        if truncated.any():  # the time was up while the pole still stood: what is missing, the critic estimates
+            with profile("value_estimation"), torch.no_grad():
+                last = torch.from_numpy(np.stack(list(info["final_obs"][truncated])))
+                rollout.rewards[step, torch.from_numpy(truncated)] += args.gamma * agent(last)[1]
+    return finished
+
+
+@profile_function("update")
+def update(agent: Agent, optimizer: torch.optim.Optimizer, rollout: Rollout, advantages: Tensor, args: Args) -> None:
+    """Some passes of clipped policy-gradient steps over the rollout."""
+    with profile("buffer_get"):
+        observations = rollout.observations.flatten(0, 1)
+        actions = rollout.actions.flatten()
+        log_probs = rollout.log_probs.flatten()
+        returns = (advantages + rollout.values).flatten()
+        advantages = advantages.flatten()
+    for _ in range(args.epochs):
+        for batch in torch.randperm(len(actions)).chunk(args.minibatches):
+            with profile("buffer_sample"):
+                advantage = advantages[batch]
+                advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+            with profile("evaluate_actions"):
+                logits, value = agent(observations[batch])
+                new = logits.log_softmax(-1)
+                ratio = (new.gather(-1, actions[batch, None]).squeeze(-1) - log_probs[batch]).exp()
+            with profile("loss"):
+                clipped = ratio.clamp(1 - args.clip, 1 + args.clip)
+                policy_loss = -torch.min(ratio * advantage, clipped * advantage).mean()
+                value_loss = (value - returns[batch]).square().mean()
+                entropy = -(new.exp() * new).sum(-1).mean()
+                loss = policy_loss + 0.5 * value_loss - args.entropy * entropy
+            with profile("zero_grad"):
+                optimizer.zero_grad()
+            with profile("backward"):
+                loss.backward()
+            with profile("gradient_clip"):
+                nn.utils.clip_grad_norm_(agent.parameters(), args.max_gradient)
+            with profile("optimizer_step"):
+                optimizer.step()
+
+
+def train(args: Args) -> Agent:
+    """Train, and print how the returns rise."""
+    torch.manual_seed(args.seed)
+    envs: Envs = SyncVectorEnv(
+        [lambda: gym.make("CartPole-v1") for _ in range(args.envs)], autoreset_mode=AutoresetMode.SAME_STEP
+    )
+    agent = Agent(observations=4, actions=2)
+    optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
+    recent: deque[float] = deque(maxlen=100)
+
+    profiler = get_profiler()
+    if args.profile:
+        profiler.enable()
+    with profile("env_reset"):
+        rollout = Rollout(args.steps, torch.from_numpy(envs.reset(seed=args.seed)[0]))
+    for iteration in range(1, args.iterations + 1):
+        with profiler.iteration():
+            recent += collect(envs, agent, rollout, args)
+            with profile("value_estimation"), torch.no_grad():
+                next_value = agent(rollout.observation)[1]
+            update(agent, optimizer, rollout, advantages_of(rollout, next_value, args), args)
+            with profile("logging"):
+                if iteration in (1, args.iterations) or iteration % 10 == 0:
+                    mean = sum(recent) / max(1, len(recent))
+                    print(f"iteration {iteration:4d}   mean return {mean:6.1f}", flush=True)
+    with profile("env_close"):
+        envs.close()
+    profiler.disable()
+    return agent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="PPO on CartPole-v1, profiled with rlprof.")
+    for field in fields(Args):
+        if field.name == "profile":
+            parser.add_argument("--profile", action=argparse.BooleanOptionalAction, default=field.default)
+        else:
+            parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default)
+    args = Args(**vars(parser.parse_args()))
+    torch.set_num_threads(1)  # networks this small lose more by handing work over than they gain
+    agent = train(args)
+    weights = b"".join(parameter.detach().numpy().tobytes() for parameter in agent.parameters())
+    print(f"checksum of the weights {zlib.crc32(weights):08x}\n")
+    if args.profile:
+        render(breakdown(get_profiler().snapshot()), Console())
+
+
+if __name__ == "__main__":
+    main()

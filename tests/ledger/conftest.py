@@ -1,0 +1,52 @@
+"""Profilers on both cores, on a clock that only the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from fakes import CORES, Actor, Fake
+
+from rlprof import Profiler
+from rlprof.ledger import tasks
+
+
+@pytest.fixture(params=CORES)
+def core(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def profiler(core: str) -> Iterator[Profiler]:
+    """On the real clock."""
+    profiler = Profiler(core)
+    profiler.enable()
+    yield profiler
+    profiler.disable()
+
+
+@pytest.fixture
+def fake(core: str) -> Iterator[Fake]:
+    fake = Fake(core)
+    yield fake
+    fake.profiler.disable()
+
+
+@pytest.fixture
+def actors() -> Iterator[Callable[[str], Actor]]:
+    made: list[Actor] = []
+
+    def make(name: str = "actor-0") -> Actor:
+        made.append(Actor(name))
+        return made[-1]
+
+    yield make
+    for actor in made:
+        actor.end()
+
+
+@pytest.fixture(autouse=True)
+def _asyncio_is_put_back() -> Iterator[None]:
+    yield
+    assert tasks._followers == ()
+    assert tasks._original_run is None

@@ -1,0 +1,219 @@
+"""asyncio: a lane a task, and the time nobody runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+
+import pytest
+from fakes import Fake
+
+from rlprof import Profiler
+
+
+def run(main) -> None:
+    asyncio.run(main)
+
+
+class Ticking:
+    """Advances the fake clock from inside the event loop, where `select` would have slept."""
+
+    def __init__(self, fake: Fake) -> None:
+        self.fake = fake
+
+    def during_idle(self, loop: asyncio.AbstractEventLoop, ns: int) -> None:
+        select = loop._selector.select  # type: ignore[attr-defined]
+
+        def slow_select(timeout):
+            self.fake.tick(ns, cpu=0)
+            loop._selector.select = select  # type: ignore[attr-defined]
+            return select(timeout)
+
+        loop._selector.select = slow_select  # type: ignore[attr-defined]
+
+
+def test_tasks_that_interleave_keep_their_own_trees(fake):
+    async def task(name: str, ns: int) -> None:
+        with fake.profile(name):
+            for _ in range(3):
+                with fake.profile(f"{name} inner"):
+                    fake.tick(ns)
+                    await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(task("a", 10), task("b", 100))
+
+    asyncio.run(main())
+    snapshot = fake.snapshot()
+    parents = {node.operation: snapshot.nodes[node.parent].operation for node in snapshot.nodes if node.operation}
+    assert parents == {"a": None, "a inner": "a", "b": None, "b inner": "b"}
+    assert snapshot.account("a inner").calls == snapshot.account("b inner").calls == 3
+    ledger = fake.ledger()
+    assert ledger["a inner"] == 30
+    assert ledger["b inner"] == 300
+    assert ledger["unattributed"] == ledger["a"] == ledger["b"] == 0
+
+
+def test_a_task_resumed_without_a_new_span_gets_its_time(fake):
+    async def task(name: str, first: int, second: int) -> None:
+        with fake.profile(name):
+            fake.tick(first)
+            await asyncio.sleep(0)
+            fake.tick(second)
+
+    async def main() -> None:
+        await asyncio.gather(task("a", 1, 10), task("b", 100, 1_000))
+
+    asyncio.run(main())
+    assert fake.ledger() == {"b": 1_100, "a": 11, "unattributed": 0}
+    snapshot = fake.snapshot()
+    assert snapshot.account("a").cpu_ns == 11
+    assert snapshot.account("a").waited_ns == 100
+
+
+def test_time_in_which_no_task_runs_is_divided_among_those_suspended_in_a_span(fake):
+    async def waits(name: str, event: asyncio.Event) -> None:
+        with fake.profile(name):
+            await event.wait()
+
+    async def main() -> None:
+        event = asyncio.Event()
+        tasks = [asyncio.create_task(waits(name, event)) for name in ("a", "b")]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        Ticking(fake).during_idle(asyncio.get_running_loop(), 90)
+        await asyncio.sleep(0)
+        event.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    assert fake.ledger() == {"a": 45, "b": 45, "unattributed": 0}
+    assert fake.snapshot().account("a").cpu_ns == 0
+
+
+def test_a_worker_gets_the_time_the_loop_idles(fake, actors):
+    worker = actors()
+
+    async def waits() -> None:
+        with fake.profile("await_env"):
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        worker.enter(fake.profile("env_step"))
+        task = asyncio.create_task(waits())
+        await asyncio.sleep(0)
+        Ticking(fake).during_idle(asyncio.get_running_loop(), 90)
+        await task
+        worker.exit(fake.profile("env_step"))
+
+    asyncio.run(main())
+    assert fake.ledger() == {"env_step": 90, "await_env": 0, "unattributed": 0}
+
+
+def test_after_the_loop_the_thread_has_its_own_stack_again(fake):
+    async def main() -> None:
+        with fake.profile("task"):
+            fake.tick(1)
+            await asyncio.sleep(0)
+            fake.tick(2)
+
+    with fake.profile("training"):
+        fake.tick(10)
+        asyncio.run(main())
+        fake.tick(20)
+        with fake.profile("update"):
+            fake.tick(40)
+    fake.tick(80)
+    assert fake.ledger() == {"update": 40, "training": 30, "task": 3, "unattributed": 80}
+
+
+def test_a_context_that_is_no_task_stays_on_its_thread(fake):
+    def inner() -> None:
+        with fake.profile("inner"):
+            fake.tick(1)
+
+    with fake.profile("outer"):
+        contextvars.copy_context().run(inner)
+    snapshot = fake.snapshot()
+    assert len(snapshot.lanes) == 1
+    assert snapshot.account("outer").wall_ns == 1
+
+
+def test_a_task_that_is_cancelled_inside_a_span_ends_it(fake):
+    async def sleeps() -> None:
+        with fake.profile("forever"):
+            await asyncio.sleep(1_000)
+
+    async def main() -> None:
+        task = asyncio.create_task(sleeps())
+        await asyncio.sleep(0)
+        fake.tick(7)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    snapshot = fake.snapshot()
+    assert (snapshot.open_spans, snapshot.account("forever").calls) == (0, 1)
+
+
+def test_thousands_of_tasks_leave_a_bounded_number_of_lanes(profiler):
+    async def task() -> None:
+        with profiler.profile("request"):
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        for _ in range(300):
+            await asyncio.gather(*(task() for _ in range(10)))
+
+    asyncio.run(main())
+    snapshot = profiler.snapshot()
+    snapshot.check()
+    assert snapshot.account("request").calls == 3_000
+    assert len(snapshot.lanes) <= 90
+
+
+def test_a_loop_on_another_thread_has_lanes_there(profiler):
+    async def task(i: int) -> None:
+        with profiler.profile("request"):
+            await asyncio.sleep(0)
+            with profiler.profile("inner"):
+                await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(*(task(i) for i in range(5)))
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()), name="loop")
+    thread.start()
+    thread.join()
+    snapshot = profiler.snapshot()
+    snapshot.check()
+    assert {lane.on_driver for lane in snapshot.lanes if lane.kind == "task"} == {False}
+    assert snapshot.account("request").calls == snapshot.account("inner").calls == 5
+    assert snapshot.account("request").ledger_ns == 0
+
+
+def test_asyncio_is_left_as_it_was(core):
+    before = asyncio.events.Handle._run
+    profiler = Profiler(core)
+    profiler.enable()
+
+    async def main() -> None:
+        with profiler.profile("a"):
+            await asyncio.sleep(0)
+        assert asyncio.events.Handle._run is not before
+
+    asyncio.run(main())
+    profiler.disable()
+    assert asyncio.events.Handle._run is before
+
+
+def test_errors_in_tasks_are_what_they_were(profiler):
+    async def fails() -> None:
+        with profiler.profile("a"):
+            await asyncio.sleep(0)
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        asyncio.run(fails())

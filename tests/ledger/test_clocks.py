@@ -1,0 +1,129 @@
+"""Real clocks: they agree with the system's, and CPU time with the kernel's."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import pytest
+
+from rlprof import Profiler
+from rlprof.ledger import _core
+
+
+def spin(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+@pytest.mark.parametrize("clock", ["monotonic", "tsc"])
+def test_wall_time_is_the_systems(clock):
+    if clock == "tsc" and _core.tsc_refusal():
+        pytest.skip(f"the TSC is not used here: {_core.tsc_refusal()}")
+    profiler = Profiler("c", clock=clock)
+    profiler.enable()
+    before = time.perf_counter_ns()
+    with profiler.profile("sleep"):
+        began = time.perf_counter_ns()
+        time.sleep(0.2)
+        slept = time.perf_counter_ns() - began
+    elapsed = time.perf_counter_ns() - before
+    snapshot = profiler.snapshot()
+    assert slept <= snapshot.account("sleep").busy_ns <= elapsed + slept * 1e-4
+    assert snapshot.clock == clock
+    assert abs(snapshot.clock_drift_ns) < 100_000
+
+
+def test_cpu_time_is_the_kernels_over_sleeps_and_spins(core):
+    profiler = Profiler(core)
+    profiler.enable()
+    if profiler.snapshot().cpu == "off":
+        pytest.skip("thread CPU time cannot be followed here")
+    began = time.thread_time_ns()
+    for _ in range(10):
+        with profiler.profile("spins"):
+            spin(0.01)
+        with profiler.profile("sleeps"):
+            time.sleep(0.005)
+    spent = time.thread_time_ns() - began
+    snapshot = profiler.snapshot()
+    spins, sleeps = snapshot.account("spins"), snapshot.account("sleeps")
+    assert spins.cpu_ns == pytest.approx(100e6, rel=0.05)
+    assert sleeps.cpu_ns < 0.2 * sleeps.self_ns
+    assert spins.cpu_ns + sleeps.cpu_ns == pytest.approx(spent, rel=0.05)
+
+
+def test_cpu_time_of_a_thread_that_sleeps_is_right_while_it_sleeps(core):
+    profiler = Profiler(core)
+    profiler.enable()
+    if profiler.snapshot().cpu == "off":
+        pytest.skip("thread CPU time cannot be followed here")
+    inside = threading.Event()
+
+    def sleeps() -> None:
+        with profiler.profile("sleeps"):
+            inside.set()
+            time.sleep(0.3)
+
+    thread = threading.Thread(target=sleeps)
+    thread.start()
+    inside.wait()
+    time.sleep(0.15)
+    account = profiler.snapshot().account("sleeps")
+    thread.join()
+    assert account.calls == 0
+    assert account.self_ns > 100e6
+    assert account.cpu_ns < 0.2 * account.self_ns
+
+
+def test_cpu_time_holds_under_a_storm_of_signals(core):
+    profiler = Profiler(core)
+    profiler.enable()
+    if profiler.snapshot().cpu == "off":
+        pytest.skip("thread CPU time cannot be followed here")
+    previous = signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        began = time.thread_time_ns()
+        for _ in range(50):
+            with profiler.profile("spins"):
+                spin(0.002)
+        spent = time.thread_time_ns() - began
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert profiler.snapshot().account("spins").cpu_ns == pytest.approx(spent, rel=0.05)
+
+
+@pytest.mark.parametrize(("cpu", "kind"), [("syscall", "syscall"), ("off", "off")])
+def test_cpu_time_can_be_read_by_system_call_or_not_at_all(core, cpu, kind):
+    profiler = Profiler(core, cpu=cpu)
+    profiler.enable()
+    with profiler.profile("sleeps"):
+        time.sleep(0.02)
+    snapshot = profiler.snapshot()
+    assert snapshot.cpu == kind
+    account = snapshot.account("sleeps")
+    if kind == "off":
+        assert account.cpu_ns is None
+    else:
+        assert account.cpu_ns < 0.5 * account.self_ns
+
+
+def test_rlprofs_own_cost_is_measured_and_taken_out(core):
+    profiler = Profiler(core)
+    profiler.enable()
+    with profiler.profile("loop"):
+        for _ in range(2_000):
+            with profiler.profile("empty"):
+                pass
+    snapshot = profiler.snapshot()
+    snapshot.check()
+    raw_loop = next(node for node in snapshot.nodes if node.operation == "loop")
+    assert 0 < snapshot.rlprof_ns < snapshot.wall_ns
+    assert snapshot.rlprof_uncertainty_ns > 0
+    assert snapshot.account("loop").self_ns < raw_loop.self_ns
+    # An empty loop round empty spans is hardly anything but rlprof.
+    assert snapshot.rlprof_ns > 0.4 * raw_loop.wall_ns

@@ -1,0 +1,150 @@
+"""The timeline of span events and the rows of iterations."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from fakes import Fake
+
+
+def events(fake: Fake) -> list[tuple[int, int, str, int]]:
+    packed, _lost = fake.profiler.drain_timeline()
+    names = {node.id: node.operation for node in fake.snapshot().nodes}
+    return [(start, length, names[node], depth) for start, length, node, depth in struct.iter_unpack("=qqII", packed)]
+
+
+def test_the_timeline_holds_closed_spans_with_start_length_and_depth(fake):
+    fake.profiler.enable(timeline=16)
+    with fake.profile("outer"):
+        fake.tick(1)
+        with fake.profile("inner"):
+            fake.tick(10)
+    assert events(fake) == [(1_001, 10, "inner", 2), (1_000, 11, "outer", 1)]
+    assert events(fake) == []
+
+
+def test_the_timeline_keeps_the_latest_and_says_how_many_were_lost(fake):
+    fake.profiler.enable(timeline=16)
+    for _ in range(100):
+        with fake.profile("a"):
+            fake.tick(1)
+    packed, lost = fake.profiler.drain_timeline()
+    starts = [start for start, *_ in struct.iter_unpack("=qqII", packed)]
+    assert lost == 84
+    assert starts == list(range(1_084, 1_100))
+
+
+def test_without_a_timeline_there_are_no_events(fake):
+    with fake.profile("a"):
+        fake.tick(1)
+    assert fake.profiler.drain_timeline() == (b"", 0)
+    fake.profiler.enable(timeline=16)
+    fake.profiler.enable(timeline=0)
+    with fake.profile("a"):
+        fake.tick(1)
+    assert fake.profiler.drain_timeline() == (b"", 0)
+
+
+def test_worker_lanes_feed_the_timeline_too(fake, actors):
+    fake.profiler.enable(timeline=16)
+    worker = actors()
+    worker.enter(fake.profile("env_step"))
+    fake.tick(3)
+    worker.exit(fake.profile("env_step"))
+    assert events(fake) == [(1_000, 3, "env_step", 1)]
+
+
+def rows(fake: Fake) -> tuple[list[tuple[int, ...]], dict[tuple[int, str | None], tuple[int, ...]]]:
+    marks, packed = fake.profiler.drain_iterations()
+    names = {node.id: node.operation for node in fake.snapshot().nodes}
+    by_place = {}
+    for iteration, node, *figures in struct.iter_unpack("=IIQqqqqq", packed):
+        by_place[iteration, names[node]] = tuple(figures)
+    return list(struct.iter_unpack("=qqII", marks)), by_place
+
+
+def test_an_iteration_has_what_each_place_gained_in_it(fake):
+    fake.tick(5)
+    for i in range(3):
+        fake.profiler.iteration()
+        with fake.profile("env_step"):
+            fake.tick(10 + i, cpu=4)
+    fake.profiler.iteration()
+    fake.tick(100)
+    marks, by_place = rows(fake)
+    assert marks == [(1_005, 1_015, 0, 0), (1_015, 1_026, 1, 1), (1_026, 1_038, 2, 2)]
+    assert {key: row[:3] for key, row in by_place.items()} == {
+        (0, "env_step"): (1, 10, 10),
+        (1, "env_step"): (1, 11, 11),
+        (2, "env_step"): (1, 12, 12),
+    }
+    assert by_place[2, "env_step"][-1] == 12 - 4, "off the CPU"
+    assert fake.snapshot().iterations == 3
+
+
+def test_an_iterations_rows_sum_to_its_wall_time_with_spans_open(fake, actors):
+    worker = actors()
+    worker.enter(fake.profile("env_step"))
+    with fake.profile("training"):
+        for _ in range(4):
+            fake.profiler.iteration()
+            fake.tick(7)
+            with fake.profile("collect", wait=True):
+                fake.tick(20)
+        fake.profiler.iteration()
+    marks, by_place = rows(fake)
+    assert len(marks) == 4
+    for i, (start, end, _, _) in enumerate(marks):
+        assert sum(row[2] for (iteration, _), row in by_place.items() if iteration == i) == end - start == 27
+
+
+def test_as_a_context_manager_it_ends_with_the_block(fake):
+    for _ in range(2):
+        with fake.profiler.iteration() as iteration:
+            fake.tick(10)
+        fake.tick(1_000)
+    assert iteration.index == 1
+    marks, _ = rows(fake)
+    assert marks == [(1_000, 1_010, 0, 0), (2_010, 2_020, 1, 1)]
+    assert fake.snapshot().iterations == 2
+
+
+def test_undrained_iterations_are_merged_and_not_lost(core):
+    fake = Fake(core)
+    total = 300_000 if core == "c" else 270_000
+    for _ in range(total):
+        fake.profiler._ledger.iteration(False)
+        with fake.profile("env_step"):
+            fake.tick(1)
+    fake.profiler._ledger.iteration(True)
+    first_marks, first = rows(fake)
+    fake.profiler._ledger.iteration(False)
+    with fake.profile("env_step"):
+        fake.tick(1)
+    fake.profiler._ledger.iteration(True)
+    later_marks, later = rows(fake)
+    assert fake.snapshot().iterations == total + 1
+    assert sum(row[0] for row in (*first.values(), *later.values())) == total + 1
+    assert first_marks[-1][3] + 1 == later_marks[0][2], "the next mark goes on where the last one ended"
+    assert later_marks[0][3] == total
+    fake.profiler.disable()
+
+
+def test_iterations_are_not_counted_while_off(fake):
+    fake.profiler.disable()
+    fake.profiler.iteration()
+    fake.profiler.iteration()
+    assert fake.snapshot().iterations == 0
+
+
+@pytest.mark.parametrize("capacity", [1, 3, 16])
+def test_a_timelines_capacity_is_rounded_up_to_a_power_of_two(fake, capacity):
+    fake.profiler.enable(timeline=capacity)
+    for _ in range(100):
+        with fake.profile("a"):
+            pass
+    packed, lost = fake.profiler.drain_timeline()
+    kept = len(packed) // 24
+    assert kept + lost == 100
+    assert capacity <= kept < 2 * capacity + 1

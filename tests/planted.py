@@ -1,0 +1,70 @@
+"""Training whose times are known, because the test planted them: a clock that moves only when work is done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from rlprof import Profiler, SpanCost
+from rlprof.analysis.breakdown import Breakdown, breakdown
+
+
+class Planted:
+    """A profiler that is recording. Times are ns."""
+
+    def __init__(self, cost: SpanCost | None = None) -> None:
+        self.profiler = Profiler(clock="fake")
+        self.profiler._cost = cost or SpanCost()
+        self.profile = self.profiler.profile
+        self._wall = self._cpu = 0
+        self.profiler.enable()
+
+    def pass_time(self, wall: int, cpu: int | None = None) -> None:
+        """On the CPU unless told."""
+        self._wall += wall
+        self._cpu += wall if cpu is None else cpu
+        self.profiler._ledger.set_time(self._wall, self._cpu)
+
+    def work(self, operation: str, wall: int, cpu: int | None = None, **options: Any) -> None:
+        with self.profile(operation, **options):
+            self.pass_time(wall, cpu)
+
+    def breakdown(self) -> Breakdown:
+        self.profiler.disable()
+        snapshot = self.profiler.snapshot()
+        snapshot.check()
+        result = breakdown(snapshot)
+        result.check()
+        return result
+
+
+def in_thread(work: Callable[[], None]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+class Together:
+    """Threads that are all inside their span while the block runs."""
+
+    def __init__(self, planted: Planted, threads: int, operation: str) -> None:
+        self._inside = threading.Barrier(threads + 1)
+        self._over = threading.Event()
+
+        def work() -> None:
+            with planted.profile(operation):
+                self._inside.wait(10)
+                self._over.wait(10)
+
+        self._threads = [threading.Thread(target=work, name=f"env-{i}") for i in range(threads)]
+
+    def __enter__(self) -> None:
+        for thread in self._threads:
+            thread.start()
+        self._inside.wait(10)
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
