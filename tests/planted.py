@@ -6,29 +6,22 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from rlprof import Profiler, SpanCost
+from fakes import Fake
+
+from rlprof import SpanCost
 from rlprof.analysis.breakdown import Breakdown, breakdown
 
 
-class Planted:
-    """A profiler that is recording. Times are ns."""
+class Planted(Fake):
+    """A profiler that is recording, with a cost of its own if one is planted too."""
 
     def __init__(self, cost: SpanCost | None = None) -> None:
-        self.profiler = Profiler(clock="fake")
-        self.profiler._cost = cost or SpanCost()
-        self.profile = self.profiler.profile
-        self._wall = self._cpu = 0
-        self.profiler.enable()
-
-    def pass_time(self, wall: int, cpu: int | None = None) -> None:
-        """On the CPU unless told."""
-        self._wall += wall
-        self._cpu += wall if cpu is None else cpu
-        self.profiler._ledger.set_time(self._wall, self._cpu)
+        super().__init__("auto", start=0)
+        self.profiler._costs = [cost or SpanCost()]
 
     def work(self, operation: str, wall: int, cpu: int | None = None, **options: Any) -> None:
         with self.profile(operation, **options):
-            self.pass_time(wall, cpu)
+            self.tick(wall, cpu)
 
     def breakdown(self) -> Breakdown:
         self.profiler.disable()

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import missing
+from components import missing
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "cartpole_ppo.py"
 

@@ -1,11 +1,11 @@
 """rlprof tells where every second of reinforcement-learning training goes.
 
-    from rlprof import get_profiler, profile
+from rlprof import get_profiler, profile
 
-    get_profiler().enable()
-    with profile("env_step"):
-        observation, reward, *_ = env.step(action)
-    print(get_profiler().snapshot().account("env_step").ledger_ns)
+get_profiler().enable()
+with profile("env_step"):
+    observation, reward, *_ = env.step(action)
+print(get_profiler().snapshot().account("env_step").ledger_ns)
 """
 
 from rlprof.ledger.device import Device

@@ -36,12 +36,12 @@ def random_training(seed: int) -> Planted:
     def spans(depth: int) -> None:
         for _ in range(rng.randrange(4)):
             with planted.profile(rng.choice(["env_step", "update", "backward", "gae", "odd"]), wait=rng.random() < 0.2):
-                planted.pass_time(rng.randrange(300))
+                planted.tick(rng.randrange(300))
                 if depth < 4:
                     spans(depth + 1)
                 if rng.random() < 0.2:
                     in_thread(lambda: spans(4))
-            planted.pass_time(rng.randrange(30))
+            planted.tick(rng.randrange(30))
 
     for _ in range(6):
         spans(0)
@@ -81,7 +81,7 @@ def test_one_operation_called_from_two_places_is_two_rows():
     planted = Planted()
     planted.work("policy_forward", 100)
     with planted.profile("evaluation"):
-        planted.pass_time(5)
+        planted.tick(5)
         planted.work("policy_forward", 30)
         planted.work("policy_forward", 40)
     assert tree(planted.breakdown()) == [
@@ -96,7 +96,7 @@ def test_one_operation_called_from_two_places_is_two_rows():
 def test_the_same_place_in_several_lanes_is_one_row():
     planted = Planted()
     with planted.profile("env_wait", wait=True), Together(planted, 3, "env_step"):
-        planted.pass_time(900)
+        planted.tick(900)
     planted.work("update", 100)
     breakdown = planted.breakdown()
     assert tree(breakdown) == [
@@ -115,7 +115,7 @@ def test_the_same_place_in_several_lanes_is_one_row():
 def test_work_beside_a_busy_driver_is_overlapped_and_not_in_the_sum():
     planted = Planted()
     with planted.profile("update"), Together(planted, 2, "env_step"):
-        planted.pass_time(50)
+        planted.tick(50)
     breakdown = planted.breakdown()
     assert breakdown.overlapped == {"env_step": 100}
     assert row(breakdown, "env_step").overlapped_ns == 100
@@ -126,7 +126,7 @@ def test_work_beside_a_busy_driver_is_overlapped_and_not_in_the_sum():
 def test_time_without_a_span_has_its_own_row_with_its_cpu_time():
     planted = Planted()
     planted.work("env_step", 30)
-    planted.pass_time(70, cpu=20)
+    planted.tick(70, cpu=20)
     unattributed = row(planted.breakdown(), "unattributed")
     assert (unattributed.ledger_ns, unattributed.share, unattributed.cpu_ns) == (70, 70.0, 20)
 
@@ -134,9 +134,9 @@ def test_time_without_a_span_has_its_own_row_with_its_cpu_time():
 def test_the_profilers_cost_has_its_own_row_with_its_uncertainty():
     planted = Planted(SpanCost(inside_ns=10, outside_ns=5, uncertainty_ns=2))
     with planted.profile("update"):
-        planted.pass_time(500)
+        planted.tick(500)
         planted.work("backward", 485)
-    planted.pass_time(15)
+    planted.tick(15)
     breakdown = planted.breakdown()
     assert tree(breakdown) == [
         (0, "update", 960),
@@ -151,7 +151,7 @@ def test_the_profilers_cost_has_its_own_row_with_its_uncertainty():
 def test_an_operation_may_be_called_like_one_of_the_extra_rows():
     planted = Planted()
     planted.work("rlprof", 60)
-    planted.pass_time(40)
+    planted.tick(40)
     breakdown = planted.breakdown()
     assert [(row.operation, row.category, row.ledger_ns) for row in breakdown.rows] == [
         ("rlprof", "other", 60),
@@ -164,11 +164,11 @@ def test_an_operation_may_be_called_like_one_of_the_extra_rows():
 def test_categories_are_of_what_ran_itself_and_not_of_what_called_it():
     planted = Planted()
     with planted.profile("update"):
-        planted.pass_time(1)
+        planted.tick(1)
         planted.work("buffer_sample", 2)
         planted.work("mystery", 3, category="teacher")
     planted.work("mystery", 4)
-    planted.pass_time(10)
+    planted.tick(10)
     assert [(category.name, category.ledger_ns) for category in planted.breakdown().categories] == [
         ("teacher", 7),
         ("storage", 2),
@@ -191,7 +191,7 @@ def test_the_largest_account_is_one_operation_at_all_its_places():
 def test_the_largest_account_may_be_what_no_span_covers():
     planted = Planted()
     planted.work("env_step", 40)
-    planted.pass_time(60)
+    planted.tick(60)
     assert planted.breakdown().largest.name == "unattributed"
 
 
@@ -210,7 +210,7 @@ def test_quantiles_are_those_of_all_lanes_together():
 def test_cpu_time_is_told_for_a_row_itself_and_with_those_below():
     planted = Planted()
     with planted.profile("update"):
-        planted.pass_time(100, cpu=50)
+        planted.tick(100, cpu=50)
         planted.work("backward", 300, cpu=290)
     update = row(planted.breakdown(), "update")
     assert (update.cpu_ns, update.subtree_cpu_ns) == (50, 340)
@@ -260,7 +260,7 @@ def test_a_call_tree_may_be_deeper_than_pythons_stack():
     with ExitStack() as stack:
         for _ in range(3_000):
             stack.enter_context(planted.profile("search"))
-        planted.pass_time(10)
+        planted.tick(10)
     rows = planted.breakdown().rows
     assert len(rows) == 3_002
     assert (rows[2_999].depth, rows[2_999].ledger_ns, rows[0].subtree_ledger_ns) == (2_999, 10, 10)

@@ -12,6 +12,9 @@ from rlprof import Profiler
 from rlprof.ledger import _core
 
 
+pytestmark = pytest.mark.figures
+
+
 def spin(seconds: float) -> None:
     end = time.thread_time() + seconds
     while time.thread_time() < end:

@@ -106,6 +106,7 @@ def test_a_fork_from_another_thread_makes_that_one_the_childs_driver(profiler):
     assert failures == []
 
 
+@pytest.mark.figures
 def test_memory_peaks_of_the_child_do_not_touch_the_parents(core):
     profiler = Profiler(core)
     profiler.enable()

@@ -12,9 +12,12 @@ from rlprof import Profiler
 
 MB = 1 << 20
 
-pytestmark = pytest.mark.skipif(
-    not os.access("/proc/self/clear_refs", os.W_OK), reason="the kernel's high-water mark cannot be cleared here"
-)
+pytestmark = [
+    pytest.mark.figures,
+    pytest.mark.skipif(
+        not os.access("/proc/self/clear_refs", os.W_OK), reason="the kernel's high-water mark cannot be cleared here"
+    ),
+]
 
 
 def allocate(size: int) -> None:
@@ -92,9 +95,7 @@ def test_the_time_it_takes_is_rlprofs_own(profiler):
     outer = next(node for node in snapshot.nodes if node.operation == "outer")
     assert outer.own_cost_ns > outer.self_ns / 2
     assert snapshot.rlprof_ns >= outer.own_cost_ns
-    assert snapshot.account("outer").self_ns == outer.self_ns - min(
-        outer.self_ns, snapshot.rlprof_ns
-    ) or snapshot.account("outer").self_ns < outer.self_ns
+    assert snapshot.account("outer").self_ns < outer.self_ns / 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

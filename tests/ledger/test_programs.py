@@ -109,7 +109,7 @@ def test_both_cores_keep_the_same_account_of_any_program(program):
         machine = Machine(core)
         machine.run(program)
         seen.append(machine.seen)
-    assert seen[0] == seen[1]
+    assert all(account == seen[0] for account in seen)
 
 
 @dataclass
@@ -215,4 +215,4 @@ def test_both_cores_keep_the_same_account_of_interleaving_tasks(tasks, outer):
         fake.snapshot()
         seen.append(fake.raw())
         fake.profiler.disable()
-    assert seen[0] == seen[1]
+    assert all(account == seen[0] for account in seen)

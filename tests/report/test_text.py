@@ -29,7 +29,7 @@ def training() -> Planted:
                 planted.work("env_step", 25_000_000)
             with planted.profile("update"):
                 planted.work("backward", 300_000_000, cpu=150_000_000)
-            planted.pass_time(1_000_000)
+            planted.tick(1_000_000)
     return planted
 
 
@@ -85,7 +85,7 @@ def test_the_percentages_of_a_table_sum_to_100(seed_times, header):
         with planted.profile(f"outer_{i}"):
             planted.work("backward", 50 * wall)
             planted.work("env_step", 20 * wall)
-    planted.pass_time(5)
+    planted.tick(5)
     text = to_text(planted.breakdown(), 80)
     table = text[text.index(header) :].split("\n\n")[0].splitlines()[1:]
     shares = [re.search(r"(\d+\.\d)%", line) for line in table if not line.startswith(" ")]
@@ -134,7 +134,7 @@ def test_a_large_tree_is_cut_to_what_matters_and_says_so():
     with ExitStack() as stack:
         for _ in range(2_000):
             stack.enter_context(planted.profile("search"))
-        planted.pass_time(1_000_000)
+        planted.tick(1_000_000)
     shown = lines(planted)
     assert len(shown) < 40
     assert not any("small_" in line for line in shown)
@@ -155,7 +155,7 @@ def test_a_small_tree_is_shown_whole():
 def test_overlapped_work_and_lanes_are_told_where_there_are_some():
     planted = Planted()
     with planted.profile("update"), Together(planted, 2, "env_step"):
-        planted.pass_time(50_000)
+        planted.tick(50_000)
     text = to_text(planted.breakdown())
     assert "Overlapped: 100 us of work beside the driver's own, most of it in env_step.\n" in text
     assert "Lanes: 3 threads, on average 3.00 at work at the same time.\n" in text
@@ -178,7 +178,7 @@ def test_where_cpu_time_is_not_measured_the_report_says_so_and_has_no_column():
 def test_open_spans_are_told():
     planted = Planted()
     planted.profile("update").__enter__()
-    planted.pass_time(10)
+    planted.tick(10)
     assert "Still open, and counted up to now: 1." in to_text(planted.breakdown())
 
 

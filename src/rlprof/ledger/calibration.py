@@ -58,7 +58,7 @@ def measure_step_cost(new_ledger: Callable[[], Any]) -> int:
     handle = _Idle()
     followers, run = (ledger,), _do_nothing
     ledger.start()
-    costs = []
+    costs: list[float] = []
     for _ in range(_BATCHES):
         begin = now()
         for _ in range(_STEPS):

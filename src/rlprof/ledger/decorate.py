@@ -17,9 +17,7 @@ class Span(Protocol):
     def __exit__(self, *exception: Any) -> Any: ...
 
 
-def decorate(
-    span: Span, function: Any, recorder: Callable[..., Span], timed: Callable[[Span, Any, Any], Any]
-) -> Any:
+def decorate(span: Span, function: Any, recorder: Callable[..., Span], timed: Callable[[Span, Any, Any], Any]) -> Any:
     """The function with its calls timed; `timed(span, function, method)` wraps a plain one."""
     if isinstance(function, staticmethod):
         return staticmethod(decorate(span, function.__func__, recorder, timed))

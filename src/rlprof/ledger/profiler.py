@@ -55,7 +55,9 @@ class Profiler:
         if core not in ("auto", "c", "python"):
             raise ValueError(f"core is 'auto', 'c' or 'python', not {core!r}")
         if core == "c" and _core is None:
-            raise RuntimeError("rlprof's C core is not built here; use core='auto', or install a C compiler and rlprof again")
+            raise RuntimeError(
+                "rlprof's C core is not built here; use core='auto', or install a C compiler and rlprof again"
+            )
         self._module: Any = twin if core == "python" or _core is None else _core
         self._hooks = Hooks(self._module.Timed)
         self._ledger = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
@@ -72,7 +74,7 @@ class Profiler:
 
     @property
     def core(self) -> str:
-        """"c" or "python"."""
+        """ "c" or "python"."""
         return "python" if self._module is twin else "c"
 
     @property
@@ -104,7 +106,7 @@ class Profiler:
         self._ledger.set_driver()
 
     def iteration(self) -> Iteration:
-        """One turn of collect-and-update begins, and the one before ends. Also works as `with profiler.iteration():`."""
+        """One turn of collect-and-update begins, and the one before ends. As a context manager it ends with the block."""
         self._attach_device()
         return Iteration(self._ledger, self._ledger.iteration(False))
 

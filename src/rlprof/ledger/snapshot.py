@@ -248,10 +248,10 @@ def _used(nodes: list[Node]) -> list[Node]:
 
 
 def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
-    """Takes rlprof's own cost, which is CPU time, out of the times; returns the nodes and what the driver's time contained.
+    """Takes rlprof's own cost out; returns the nodes and how much of it was the driver's time.
 
-    A span's inside cost lies in its own self time, its outside cost in its parent's. Never more is taken than there is,
-    and of the ledger time in proportion.
+    It is CPU time. A span's inside cost lies in its own self time, its outside cost in its parent's. Never more is
+    taken than there is, and of the ledger time in proportion.
     """
     around: Counter[int] = Counter()
     for node in nodes:

@@ -118,20 +118,19 @@ void
 restate(Thread *thread, int64_t now)
 {
     Ledger *ledger = thread->ledger;
-    bool careful = true;
+    bool careful = thread->lane->waits > 0 || thread->lane->kind == LANE_TASK;
     if (thread == ledger->driver) {
         ledger->waiting = driver_waits(ledger);
         ledger->waiting_mark = now;
         ledger->share_rest = ledger->idle_rest = 0; /* stays with the span that waited */
-        careful = ledger->waiting || thread->lane->waits > 0 || thread->between_steps ||
-                  thread->lane->kind == LANE_TASK;
+        careful = careful || ledger->waiting || thread->between_steps;
     }
     else {
         bool working = lane_works(thread->lane);
         ledger->workers += (int)working - (int)thread->working;
         thread->working = working;
     }
-    thread->flags = careful ? THREAD_CAREFUL : 0;
+    thread->flags = (careful ? THREAD_CAREFUL : 0) | (thread == ledger->driver ? 0 : THREAD_WORKER);
 }
 
 /* Books the time of a lane that another one has displaced from its thread. */

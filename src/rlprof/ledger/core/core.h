@@ -115,7 +115,8 @@ struct Lane {
     uint64_t uses; /* threads or tasks that have run here */
 };
 
-#define THREAD_CAREFUL 1u /* its spans change who works or who waits */
+#define THREAD_WORKER 1u  /* not the driver's */
+#define THREAD_CAREFUL 2u /* its spans may change who works or who waits */
 
 /* An operating-system thread, as one ledger sees it. */
 struct Thread {

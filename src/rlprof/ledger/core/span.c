@@ -89,6 +89,27 @@ collect_off_cpu(Thread *thread, Node *node, int64_t now)
     node->off_cpu += cpu_collect(&thread->cpu, &thread->ledger->clock, now, true);
 }
 
+/* Whether a span needs more than its own times. A worker's does not while the driver is busy, and was since the
+ * worker's last event: then nothing is shared out, and only the number of those who work is kept. */
+static inline bool
+needs_full(const Ledger *ledger, const Thread *thread, const Span *span)
+{
+    if (LIKELY((span->flags | thread->flags | (ledger->mode & MODE_DEVICE)) == 0)) {
+        return false;
+    }
+    return span->flags != 0 || thread->flags != THREAD_WORKER || (ledger->mode & MODE_DEVICE) || ledger->waiting ||
+           thread->cover_mark != ledger->wait_clock;
+}
+
+static inline void
+note_working(Ledger *ledger, Thread *thread, bool working)
+{
+    if (UNLIKELY(thread->flags != 0) && working != thread->working) {
+        ledger->workers += working ? 1 : -1;
+        thread->working = working;
+    }
+}
+
 static inline bool
 enter(Span *span)
 {
@@ -103,7 +124,7 @@ enter(Span *span)
     if (UNLIKELY(node == NULL || (lane->top + 1 == lane->end && !lane_grow(lane)))) {
         return enter_without_memory(ledger);
     }
-    if (UNLIKELY(span->flags | thread->flags | (ledger->mode & MODE_DEVICE))) {
+    if (UNLIKELY(needs_full(ledger, thread, span))) {
         return enter_full(span, thread, lane, node);
     }
     Entry *entry = lane->top + 1;
@@ -117,6 +138,7 @@ enter(Span *span)
     entry->span = span;
     entry->start = now;
     lane->top = entry;
+    note_working(ledger, thread, true);
     return true;
 }
 
@@ -237,7 +259,7 @@ leave(Span *span)
         exit_elsewhere(span, lane, now);
         return;
     }
-    if (UNLIKELY(span->flags | thread->flags | (ledger->mode & MODE_DEVICE))) {
+    if (UNLIKELY(needs_full(ledger, thread, span))) {
         exit_full(span, thread, lane, now);
         return;
     }
@@ -248,6 +270,7 @@ leave(Span *span)
     node->self += now - lane->mark;
     lane->mark = now;
     lane->top = entry - 1;
+    note_working(ledger, thread, lane->top > lane->stack);
     close_entry(ledger, lane, entry, now);
 }
 

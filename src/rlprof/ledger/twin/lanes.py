@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -45,9 +46,7 @@ class Lanes:
     def child(self, parent: Node, operation: Operation) -> Node:
         full = len(self._attribution.nodes) >= _MAX_NODES and parent.parent is not None
         if full and operation.id not in parent.children:
-            self._hooks.warn(
-                "more than 262,144 places in the call trees; further ones are booked at the root", None
-            )
+            self._hooks.warn("more than 262,144 places in the call trees; further ones are booked at the root", None)
             parent = parent.lane.stack[0].node
         node = parent.children.get(operation.id)
         if node is None:
@@ -140,6 +139,8 @@ class Lanes:
     # ---- asyncio ----
 
     def _running_task(self) -> Any:
+        if self._asyncio is None and "asyncio.tasks" not in sys.modules:
+            return None
         try:
             if self._asyncio is None:
                 self._asyncio = self._hooks.find_asyncio()
@@ -170,9 +171,7 @@ class Lanes:
             self._hooks.saw_task()
             return self._take_for_task(thread, task)
         except Exception as error:
-            self._hooks.warn(
-                "an asyncio task could not be given a lane; its spans are booked to its thread", error
-            )
+            self._hooks.warn("an asyncio task could not be given a lane; its spans are booked to its thread", error)
             return thread.base
 
     def _take_for_task(self, thread: Thread, task: Any) -> Lane:

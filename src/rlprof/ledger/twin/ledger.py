@@ -106,9 +106,7 @@ class Ledger:
     @_locked
     def _new_operation(self, name: str, category: str | None) -> Operation:
         if len(self._operations) >= _MAX_OPERATIONS - 1:
-            self.hooks.warn(
-                "more than 65,535 operation names; further ones are counted as '(other names)'", None
-            )
+            self.hooks.warn("more than 65,535 operation names; further ones are counted as '(other names)'", None)
             name, category = "(other names)", None
             if name in self._operations:
                 return self._operations[name]
@@ -116,11 +114,13 @@ class Ledger:
         operation = Operation(len(self._operations), name, found, on_device, category is not None)
         return self._operations.setdefault(name, operation)
 
-    @_locked
     def enter(self, span: Span) -> None:
-        if not self.enabled:
-            return
-        thread = self._lanes.thread()
+        if self.enabled:
+            with self._lock:
+                self._enter(span)
+
+    def _enter(self, span: Span) -> None:
+        thread = self._lanes.thread() if self.enabled else None  # it may have been stopped before the lock was had
         if thread is None:
             return
         lane = self._lanes.follow(thread, entering=True)
@@ -145,19 +145,20 @@ class Ledger:
             lane.mark = entry.start = ready
 
     def _wants_device(self, span: Span) -> bool:
-        return self._devices.device is not None and (
-            span.operation.on_device if span.device is None else span.device
-        )
+        return self._devices.device is not None and (span.operation.on_device if span.device is None else span.device)
 
     def _tracked(self, but: Entry | None = None) -> list[Entry]:
         entries = (entry for lane in self._attribution.lanes for entry in lane.stack)
         return [entry for entry in entries if entry.tracks_memory and entry is not but]
 
-    @_locked
     def exit(self, span: Span) -> None:
+        if self.enabled or self._left_open:
+            with self._lock:
+                self._exit(span)
+
+    def _exit(self, span: Span) -> None:
         if not self.enabled:
-            if self._left_open:
-                self._exit_elsewhere(span, None, self._stopped)
+            self._exit_elsewhere(span, None, self._stopped)
             return
         now = self.now()
         thread = self._lanes.thread()

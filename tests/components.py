@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Components that a machine may lack."""
 
 from __future__ import annotations
 

@@ -1,0 +1,62 @@
+"""The shape of the package: imports point one way, and importing it is light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "rlprof"
+
+# What each folder may import of the others; itself always.
+ALLOWED = {
+    "ledger": set(),
+    "analysis": {"ledger"},
+    "report": {"analysis", "ledger"},
+}
+
+
+def imported_folders(path: Path) -> set[str]:
+    folders = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the direction"
+            modules = [node.module]
+            if node.module == "rlprof":
+                modules = [f"rlprof.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        for module in modules:
+            parts = (module or "").split(".")
+            if parts[0] == "rlprof" and len(parts) > 1:
+                folders.add(parts[1])
+    return folders
+
+
+def test_every_folder_has_its_place_in_the_order():
+    assert {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("folder", ALLOWED)
+def test_imports_point_one_way(folder):
+    for path in (PACKAGE / folder).rglob("*.py"):
+        assert imported_folders(path) <= ALLOWED[folder] | {folder}, path
+
+
+def test_importing_rlprof_imports_nothing_heavy():
+    program = "import sys, rlprof; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert loaded.isdisjoint({"torch", "numpy", "gymnasium", "rich", "asyncio", "psutil"})
+
+
+def test_analysis_and_ledger_print_nothing():
+    for folder in ("ledger", "analysis"):
+        for path in (PACKAGE / folder).rglob("*.py"):
+            calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+            prints = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"]
+            assert len(prints) == (1 if path.name == "hooks.py" else 0), path
