@@ -11,7 +11,6 @@ import pytest
 from rlprof import Profiler
 from rlprof.ledger import _core
 
-
 pytestmark = pytest.mark.figures
 
 

@@ -106,7 +106,7 @@ class Profiler:
         self._ledger.set_driver()
 
     def iteration(self) -> Iteration:
-        """One turn of collect-and-update begins, and the one before ends. As a context manager it ends with the block."""
+        """One turn of collect-and-update begins, and the one before ends. Or: `with profiler.iteration():`."""
         self._attach_device()
         return Iteration(self._ledger, self._ledger.iteration(False))
 
