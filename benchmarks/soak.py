@@ -33,7 +33,7 @@ TIMELINE = 65536
 EVENT_BYTES = 24
 SHORT_THREADS, AT_ONCE, TASKS = 5_000, 10, 1_000
 TASKS_AT_ONCE = 50
-LANES = 64 * 2 + AT_ONCE + TASKS_AT_ONCE + 8
+LANES = 64 * 2 + AT_ONCE + TASKS_AT_ONCE + 16
 """The ledger keeps at most 64 ended lanes a group, and has two groups here; besides, those that are alive."""
 
 BARS = (

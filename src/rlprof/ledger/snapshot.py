@@ -217,7 +217,7 @@ def _nodes(rows: Iterable[Any], operations: dict[int, tuple[str, str]], cpu_know
             device_rise=_known(device_rise),
             device_ns=device_time,
             device_calls=device_calls,
-            histogram=dict(histogram),
+            histogram=histogram,
             own_cost_ns=cost,
         )
 

@@ -209,7 +209,7 @@ struct Ledger {
     uint32_t nodes_used, nodes_capacity;
     Map children;
 
-    /* lane.c */
+    /* lane.c, thread.c, task.c */
     Thread *threads;
     Lane **lanes;
     uint32_t lanes_used, lanes_capacity;
@@ -266,16 +266,29 @@ node_of(Ledger *ledger, Node *parent, Operation *operation)
 }
 
 /* lane.c */
+Lane *lane_take(Thread *host, LaneKind, PyObject *name, PyObject *group, int64_t now); /* NULL: no memory */
+void lane_release(Lane *);
+bool lane_grow(Lane *);
+void lanes_free(Ledger *);
+uint32_t open_spans(const Ledger *);
+
+/* thread.c */
 SLOW_PATH Thread *thread_get(Ledger *); /* the calling thread's; NULL: no memory, already warned */
 Thread *thread_new(Ledger *, unsigned long ident, PyObject *name, PyObject *group);
-void thread_end(Thread *);
+void threads_after_fork(Ledger *);
+void threads_free(Ledger *);
+
+/* task.c */
 SLOW_PATH Lane *lane_follow(Thread *, bool entering); /* the lane to run on after a context switch */
 PyObject *lane_step(Ledger *, PyObject *handle);
 void lane_step_end(Ledger *, long previous);
-bool lane_grow(Lane *);
-uint32_t open_spans(const Ledger *);
-void lane_after_fork(Ledger *);
-void lanes_free(Ledger *);
+
+/* While recording is off no time passes. */
+static inline int64_t
+ledger_time(const Ledger *ledger)
+{
+    return ledger->mode & MODE_ENABLED ? clock_now(&ledger->clock) : ledger->stopped;
+}
 
 static inline Thread *
 thread_here(Ledger *ledger)
@@ -296,17 +309,21 @@ void charge(Thread *, int64_t now, bool own);
 void restate(Thread *, int64_t now);
 void switch_lane(Thread *, Lane *, int64_t now);
 void settle(Ledger *, int64_t now);
-void lane_unwind(Lane *, int64_t now);
 void attribution_resume(Ledger *, int64_t gap);
 void attribution_set_driver(Ledger *, Thread *, int64_t now);
 int64_t node_ledger(const Node *);
 int64_t node_overlapped(const Node *);
 
 /* span.c */
-int span_setup(PyObject *module);
-Span *span_get(Ledger *, Operation *, unsigned flags);
-bool span_enter(Span *);
+void lane_unwind(Lane *, int64_t now); /* ends the spans that are open on it */
+bool span_enter(Span *); /* false: not recorded, so not to be left */
 void span_exit(Span *);
+PyObject *span_call(PyObject *, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *span_exit_method(PyObject *, PyObject *const *args, Py_ssize_t count);
+
+/* span_type.c */
+int span_setup(PyObject *module);
+Span *span_get(Ledger *, Operation *, unsigned flags); /* NULL: an exception is set */
 
 /* memory.c, device.c */
 void memory_enter(Ledger *, Entry *);

@@ -20,18 +20,43 @@ histogram_init_cells(void)
     }
 }
 
-uint64_t *
+HistogramOctave *
 histogram_new_octave(Histogram *histogram, int octave)
 {
-    return histogram->octave[octave] = calloc(HISTOGRAM_SUB, sizeof(uint64_t));
+    return histogram->octave[octave] = calloc(1, sizeof(HistogramOctave));
+}
+
+void
+histogram_overflow(HistogramOctave *octave, int sub)
+{
+    if (octave->overflows == NULL) {
+        octave->overflows = calloc(HISTOGRAM_SUB, sizeof(uint32_t));
+    }
+    if (octave->overflows != NULL) {
+        octave->overflows[sub]++;
+    }
+}
+
+uint64_t
+histogram_count(const Histogram *histogram, int bucket)
+{
+    const HistogramOctave *octave = histogram->octave[bucket / HISTOGRAM_SUB];
+    if (octave == NULL) {
+        return 0;
+    }
+    uint64_t over = octave->overflows ? octave->overflows[bucket % HISTOGRAM_SUB] : 0;
+    return (over << 32) + octave->counts[bucket % HISTOGRAM_SUB];
 }
 
 void
 histogram_zero(Histogram *histogram)
 {
     for (int i = 0; i < HISTOGRAM_OCTAVES; i++) {
-        if (histogram->octave[i] != NULL) {
-            memset(histogram->octave[i], 0, HISTOGRAM_SUB * sizeof(uint64_t));
+        HistogramOctave *octave = histogram->octave[i];
+        if (octave != NULL) {
+            memset(octave->counts, 0, sizeof octave->counts);
+            free(octave->overflows);
+            octave->overflows = NULL;
         }
     }
 }
@@ -39,6 +64,7 @@ histogram_zero(Histogram *histogram)
 void
 histogram_free(Histogram *histogram)
 {
+    histogram_zero(histogram);
     for (int i = 0; i < HISTOGRAM_OCTAVES; i++) {
         free(histogram->octave[i]);
         histogram->octave[i] = NULL;

@@ -12,8 +12,14 @@
 #define HISTOGRAM_OCTAVES 48 /* up to 2^48 ns, three days in one span; longer ones count in the last */
 #define HISTOGRAM_SUB 32
 
+/* Counters of 32 bits, for a rare outlier must not cost more than it tells; what overflows them is kept beside. */
 typedef struct {
-    uint64_t *octave[HISTOGRAM_OCTAVES];
+    uint32_t counts[HISTOGRAM_SUB];
+    uint32_t *overflows; /* NULL until one does */
+} HistogramOctave;
+
+typedef struct {
+    HistogramOctave *octave[HISTOGRAM_OCTAVES];
 } Histogram;
 
 /* A linear 64th of an octave spans less than one bucket, so it holds at most one bucket border: `border` is its
@@ -26,7 +32,9 @@ typedef struct {
 extern HistogramCell histogram_cells[64];
 
 void histogram_init_cells(void);
-__attribute__((noinline, cold)) uint64_t *histogram_new_octave(Histogram *histogram, int octave); /* NULL without memory */
+__attribute__((noinline, cold)) HistogramOctave *histogram_new_octave(Histogram *, int octave); /* NULL: no memory */
+__attribute__((noinline, cold)) void histogram_overflow(HistogramOctave *, int sub);
+uint64_t histogram_count(const Histogram *, int bucket);
 void histogram_zero(Histogram *histogram);
 void histogram_free(Histogram *histogram);
 
@@ -49,14 +57,16 @@ static inline void
 histogram_add(Histogram *histogram, int64_t ns)
 {
     int bucket = histogram_bucket(ns);
-    uint64_t *counts = histogram->octave[bucket / HISTOGRAM_SUB];
-    if (__builtin_expect(counts == NULL, 0)) {
-        counts = histogram_new_octave(histogram, bucket / HISTOGRAM_SUB);
-        if (counts == NULL) {
+    HistogramOctave *octave = histogram->octave[bucket / HISTOGRAM_SUB];
+    if (__builtin_expect(octave == NULL, 0)) {
+        octave = histogram_new_octave(histogram, bucket / HISTOGRAM_SUB);
+        if (octave == NULL) {
             return;
         }
     }
-    counts[bucket % HISTOGRAM_SUB]++;
+    if (__builtin_expect(++octave->counts[bucket % HISTOGRAM_SUB] == 0, 0)) {
+        histogram_overflow(octave, bucket % HISTOGRAM_SUB);
+    }
 }
 
 #endif

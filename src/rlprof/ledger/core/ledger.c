@@ -149,7 +149,7 @@ static void
 begin_anew(Ledger *ledger)
 {
     bool enabled = ledger->mode & MODE_ENABLED;
-    int64_t now = enabled ? clock_now(&ledger->clock) : ledger->stopped;
+    int64_t now = ledger_time(ledger);
     if (enabled) {
         settle(ledger, now);
     }
@@ -179,7 +179,7 @@ ledger_reset(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 static PyObject *
 ledger_after_fork(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
-    lane_after_fork(ledger);
+    threads_after_fork(ledger);
     ledger->left_open = 0;
     memory_after_fork(ledger);
     if (ledger->device != NULL) {
@@ -196,8 +196,7 @@ ledger_set_driver(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     Thread *thread = thread_here(ledger);
     if (thread != NULL) {
-        bool enabled = ledger->mode & MODE_ENABLED;
-        attribution_set_driver(ledger, thread, enabled ? clock_now(&ledger->clock) : ledger->stopped);
+        attribution_set_driver(ledger, thread, ledger_time(ledger));
     }
     Py_RETURN_NONE;
 }
@@ -357,27 +356,13 @@ ledger_clear(Ledger *ledger)
     return 0;
 }
 
-/* A thread may still point at its Thread: only its guard, which dies with it, may free that. */
-static void
-free_threads(Ledger *ledger)
-{
-    for (Thread *thread = ledger->threads; thread != NULL;) {
-        Thread *next = thread->next;
-        thread->ledger = NULL;
-        if (thread->tstate == NULL) {
-            free(thread);
-        }
-        thread = next;
-    }
-}
-
 static void
 ledger_dealloc(Ledger *ledger)
 {
     PyTypeObject *type = Py_TYPE(ledger);
     PyObject_GC_UnTrack(ledger);
     ledger_clear(ledger);
-    free_threads(ledger);
+    threads_free(ledger);
     lanes_free(ledger);
     tree_free(ledger);
     for (uint32_t i = 0; i < ledger->operations_used; i++) {

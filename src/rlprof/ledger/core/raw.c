@@ -3,26 +3,27 @@
 #include "core.h"
 
 static PyObject *
-histogram_list(const Histogram *histogram)
+histogram_dict(const Histogram *histogram)
 {
-    PyObject *list = PyList_New(0);
-    for (int octave = 0; list != NULL && octave < HISTOGRAM_OCTAVES; octave++) {
-        for (int i = 0; histogram->octave[octave] != NULL && i < HISTOGRAM_SUB; i++) {
-            if (histogram->octave[octave][i] == 0) {
-                continue;
-            }
-            PyObject *pair = Py_BuildValue("(iK)", octave * HISTOGRAM_SUB + i,
-                                           (unsigned long long)histogram->octave[octave][i]);
-            if (pair == NULL || PyList_Append(list, pair) < 0) {
-                Py_CLEAR(list);
-            }
-            Py_XDECREF(pair);
-            if (list == NULL) {
-                return NULL;
-            }
+    PyObject *dict = PyDict_New();
+    for (int bucket = 0; dict != NULL && bucket < HISTOGRAM_OCTAVES * HISTOGRAM_SUB; bucket++) {
+        if (histogram->octave[bucket / HISTOGRAM_SUB] == NULL) {
+            bucket += HISTOGRAM_SUB - 1; /* an octave at a time */
+            continue;
         }
+        uint64_t count = histogram_count(histogram, bucket);
+        if (count == 0) {
+            continue;
+        }
+        PyObject *key = PyLong_FromLong(bucket);
+        PyObject *value = PyLong_FromUnsignedLongLong(count);
+        if (key == NULL || value == NULL || PyDict_SetItem(dict, key, value) < 0) {
+            Py_CLEAR(dict);
+        }
+        Py_XDECREF(key);
+        Py_XDECREF(value);
     }
-    return list;
+    return dict;
 }
 
 static PyObject *
@@ -34,7 +35,7 @@ node_tuple(const Node *node)
                          node_overlapped(node), node->waited, node->off_cpu, node->cost, node->calls ? node->min : 0, node->max,
                          node->memory_peak, node->memory_rise, node->device_peak, node->device_rise,
                          node->device_time, (unsigned long long)node->device_calls,
-                         histogram_list(&node->durations));
+                         histogram_dict(&node->durations));
 }
 
 static PyObject *

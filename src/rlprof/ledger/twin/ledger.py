@@ -380,7 +380,7 @@ class Ledger:
                     node.calls, node.busy, node.self, node.ledger(), node.overlapped(), node.waited, node.off_cpu,
                     node.cost, 0 if node.min == LONGEST else node.min, node.max,
                     node.memory_peak, node.memory_rise, node.device_peak, node.device_rise,
-                    node.device_time, node.device_calls, sorted(node.durations.items()),
+                    node.device_time, node.device_calls, dict(sorted(node.durations.items())),
                 )
                 for node in self._attribution.nodes
             ],

@@ -1,0 +1,256 @@
+/* Operating-system threads as a ledger sees them: first seen, ended, forked away. */
+#include "core.h"
+
+/* A pointer, not the struct: a library that is loaded late gets only a little static TLS. */
+__thread Thread *this_thread
+#if defined(__linux__)
+    __attribute__((tls_model("initial-exec")))
+#endif
+    ;
+
+Thread *
+thread_new(Ledger *ledger, unsigned long ident, PyObject *name, PyObject *group)
+{
+    Thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL) {
+        return NULL;
+    }
+    int64_t now = ledger_time(ledger);
+    thread->ledger = ledger;
+    thread->ident = ident;
+    cpu_open(&thread->cpu, CPU_OFF, 0, &ledger->clock, now); /* until a span is seen on it */
+    thread->base = thread->lane = lane_take(thread, LANE_THREAD, name, group, now);
+    if (thread->lane == NULL) {
+        free(thread);
+        return NULL;
+    }
+    thread->share_mark = ledger->share_clock;
+    thread->cover_mark = ledger->wait_clock;
+    thread->next = ledger->threads;
+    ledger->threads = thread;
+    return thread;
+}
+
+static void
+thread_unlink(Thread *thread)
+{
+    for (Thread **at = &thread->ledger->threads; *at != NULL; at = &(*at)->next) {
+        if (*at == thread) {
+            *at = thread->next;
+            return;
+        }
+    }
+}
+
+/* The thread is over. Spans it left open end here; its lanes are free for others. */
+static void
+thread_end(Thread *thread)
+{
+    Ledger *ledger = thread->ledger;
+    int64_t now = ledger_time(ledger);
+    if (ledger->mode & MODE_ENABLED) {
+        settle(ledger, now);
+    }
+    for (uint32_t i = 0; i < ledger->lanes_used; i++) {
+        Lane *lane = ledger->lanes[i];
+        if (lane->host == thread) {
+            lane_unwind(lane, now);
+            ledger->suspended -= lane->suspended;
+            lane->suspended = false;
+            if (lane != thread->base) {
+                lane_release(lane);
+            }
+        }
+    }
+    thread->lane = thread->base;
+    thread->between_steps = false;
+    thread->steps = 0;
+    restate(thread, now);
+    thread->tstate = NULL;
+    cpu_open(&thread->cpu, CPU_OFF, 0, &ledger->clock, now);
+    thread->ident = 0;
+    if (thread != ledger->driver) { /* the driver's time goes on, unattributed, even without its thread */
+        thread->base->host = NULL;
+        thread_unlink(thread);
+        thread->ledger = NULL;
+    }
+}
+
+/* Lives in the thread state's dictionary, which dies with the thread: the one place that tells of its end. */
+typedef struct {
+    PyObject_HEAD
+    Thread *thread;
+} ThreadGuard;
+
+static void
+guard_dealloc(PyObject *self)
+{
+    Thread *thread = ((ThreadGuard *)self)->thread;
+    if (thread != NULL) {
+        if (this_thread == thread) {
+            this_thread = NULL;
+        }
+        if (thread->ledger != NULL) {
+            thread_end(thread);
+        }
+        if (thread->ledger == NULL) {
+            free(thread);
+        }
+    }
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot guard_slots[] = {{Py_tp_dealloc, guard_dealloc}, {0, NULL}};
+static PyType_Spec guard_spec = {
+    .name = "rlprof.ledger._core.ThreadGuard",
+    .basicsize = sizeof(ThreadGuard),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = guard_slots,
+};
+
+static bool
+thread_guard(Thread *thread)
+{
+    static PyTypeObject *type;
+    if (type == NULL && (type = (PyTypeObject *)PyType_FromSpec(&guard_spec)) == NULL) {
+        return false;
+    }
+    PyObject *dict = PyThreadState_GetDict();
+    PyObject *key = PyLong_FromVoidPtr(thread->ledger);
+    ThreadGuard *guard = PyObject_New(ThreadGuard, type);
+    bool done = false;
+    if (guard != NULL) {
+        guard->thread = NULL; /* until it is in place */
+        done = dict != NULL && key != NULL && PyDict_SetItem(dict, key, (PyObject *)guard) == 0;
+        if (done) {
+            guard->thread = thread;
+        }
+        Py_DECREF(guard);
+    }
+    Py_XDECREF(key);
+    return done;
+}
+
+static Thread *
+thread_find(Ledger *ledger, unsigned long ident)
+{
+    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
+        if (thread->ident == ident) {
+            return thread;
+        }
+    }
+    return NULL;
+}
+
+static Thread *
+thread_named(Ledger *ledger, unsigned long ident)
+{
+    PyObject *names = PyObject_CallMethod(ledger->hooks, "name_thread", "k", ident);
+    PyObject *name, *group;
+    Thread *thread = NULL;
+    if (names != NULL && PyArg_ParseTuple(names, "UU", &name, &group)) {
+        thread = thread_find(ledger, ident); /* naming it ran Python code, which may have profiled */
+        if (thread == NULL) {
+            thread = thread_new(ledger, ident, name, group);
+        }
+    }
+    Py_XDECREF(names);
+    return thread;
+}
+
+Thread *
+thread_get(Ledger *ledger)
+{
+    unsigned long ident = PyThread_get_thread_ident();
+    Thread *thread = thread_find(ledger, ident);
+    if (thread != NULL && thread->tstate != NULL) {
+        return this_thread = thread; /* it used another ledger meanwhile */
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (thread == NULL) {
+        thread = thread_named(ledger, ident);
+    }
+    if (thread != NULL && thread->tstate == NULL) {
+        if (thread_guard(thread)) {
+            thread->tstate = PyThreadState_Get();
+            thread->context_ver = thread->tstate->context_ver - 1; /* a task may be running: look once */
+            int64_t now = ledger_time(ledger);
+            cpu_open(&thread->cpu, ledger->cpu_kind, ledger->cpu_token, &ledger->clock, now);
+            restate(thread, now);
+        }
+        else {
+            thread = NULL;
+        }
+    }
+    if (thread == NULL) {
+        complain(ledger, "a thread could not be registered; its spans are not recorded");
+    }
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return this_thread = thread;
+}
+
+/* ---- fork ---- */
+
+/* The child has one thread and a life of its own: what was recorded, and what was open, is the parent's. */
+void
+threads_after_fork(Ledger *ledger)
+{
+    unsigned long ident = PyThread_get_thread_ident();
+    Thread *mine = thread_find(ledger, ident);
+    for (Thread *thread = ledger->threads; thread != NULL;) {
+        Thread *next = thread->next;
+        if (thread != mine) {
+            thread->ledger = NULL; /* without a guard by now: leaked, as few as there were threads */
+        }
+        thread = next;
+    }
+    ledger->threads = NULL;
+    ledger->driver = NULL;
+    ledger->workers = ledger->suspended = 0;
+    ledger->waiting = false;
+    PyObject *name = PyUnicode_InternFromString("main");
+    lanes_free(ledger);
+    tree_free(ledger);
+    if (mine != NULL && name != NULL) {
+        int64_t now = ledger_time(ledger);
+        mine->lane = mine->base = lane_take(mine, LANE_THREAD, name, name, now);
+        mine->working = mine->between_steps = false;
+        mine->steps = 0;
+        mine->next = NULL;
+        ledger->threads = mine;
+        if (mine->tstate != NULL) {
+            cpu_open(&mine->cpu, ledger->cpu_kind, ledger->cpu_token, &ledger->clock, now);
+        }
+    }
+    else if (name != NULL) {
+        mine = thread_new(ledger, ident, name, name);
+    }
+    Py_XDECREF(name);
+    if (mine == NULL || mine->lane == NULL) {
+        PyErr_Clear();
+        ledger->mode = 0;
+        ledger->threads = NULL;
+        complain(ledger, "no memory for a forked process; it is not recorded");
+        return;
+    }
+    ledger->driver = mine;
+    restate(mine, ledger_time(ledger));
+}
+
+/* A thread may still point at its Thread: only its guard, which dies with it, may free that. */
+void
+threads_free(Ledger *ledger)
+{
+    for (Thread *thread = ledger->threads; thread != NULL;) {
+        Thread *next = thread->next;
+        thread->ledger = NULL;
+        if (thread->tstate == NULL) {
+            free(thread);
+        }
+        thread = next;
+    }
+}
