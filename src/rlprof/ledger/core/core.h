@@ -45,13 +45,6 @@ struct Operation {
     Node *cached_child;
 };
 
-/* A slot of the table from names to operations. `plain` is what profile(name) returns, or NULL before it was asked. */
-typedef struct {
-    PyObject *name; /* NULL: free */
-    Span *plain;
-    Operation *operation;
-} NameSlot;
-
 /* One operation at one place of one lane's call tree. Times are nanoseconds. */
 struct Node {
     int64_t self;   /* innermost on its lane, whoever ran */
@@ -203,8 +196,9 @@ struct Ledger {
     /* tree.c */
     Operation **operations;
     uint32_t operations_used, operations_capacity;
-    NameSlot *by_name;
+    Operation **by_name;
     size_t by_name_mask;
+    Map plain_spans; /* by the address of the operation's interned name: what profile(name) returns */
     Node **nodes;
     uint32_t nodes_used, nodes_capacity;
     Map children;
@@ -253,7 +247,6 @@ extern __thread Thread *this_thread;
 /* tree.c */
 Operation *operation_get(Ledger *, PyObject *name, PyObject *category); /* NULL: an exception is set */
 __attribute__((noinline)) Node *node_child(Ledger *, Node *parent, Operation *); /* NULL: no memory */
-NameSlot *name_slot(Ledger *, PyObject *name); /* of a name that is known */
 Node *node_new(Ledger *, Node *parent, Operation *, Lane *);
 void tree_reset(Ledger *);
 void tree_free(Ledger *);

@@ -100,6 +100,10 @@ ledger_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     ledger->clear_refs = -1;
     ledger->cpu_token = cpu_new_token();
     ledger->pending = PyList_New(0);
+    if (map_reserve(&ledger->plain_spans) < 0) {
+        Py_DECREF(ledger);
+        return PyErr_NoMemory();
+    }
     ledger->profile = profile_new(ledger);
     if (ledger->pending == NULL || ledger->profile == NULL || choose_clock(ledger, clock) < 0 ||
         choose_cpu(ledger, cpu) < 0 || make_driver(ledger, driver) < 0) {
@@ -348,7 +352,7 @@ ledger_clear(Ledger *ledger)
         ledger->operations[i]->spans = NULL;
         while (span != NULL) {
             Span *next = span->next;
-            Py_CLEAR(span->exit);
+            Py_SETREF(span->exit, Py_NewRef(Py_None)); /* it holds the span */
             Py_DECREF(span);
             span = next;
         }
@@ -372,6 +376,7 @@ ledger_dealloc(Ledger *ledger)
     }
     free(ledger->operations);
     free(ledger->by_name);
+    map_free(&ledger->plain_spans);
     free(ledger->nodes);
     free(ledger->lanes);
     free(ledger->timeline.events);

@@ -22,25 +22,33 @@ map_home(const Map *map, uint64_t key)
     return (uint32_t)((key * 0x9E3779B97F4A7C15u) >> 32) & (map->capacity - 1);
 }
 
+/* In a map that has been reserved. */
+static inline void *
+map_look(const Map *map, uint64_t key)
+{
+    uint32_t i = map_home(map, key);
+    const MapSlot *slot = &map->slots[i];
+    while (__builtin_expect(slot->key != key, 0)) {
+        if (slot->key == 0) {
+            return NULL;
+        }
+        i = (i + 1) & (map->capacity - 1);
+        slot = &map->slots[i];
+    }
+    return slot->value;
+}
+
 static inline void *
 map_get(const Map *map, uint64_t key)
 {
-    if (map->capacity == 0) {
-        return NULL;
-    }
-    for (uint32_t i = map_home(map, key);; i = (i + 1) & (map->capacity - 1)) {
-        if (map->slots[i].key == key) {
-            return map->slots[i].value;
-        }
-        if (map->slots[i].key == 0) {
-            return NULL;
-        }
-    }
+    return map->capacity == 0 ? NULL : map_look(map, key);
 }
 
-/* Returns -1 without memory. The key must not be in the map. */
+static inline int map_put(Map *map, uint64_t key, void *value);
+
+/* Makes room for one more; returns -1 without memory. */
 static inline int
-map_put(Map *map, uint64_t key, void *value)
+map_reserve(Map *map)
 {
     if ((map->used + 1) * 2 > map->capacity) {
         Map bigger = {NULL, map->capacity ? map->capacity * 2 : 64, 0};
@@ -55,6 +63,16 @@ map_put(Map *map, uint64_t key, void *value)
         }
         free(map->slots);
         *map = bigger;
+    }
+    return 0;
+}
+
+/* Returns -1 without memory. The key must not be in the map. */
+static inline int
+map_put(Map *map, uint64_t key, void *value)
+{
+    if (map_reserve(map) < 0) {
+        return -1;
     }
     uint32_t i = map_home(map, key);
     while (map->slots[i].key != 0) {

@@ -88,28 +88,23 @@ profile_options(Ledger *ledger, PyObject *const *args, Py_ssize_t count, PyObjec
     Operation *operation = name ? operation_get(ledger, name, options.category) : NULL;
     Py_XDECREF(name);
     Span *span = operation ? span_get(ledger, operation, options.flags) : NULL;
-    if (span != NULL && options.flags == 0) {
-        name_slot(ledger, operation->name)->plain = span;
+    uintptr_t address = operation ? (uintptr_t)operation->name : 0;
+    if (span != NULL && options.flags == 0 && map_get(&ledger->plain_spans, address) == NULL) {
+        map_put(&ledger->plain_spans, address, span); /* without memory, found the long way again */
     }
     return Py_XNewRef((PyObject *)span);
 }
 
-/* A literal is interned, as the table's names are: it is found by its address. Only a name that is new, or was put
+/* A literal is interned, as the operations' names are: it is found by its address. Only a name that is new, or was put
  * together at run time, goes the long way. */
 static PyObject *
 profile_call(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
 {
     Ledger *ledger = (Ledger *)self;
-    if (LIKELY(count == 1 && kwnames == NULL && PyUnicode_CheckExact(args[0]) && ledger->by_name != NULL)) {
-        PyObject *name = args[0];
-        size_t i = (size_t)((PyASCIIObject *)name)->hash & ledger->by_name_mask;
-        const NameSlot *slot = &ledger->by_name[i];
-        while (UNLIKELY(slot->name != name) && slot->name != NULL) {
-            i = (i + 1) & ledger->by_name_mask;
-            slot = &ledger->by_name[i];
-        }
-        if (LIKELY(slot->plain != NULL)) {
-            return Py_NewRef((PyObject *)slot->plain);
+    if (LIKELY(count == 1 && kwnames == NULL)) {
+        Span *span = map_look(&ledger->plain_spans, (uintptr_t)args[0]);
+        if (LIKELY(span != NULL)) {
+            return Py_NewRef((PyObject *)span);
         }
     }
     return profile_options(ledger, args, count, kwnames);

@@ -100,7 +100,8 @@ note_working(Ledger *ledger, Thread *thread, bool working)
     }
 }
 
-static inline bool
+/* Not inlined: what calls it then needs no stack frame while profiling is off. */
+static __attribute__((noinline)) bool
 enter(Span *span)
 {
     Ledger *ledger = span->ledger;
@@ -229,12 +230,10 @@ exit_elsewhere(Span *span, Lane *lane, int64_t now)
 static SLOW_PATH void
 exit_while_off(Span *span)
 {
-    if (span->ledger->left_open > 0) {
-        exit_elsewhere(span, NULL, span->ledger->stopped);
-    }
+    exit_elsewhere(span, NULL, span->ledger->stopped);
 }
 
-static inline void
+static __attribute__((noinline)) void
 leave(Span *span)
 {
     Ledger *ledger = span->ledger;
@@ -264,15 +263,21 @@ leave(Span *span)
     close_entry(ledger, lane, entry, now);
 }
 
-void
-span_exit(Span *span)
+static inline void
+exit_span(Span *span)
 {
     if (span->ledger->mode & MODE_ENABLED) {
         leave(span);
     }
-    else {
+    else if (UNLIKELY(span->ledger->left_open > 0)) {
         exit_while_off(span);
     }
+}
+
+void
+span_exit(Span *span)
+{
+    exit_span(span);
 }
 
 void
@@ -309,7 +314,9 @@ span_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwname
         return span_call_otherwise(self, args, count, kwnames);
     }
     Py_INCREF(self);
-    span_enter((Span *)self);
+    if (((Span *)self)->ledger->mode & MODE_ENABLED) {
+        enter((Span *)self);
+    }
     return self;
 }
 
@@ -326,6 +333,6 @@ span_exit_method(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t co
     if (UNLIKELY(count != 3)) {
         return exit_misused();
     }
-    span_exit((Span *)self);
+    exit_span((Span *)self);
     Py_RETURN_NONE;
 }

@@ -129,14 +129,13 @@ is_span(PyObject *object)
 static PyObject *
 enter_get(PyObject *self, PyObject *span, PyObject *Py_UNUSED(type))
 {
-    return Py_NewRef(is_span(span) ? span : self);
+    return Py_NewRef(span != NULL ? span : self);
 }
 
 static PyObject *
 exit_get(PyObject *self, PyObject *span, PyObject *Py_UNUSED(type))
 {
-    /* Without its own one the span is about to be freed, and the descriptor does as well with the span as argument. */
-    return Py_NewRef(is_span(span) && ((Span *)span)->exit ? ((Span *)span)->exit : self);
+    return Py_NewRef(is_span(span) ? ((Span *)span)->exit : self);
 }
 
 /* contextlib.ExitStack takes __enter__ and __exit__ off the type and calls them with the span. */

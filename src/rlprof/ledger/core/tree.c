@@ -21,15 +21,14 @@ grow(void *array, uint32_t used, uint32_t *capacity)
 }
 
 /* The slot that holds the name, or the free one where it belongs. */
-static NameSlot *
+static Operation **
 probe(const Ledger *ledger, PyObject *name, Py_hash_t hash)
 {
     size_t i = (size_t)hash & ledger->by_name_mask;
     for (;; i = (i + 1) & ledger->by_name_mask) {
-        NameSlot *slot = &ledger->by_name[i];
-        if (slot->name == NULL || slot->name == name ||
-            (slot->operation->hash == hash && PyUnicode_Compare(slot->name, name) == 0)) {
-            return slot;
+        Operation *operation = ledger->by_name[i];
+        if (operation == NULL || (operation->hash == hash && PyUnicode_Compare(operation->name, name) == 0)) {
+            return &ledger->by_name[i];
         }
     }
 }
@@ -41,33 +40,25 @@ by_name_grow(Ledger *ledger)
     if (ledger->by_name != NULL && ((size_t)ledger->operations_used + 1) * 2 <= capacity) {
         return true;
     }
-    NameSlot *old = ledger->by_name;
-    size_t wanted = old ? capacity * 2 : 128;
-    NameSlot *table = calloc(wanted, sizeof *table);
+    size_t wanted = ledger->by_name ? capacity * 2 : 128;
+    Operation **table = calloc(wanted, sizeof *table);
     if (table == NULL) {
         return false;
     }
+    free(ledger->by_name);
     ledger->by_name = table;
     ledger->by_name_mask = wanted - 1;
-    for (size_t i = 0; old != NULL && i < capacity; i++) {
-        if (old[i].name != NULL) {
-            *probe(ledger, old[i].name, old[i].operation->hash) = old[i];
-        }
+    for (uint32_t i = 0; i < ledger->operations_used; i++) {
+        Operation *operation = ledger->operations[i];
+        *probe(ledger, operation->name, operation->hash) = operation;
     }
-    free(old);
     return true;
-}
-
-NameSlot *
-name_slot(Ledger *ledger, PyObject *name)
-{
-    return probe(ledger, name, PyObject_Hash(name));
 }
 
 static Operation *
 find(Ledger *ledger, PyObject *name, Py_hash_t hash)
 {
-    return ledger->by_name ? probe(ledger, name, hash)->operation : NULL;
+    return ledger->by_name ? *probe(ledger, name, hash) : NULL;
 }
 
 /* The catalogue's answer to (name, category or None): the category and whether the device is timed. */
@@ -122,7 +113,7 @@ operation_new(Ledger *ledger, PyObject *name, Py_hash_t hash, PyObject *category
     }
     operation->id = ledger->operations_used;
     ledger->operations[ledger->operations_used++] = operation;
-    *probe(ledger, operation->name, hash) = (NameSlot){operation->name, NULL, operation};
+    *probe(ledger, operation->name, hash) = operation;
     return operation;
 failed:
     Py_DECREF(operation->name);
