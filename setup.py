@@ -19,6 +19,7 @@ core = Extension(
     "rlprof.ledger._core",
     sources=sorted(glob("src/rlprof/ledger/core/*.c")),
     depends=sorted(glob("src/rlprof/ledger/core/*.h")),
+    libraries=["m"],
     extra_compile_args=compile_args,
     extra_link_args=link_args,
     # Without a compiler the package installs and runs on the Python twin.

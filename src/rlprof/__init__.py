@@ -10,10 +10,10 @@ print(get_profiler().snapshot().account("env_step").ledger_ns)
 
 from rlprof.ledger.device import Device
 from rlprof.ledger.hooks import RlprofWarning
-from rlprof.ledger.profiler import Iteration, Profiler
+from rlprof.ledger.profiler import Iteration, Profiler, get_profiler
 from rlprof.ledger.snapshot import Account, Lane, Node, Snapshot, SpanCost
 
-_profiler = Profiler()
+_profiler = get_profiler()
 
 profile = _profiler.profile
 profile_function = _profiler.profile_function
@@ -22,11 +22,6 @@ disable = _profiler.disable
 reset = _profiler.reset
 iteration = _profiler.iteration
 snapshot = _profiler.snapshot
-
-
-def get_profiler() -> Profiler:
-    """The process's profiler, which `profile` and `profile_function` record to."""
-    return _profiler
 
 
 get_global_profiler = get_profiler

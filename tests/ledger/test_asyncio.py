@@ -111,6 +111,39 @@ def test_a_worker_gets_the_time_the_loop_idles(fake, actors):
     assert fake.ledger() == {"env_step": 90, "await_env": 0, "unattributed": 0}
 
 
+def test_a_task_with_no_span_open_works_for_what_its_thread_has_open(fake):
+    async def main() -> None:
+        fake.tick(1)
+        with fake.profile("inside"):
+            fake.tick(10)
+        fake.tick(100)
+        await asyncio.sleep(0)
+        fake.tick(1_000)
+
+    with fake.profile("collect"):
+        asyncio.run(main())
+    assert fake.ledger() == {"collect": 1_101, "inside": 10, "unattributed": 0}
+
+
+def test_tasks_are_followed_again_after_a_pause(fake):
+    async def task(name: str) -> None:
+        with fake.profile(name):
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            fake.tick(10)
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(task(name)) for name in ("a", "b")]
+        await asyncio.sleep(0)
+        fake.profiler.disable()
+        fake.tick(1_000)
+        fake.profiler.enable()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    assert fake.ledger() == {"a": 10, "b": 10, "unattributed": 0}
+
+
 def test_after_the_loop_the_thread_has_its_own_stack_again(fake):
     async def main() -> None:
         with fake.profile("task"):

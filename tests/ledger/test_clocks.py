@@ -57,6 +57,26 @@ def test_cpu_time_is_the_kernels_over_sleeps_and_spins(core):
     assert spins.cpu_ns + sleeps.cpu_ns == pytest.approx(spent, rel=0.05)
 
 
+def test_cpu_time_is_followed_from_the_start_and_for_each_profiler(core):
+    one, two = Profiler(core), Profiler(core)
+    if one.snapshot().cpu == "off":
+        pytest.skip("thread CPU time cannot be followed here")
+    one.enable()
+    two.enable()
+    time.sleep(0.05)
+    root = next(node for node in one.snapshot().nodes if node.operation is None)
+    assert root.cpu_ns < 0.5 * root.self_ns
+    with two.profile("sleeps"):
+        time.sleep(0.05)
+        with one.profile("other"):
+            pass
+    with two.profile("spins"):
+        spin(0.05)
+    snapshot = two.snapshot()
+    assert snapshot.account("sleeps").cpu_ns < 0.2 * snapshot.account("sleeps").self_ns
+    assert snapshot.account("spins").cpu_ns > 40e6
+
+
 def test_cpu_time_of_a_thread_that_sleeps_is_right_while_it_sleeps(core):
     profiler = Profiler(core)
     profiler.enable()

@@ -80,6 +80,17 @@ def test_it_pickles_and_copies_as_the_function_does():
     assert pickle.loads(pickle.dumps(Agent().act))()[1] == 5
 
 
+def test_what_holds_spans_can_be_pickled_and_copied(core):
+    profiler = rlprof.get_profiler()
+    for thing in (profiler, rlprof.profile, rlprof.profile("a", wait=True), profiler.enable):
+        assert pickle.loads(pickle.dumps(thing)) == thing
+        assert copy.copy(thing) == thing
+        assert copy.deepcopy(thing) == thing
+    own = pickle.loads(pickle.dumps(Profiler(core)))
+    assert own.core == core
+    assert own is not profiler
+
+
 def test_methods_bind_and_count_whichever_way_they_are_reached():
     profiler = rlprof.get_profiler()
     profiler.reset()

@@ -139,6 +139,54 @@ def test_a_device_error_does_not_replace_the_trainings_own(fake, device):
             raise KeyError("mine")
 
 
+def test_a_device_whose_own_code_is_profiled_keeps_the_account(fake, device):
+    record = device.record
+
+    def profiled_record() -> Event:
+        for _ in range(20):  # deep enough to make the stack grow
+            fake.profile("driver_call").__enter__()
+        fake.tick(3)
+        for _ in range(20):
+            fake.profile("driver_call").__exit__(None, None, None)
+        return record()
+
+    device.record = profiled_record
+    with fake.profile("backward", wait=True):
+        fake.tick(10)
+    ledger = fake.ledger()
+    assert ledger["backward"] == 10
+    assert ledger["driver_call"] == 6
+
+
+def test_an_interrupt_in_the_devices_code_reaches_the_training(core):
+    fake = Fake(core)
+    device = LateDevice()
+    fake.profiler.use_device(device)
+
+    def interrupted() -> Event:
+        raise KeyboardInterrupt
+
+    def train() -> None:
+        with fake.profile("backward"):
+            pass
+        for _ in range(10_000):
+            pass
+
+    device.record = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        train()
+    fake.profiler.disable()
+
+
+def test_a_decorated_functions_error_survives_the_measuring(fake, device):
+    @fake.profile("backward", track_memory=True, device=True)
+    def fails() -> None:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        fails()
+
+
 def test_a_device_that_never_finishes_costs_bounded_memory(fake, device):
     for _ in range(66_000):
         with fake.profile("backward"):

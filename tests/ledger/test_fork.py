@@ -82,6 +82,26 @@ def test_other_threads_spans_stay_in_the_parent(profiler):
     assert profiler.snapshot().account("env_step").calls == 1
 
 
+def test_a_child_does_not_wait_for_threads_that_are_not_there(profiler):
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            with profiler.profile("busy"):
+                pass
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            in_child(lambda: profiler.snapshot().check())
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
 def test_a_fork_from_another_thread_makes_that_one_the_childs_driver(profiler):
     failures = []
 

@@ -81,13 +81,31 @@ def test_a_span_that_a_thread_leaves_open_ends_with_it(fake, actors):
 
 def test_a_span_may_be_ended_by_another_thread(fake, actors):
     first, second = actors("a"), actors("b")
+    second.enter(fake.profile("earlier"))
+    second.exit(fake.profile("earlier"))
     span = fake.profile("lock_held")
     with fake.profile("wait_for_it", wait=True):
         first.enter(span)
         fake.tick(10)
         second.exit(span)
         fake.tick(5)
-    assert fake.ledger() == {"lock_held": 10, "wait_for_it": 5, "unattributed": 0}
+    assert fake.ledger() == {"lock_held": 10, "wait_for_it": 5, "earlier": 0, "unattributed": 0}
+
+
+def test_a_thread_that_has_recorded_nothing_ends_nobodys_span(core, actors):
+    fake = Fake(core)
+    fake.profiler.disable()
+    early, late = actors("early"), actors("late")
+    early.enter(fake.profile("env_step"))
+    fake.profiler.enable()
+    late.enter(fake.profile("env_step"))
+    fake.tick(10)
+    early.exit(fake.profile("env_step"))
+    fake.tick(5)
+    late.exit(fake.profile("env_step"))
+    account = fake.snapshot().account("env_step")
+    assert (account.calls, account.max_ns) == (1, 15)
+    fake.profiler.disable()
 
 
 def test_profilers_do_not_see_each_others_spans(core):

@@ -23,11 +23,18 @@ class Hooks:
     def __init__(self, timed: Callable[[Any, Any, Any], Any]) -> None:
         self._timed = timed
         self._said: set[str] = set()
+        self.reduce: Callable[[], Any] = self._cannot_pickle
+        """How what belongs to the ledger is pickled."""
         self.ledger: Any = None
         """Set once it is made: it is made with these hooks."""
         self.measure_step_cost: Callable[[], int] = int
         """Asked when the first asyncio task is seen; without an answer, nothing."""
         self._follows = False
+        self._seen = False
+
+    @staticmethod
+    def _cannot_pickle() -> Any:
+        raise TypeError("this ledger has no profiler to be pickled as")
 
     def classify(self, name: str, category: str | None) -> tuple[str, bool]:
         return catalogue.classify(name, category)
@@ -53,8 +60,14 @@ class Hooks:
 
     def forget_tasks(self) -> None:
         """Recording stops: asyncio is put back as it was."""
+        self._seen = self._seen or self._follows
         self._follows = False
         tasks.unfollow(self.ledger)
+
+    def resume_tasks(self) -> None:
+        """Recording goes on: tasks that have a lane already are followed again."""
+        if self._seen:
+            self.saw_task()
 
     def decorate(self, span: Any, function: Any) -> Any:
         return decorate(span, function, self.ledger.recorder, self._timed)

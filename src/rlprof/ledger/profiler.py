@@ -6,6 +6,8 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from math import inf
+from time import monotonic
 from types import TracebackType
 from typing import Any, overload
 
@@ -62,7 +64,9 @@ class Profiler:
         self._hooks = Hooks(self._module.Timed)
         self._ledger = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
         self._hooks.measure_step_cost = self._measure_step_cost
+        self._hooks.reduce = self.__reduce__
         self._costs: list[SpanCost] = []
+        self._cost_measured = -inf
         self._device: Device | None = None
         self.profile: Callable[..., Any] = self._ledger.recorder
         _profilers.add(self)
@@ -71,6 +75,18 @@ class Profiler:
         ledger = self._module.Ledger(hooks, driver, self._clock, self._cpu)
         hooks.ledger = ledger
         return ledger
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process, the profiler of that process; a profiler of one's own becomes a new one there."""
+        if self is _profiler:
+            return get_profiler, ()
+        return Profiler, (self.core, self._clock, self._cpu)
+
+    def __copy__(self) -> Profiler:
+        return self
+
+    def __deepcopy__(self, _memo: Any) -> Profiler:
+        return self
 
     @property
     def core(self) -> str:
@@ -88,6 +104,7 @@ class Profiler:
         self._attach_device()
         if not self._costs:
             self._measure_cost()
+        self._hooks.resume_tasks()
         self._ledger.start()
 
     def disable(self) -> None:
@@ -113,7 +130,10 @@ class Profiler:
     def snapshot(self) -> Snapshot:
         """Everything recorded so far, spans that are open included up to now."""
         self._attach_device()
-        return build_snapshot(self._ledger.raw(), SpanCost.over(self._costs))
+        began = self._ledger.now()
+        snapshot = build_snapshot(self._ledger.raw(), SpanCost.over(self._costs))
+        self._ledger.own(self._ledger.now() - began)
+        return snapshot
 
     def use_device(self, device: Device | None) -> None:
         """Time device spans with this device. Without it, CUDA is found by itself once torch uses it."""
@@ -158,8 +178,10 @@ class Profiler:
                 self.use_device(device)
 
     def _measure_cost(self) -> None:
-        """At each start and stop: a machine's speed changes, and the range is part of the answer."""
-        if self._clock != "fake":
+        """At start and stop, if it is a while ago: a machine's speed changes, and the range is part of the answer."""
+        now = monotonic()
+        if self._clock != "fake" and now > self._cost_measured + 1:
+            self._cost_measured = now
             self._costs.append(measure_span_cost(self._scratch_ledger))
             del self._costs[1:-7]
 
@@ -185,3 +207,10 @@ def _after_fork_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
+
+_profiler = Profiler()
+
+
+def get_profiler() -> Profiler:
+    """The process's profiler, which `rlprof.profile` and `rlprof.profile_function` record to."""
+    return _profiler

@@ -243,7 +243,9 @@ attribution_set_driver(Ledger *ledger, Thread *driver, int64_t now)
     if (driver == previous) {
         return;
     }
-    settle(ledger, now);
+    if (ledger->mode & MODE_ENABLED) {
+        settle(ledger, now);
+    }
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
         Lane *lane = ledger->lanes[i];
         set_on_driver(ledger, lane, lane->host == driver);

@@ -221,6 +221,8 @@ struct Ledger {
     PyObject *device;
     PyObject *pending; /* list of (node id, start event, end event) */
     uint64_t device_lost;
+    uint64_t device_epoch; /* pending events belong to it */
+    bool resolving;
 
     PyObject *hooks;
     PyObject *profile;
@@ -267,6 +269,7 @@ uint32_t open_spans(const Ledger *);
 
 /* thread.c */
 SLOW_PATH Thread *thread_get(Ledger *); /* the calling thread's; NULL: no memory, already warned */
+SLOW_PATH Thread *thread_known(Ledger *); /* the same, NULL if it has recorded nothing yet */
 Thread *thread_new(Ledger *, unsigned long ident, PyObject *name, PyObject *group);
 void threads_after_fork(Ledger *);
 void threads_free(Ledger *);
@@ -327,6 +330,7 @@ void device_enter(Ledger *, Entry *);
 void device_exit(Ledger *, Entry *);
 void device_resolve(Ledger *);
 void device_detach(Ledger *);
+void device_forget(Ledger *);
 
 /* timeline.c, iteration.c, raw.c */
 int timeline_open(Ledger *, Py_ssize_t capacity);
@@ -346,6 +350,9 @@ timeline_add(Ledger *ledger, const Entry *entry, int64_t duration, const Lane *l
 
 /* ledger.c: says once what went wrong and lets the training go on. Keeps a raised exception as it was. */
 void complain(Ledger *, const char *what);
+/* Whether the exception that is set is not the callback's own failure but a request to stop (Ctrl-C, sys.exit in a signal
+ * handler). If so it is raised again in the training's own code, and no longer set. */
+bool pass_on_interrupt(void);
 
 extern PyTypeObject *Ledger_Type, *Span_Type, *Timed_Type;
 int ledger_setup(PyObject *module);

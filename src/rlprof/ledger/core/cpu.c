@@ -1,6 +1,10 @@
 /* Following a thread's CPU time: see cpu.h for the idea. */
+#if defined(__linux__)
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
 #include "cpu.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
 
@@ -36,9 +40,9 @@ struct rseq_section {
     uint64_t abort_ip;
 } __attribute__((aligned(32)));
 
-/* glibc 2.35 registers the area; older ones lack the symbols, so they are weak here. */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
+/* glibc 2.35 registers the area and says where it is. Looked up at run time: a reference, even a weak one, would keep
+ * the module from loading on older ones. */
+static ptrdiff_t rseq_offset;
 
 /* Some kernels check the signature before an abort address even for a section that is not running. */
 static const uint32_t abort_landing[2] = {RSEQ_SIGNATURE, 0};
@@ -51,16 +55,7 @@ static struct rseq_section nowhere[DESCRIPTORS];
 static volatile struct rseq_area *
 rseq_of_this_thread(void)
 {
-    return (volatile struct rseq_area *)((char *)__builtin_thread_pointer() + __rseq_offset);
-}
-
-bool
-cpu_rseq_works(void)
-{
-    if (&__rseq_size == NULL || &__rseq_offset == NULL || __rseq_size == 0) {
-        return false;
-    }
-    return (int32_t)rseq_of_this_thread()->cpu_id >= 0;
+    return (volatile struct rseq_area *)((char *)__builtin_thread_pointer() + rseq_offset);
 }
 
 uint64_t
@@ -79,6 +74,36 @@ static void
 arm(Cpu *cpu)
 {
     *(volatile uint64_t *)cpu->slot = cpu->token;
+}
+
+/* Tried, not believed: a kernel that leaves the pointer alone over a sleep would hide all time off the CPU. */
+static bool
+kernel_clears_slot(void)
+{
+    volatile uint64_t *slot = &rseq_of_this_thread()->rseq_cs;
+    uint64_t token = cpu_new_token();
+    struct timespec pause = {0, 50000};
+    *slot = token;
+    nanosleep(&pause, NULL);
+    bool cleared = *slot != token;
+    *slot = 0;
+    return cleared;
+}
+
+bool
+cpu_rseq_works(void)
+{
+    static int works = -1;
+    if (works < 0) {
+        const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
+        const unsigned int *size = dlsym(RTLD_DEFAULT, "__rseq_size");
+        works = 0;
+        if (offset != NULL && size != NULL && *size != 0) {
+            rseq_offset = *offset;
+            works = (int32_t)rseq_of_this_thread()->cpu_id >= 0 && kernel_clears_slot();
+        }
+    }
+    return works;
 }
 #else
 uint64_t

@@ -10,6 +10,14 @@ device_detach(Ledger *ledger)
 {
     ledger->mode &= ~MODE_DEVICE;
     Py_CLEAR(ledger->device);
+    device_forget(ledger);
+}
+
+/* Events of before, pending or at the start of a span that is open, mean nothing from here on. */
+void
+device_forget(Ledger *ledger)
+{
+    ledger->device_epoch++;
     PyList_SetSlice(ledger->pending, 0, PY_SSIZE_T_MAX, NULL);
 }
 
@@ -22,8 +30,10 @@ ask(Ledger *ledger, const char *method)
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *answer = PyObject_CallMethod(ledger->device, method, NULL);
-    if (answer == NULL) {
+    PyObject *device = Py_NewRef(ledger->device);
+    PyObject *answer = PyObject_CallMethod(device, method, NULL);
+    Py_DECREF(device);
+    if (answer == NULL && !pass_on_interrupt()) {
         complain(ledger, "the device failed; device time and memory are not recorded from here on");
         PyErr_Clear();
         device_detach(ledger);
@@ -39,9 +49,12 @@ ask_bytes(Ledger *ledger, const char *method)
     if (answer == NULL) {
         return -1;
     }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
     int64_t bytes = PyLong_AsLongLong(answer);
     PyErr_Clear();
     Py_DECREF(answer);
+    PyErr_Restore(type, value, traceback);
     return bytes;
 }
 
@@ -74,8 +87,15 @@ device_enter(Ledger *ledger, Entry *entry)
 static void
 measure_peak(Ledger *ledger, Entry *entry)
 {
-    if (!(entry->span->flags & SPAN_MEMORY) || entry->device_peak < 0 || fold_peak(ledger) < 0) {
+    if (!(entry->span->flags & SPAN_MEMORY) || entry->device_peak < 0) {
         return;
+    }
+    int64_t peak = fold_peak(ledger);
+    if (peak < 0) {
+        return;
+    }
+    if (peak > entry->device_peak) {
+        entry->device_peak = peak;
     }
     Node *node = entry->node;
     if (entry->device_peak > node->device_peak) {
@@ -105,7 +125,7 @@ device_exit(Ledger *ledger, Entry *entry)
     if (waiting % RESOLVE_EVERY == 0) {
         device_resolve(ledger);
     }
-    if (waiting > MAX_PENDING) {
+    if (waiting > MAX_PENDING && !ledger->resolving) {
         PyList_SetSlice(ledger->pending, 0, 1, NULL);
         ledger->device_lost++;
     }
@@ -115,35 +135,48 @@ device_exit(Ledger *ledger, Entry *entry)
 void
 device_resolve(Ledger *ledger)
 {
+    if (ledger->resolving) {
+        return; /* the device's own code asks, or another thread while that runs */
+    }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     Py_ssize_t done = 0;
-    while (ledger->device != NULL && done < PyList_GET_SIZE(ledger->pending)) {
+    uint64_t epoch = ledger->device_epoch;
+    ledger->resolving = true;
+    while (epoch == ledger->device_epoch && ledger->device != NULL && done < PyList_GET_SIZE(ledger->pending)) {
         PyObject *span = Py_NewRef(PyList_GET_ITEM(ledger->pending, done));
+        PyObject *device = Py_NewRef(ledger->device);
         unsigned long id = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(span, 0));
-        PyObject *elapsed = PyObject_CallMethod(ledger->device, "elapsed_ns", "OO", PyTuple_GET_ITEM(span, 1),
+        PyObject *elapsed = PyObject_CallMethod(device, "elapsed_ns", "OO", PyTuple_GET_ITEM(span, 1),
                                                 PyTuple_GET_ITEM(span, 2));
+        Py_DECREF(device);
         Py_DECREF(span);
-        if (elapsed == NULL) {
-            complain(ledger, "the device failed; device time and memory are not recorded from here on");
-            PyErr_Clear();
-            device_detach(ledger);
-            done = 0;
+        if (elapsed == NULL && pass_on_interrupt()) {
             break;
         }
-        if (elapsed == Py_None) {
-            Py_DECREF(elapsed);
+        int64_t ns = elapsed == NULL || elapsed == Py_None ? 0 : PyLong_AsLongLong(elapsed);
+        if (PyErr_Occurred()) {
+            Py_XDECREF(elapsed);
+            complain(ledger, "the device failed; device time and memory are not recorded from here on");
+            PyErr_Clear();
+            if (epoch == ledger->device_epoch) {
+                device_detach(ledger);
+            }
+            break;
+        }
+        bool passed = elapsed != Py_None;
+        Py_DECREF(elapsed);
+        if (!passed || epoch != ledger->device_epoch) {
             break;
         }
         if (id < ledger->nodes_used) {
-            ledger->nodes[id]->device_time += PyLong_AsLongLong(elapsed);
+            ledger->nodes[id]->device_time += ns;
             ledger->nodes[id]->device_calls++;
-            PyErr_Clear();
         }
-        Py_DECREF(elapsed);
         done++;
     }
-    if (done > 0) {
+    ledger->resolving = false;
+    if (done > 0 && epoch == ledger->device_epoch) {
         PyList_SetSlice(ledger->pending, 0, done, NULL);
     }
     PyErr_Restore(type, value, traceback);

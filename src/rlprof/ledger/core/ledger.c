@@ -6,6 +6,17 @@
 
 PyTypeObject *Ledger_Type;
 
+bool
+pass_on_interrupt(void)
+{
+    if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_Exception)) {
+        return false;
+    }
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), PyErr_Occurred());
+    PyErr_Clear();
+    return true;
+}
+
 void
 complain(Ledger *ledger, const char *what)
 {
@@ -14,6 +25,7 @@ complain(Ledger *ledger, const char *what)
     PyObject *cause = value != NULL ? value : Py_None;
     PyObject *done = PyObject_CallMethod(ledger->hooks, "warn", "sO", what, cause);
     if (done == NULL) {
+        pass_on_interrupt();
         PyErr_Clear(); /* warnings that were made errors must not end the training either */
     }
     Py_XDECREF(done);
@@ -130,6 +142,9 @@ ledger_start(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     ledger->started = now;
     ledger->left_open = 0;
     ledger->mode |= MODE_ENABLED;
+    if (ledger->driver->ident == PyThread_get_thread_ident()) {
+        thread_here(ledger); /* so that its CPU time is followed from the start, not from its first span */
+    }
     Py_RETURN_NONE;
 }
 
@@ -144,6 +159,11 @@ ledger_stop(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     ledger->wall += now - ledger->started;
     ledger->stopped = now;
     ledger->left_open = open_spans(ledger);
+    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
+        thread->steps = 0; /* the ends of the callbacks that run now are not seen */
+        thread->between_steps = false;
+    }
+    restate(ledger->driver, now);
     ledger->mode &= ~MODE_ENABLED;
     Py_RETURN_NONE;
 }
@@ -169,7 +189,7 @@ begin_anew(Ledger *ledger)
     ledger->started = now;
     ledger->device_lost = 0;
     ledger->timeline.written = ledger->timeline.drained = 0;
-    PyList_SetSlice(ledger->pending, 0, PY_SSIZE_T_MAX, NULL);
+    device_forget(ledger);
     iteration_reset(ledger, now);
 }
 
@@ -277,6 +297,28 @@ ledger_set_step_cost(Ledger *ledger, PyObject *cost)
     Py_RETURN_NONE;
 }
 
+/* Books time that the calling thread has just spent on rlprof itself. */
+static PyObject *
+ledger_own(Ledger *ledger, PyObject *cost)
+{
+    int64_t ns = PyLong_AsLongLong(cost);
+    if (ns == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
+    if (thread != NULL) {
+        thread->lane->top->node->cost += ns;
+    }
+    Py_RETURN_NONE;
+}
+
+/* A pickled profile() refers to its profiler, through getattr on what this returns. */
+static PyObject *
+ledger_reduce(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    return PyObject_CallMethod(ledger->hooks, "reduce", NULL);
+}
+
 static PyObject *
 ledger_now(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
@@ -311,6 +353,8 @@ static PyMethodDef ledger_methods[] = {
     METHOD("step", ledger_step, METH_O, "An event loop begins to run a handle."),
     METHOD("step_end", ledger_step_end, METH_O, "An event loop has run the handle."),
     METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What step and step_end cost a callback, ns."),
+    METHOD("own", ledger_own, METH_O, "Book ns that the calling thread has just spent on rlprof itself."),
+    METHOD("__reduce__", ledger_reduce, METH_NOARGS, "Pickled as its profiler."),
     METHOD("now", ledger_now, METH_NOARGS, "The ledger's clock, ns."),
     METHOD("raw", ledger_raw, METH_NOARGS, "Everything recorded, as plain data."),
     {NULL, NULL, 0, NULL},

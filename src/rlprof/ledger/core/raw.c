@@ -54,8 +54,9 @@ lane_tuple(const Lane *lane)
 
 #define LIST_OF(count, make)                                                                                           \
     ({                                                                                                                 \
-        PyObject *made = PyList_New((Py_ssize_t)(count));                                                              \
-        for (uint32_t i = 0; made != NULL && i < (count); i++) {                                                       \
+        uint32_t total = (count); /* making an item may collect garbage, whose finalisers may add more */               \
+        PyObject *made = PyList_New((Py_ssize_t)total);                                                                \
+        for (uint32_t i = 0; made != NULL && i < total; i++) {                                                         \
             PyObject *item = (make);                                                                                   \
             if (item == NULL) {                                                                                        \
                 Py_CLEAR(made);                                                                                        \

@@ -28,49 +28,64 @@ wants_device(const Ledger *ledger, const Span *span)
            (span->operation->on_device || (span->flags & SPAN_DEVICE));
 }
 
-/* Everything a plain span on the driver does not need: waits, workers, memory, device. */
-static __attribute__((noinline)) bool
-enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
-{
-    Ledger *ledger = span->ledger;
-    Entry *entry = lane->top + 1;
-    Node *parent = lane->top->node;
-    int64_t now = clock_now(&ledger->clock);
-    charge(thread, now, true);
-    if (lane == thread->base) {
-        thread->between_steps = false; /* outside of every callback: the loop has ended */
-    }
-    entry->node = node;
-    entry->span = span;
-    entry->memory_peak = -1;
-    entry->device_peak = -1;
-    entry->start = now;
-    lane->top = entry;
-    lane->waits += (span->flags & SPAN_WAIT) != 0;
-    restate(thread, now);
-    bool device = wants_device(ledger, span);
-    if (span->flags & SPAN_MEMORY || device) {
-        /* These take long enough to be timed; they are the parent's, as all of a span's preparation is. */
-        if (span->flags & SPAN_MEMORY) {
-            memory_enter(ledger, entry);
-        }
-        if (device) {
-            device_enter(ledger, entry);
-        }
-        int64_t ready = clock_now(&ledger->clock);
-        parent->self += ready - now;
-        parent->cost += ready - now;
-        lane->mark = ready;
-        entry->start = ready;
-    }
-    return true;
-}
-
 static SLOW_PATH bool
 enter_without_memory(Ledger *ledger)
 {
     complain(ledger, "no memory for a span; it is not recorded");
     return false;
+}
+
+/* Books to the innermost span what memory and device readings have taken since `before` was its self time. */
+static void
+book_cost(Thread *thread, Node *node, int64_t before)
+{
+    Ledger *ledger = thread->ledger;
+    if (ledger->mode & MODE_ENABLED) {
+        charge(thread, clock_now(&ledger->clock), true);
+        node->cost += node->self > before ? node->self - before : 0;
+    }
+}
+
+/* Everything a plain span on the driver does not need: waits, workers, memory, device. A device is Python code: while
+ * it runs, spans may open and end here and elsewhere, so nothing is on the stack yet and no place in it is kept. */
+static __attribute__((noinline)) bool
+enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
+{
+    Ledger *ledger = span->ledger;
+    Entry entry = {.span = span, .memory_start = -1, .memory_peak = -1, .device_peak = -1};
+    int64_t now = clock_now(&ledger->clock);
+    charge(thread, now, true);
+    bool device = wants_device(ledger, span);
+    if (span->flags & SPAN_MEMORY || device) {
+        /* These take long enough to be timed; they are the parent's, as all of a span's preparation is. */
+        Node *parent = lane->top->node;
+        int64_t before = parent->self;
+        if (span->flags & SPAN_MEMORY) {
+            memory_enter(ledger, &entry);
+        }
+        if (device) {
+            device_enter(ledger, &entry);
+        }
+        if (lane->top->node == parent) {
+            book_cost(thread, parent, before);
+        }
+        node = ledger->mode & MODE_ENABLED ? node_of(ledger, lane->top->node, span->operation) : NULL;
+        if (node == NULL || (lane->top + 1 == lane->end && !lane_grow(lane))) {
+            Py_XDECREF(entry.device_event);
+            return ledger->mode & MODE_ENABLED ? enter_without_memory(ledger) : false;
+        }
+        now = clock_now(&ledger->clock);
+        charge(thread, now, true);
+    }
+    if (lane == thread->base) {
+        thread->between_steps = false; /* outside of every callback: the loop has ended */
+    }
+    entry.node = node;
+    entry.start = now;
+    *++lane->top = entry;
+    lane->waits += (span->flags & SPAN_WAIT) != 0;
+    restate(thread, now);
+    return true;
 }
 
 static SLOW_PATH void
@@ -139,42 +154,52 @@ span_enter(Span *span)
     return span->ledger->mode & MODE_ENABLED ? enter(span) : false;
 }
 
-/* Takes an open span off its stack, wherever in it it stands; its time must be booked. */
-static void
+/* Takes an open span off its stack, wherever in it it stands; its time must be booked. The caller owns what is
+ * returned, and lets go of it last: that may run Python code. */
+static Entry
 remove_entry(Ledger *ledger, Lane *lane, Entry *entry, int64_t now)
 {
+    Entry removed = *entry;
     close_entry(ledger, lane, entry, now);
     lane->waits -= (entry->span->flags & SPAN_WAIT) != 0;
-    Py_CLEAR(entry->device_event);
     for (; entry < lane->top; entry++) {
         entry[0] = entry[1];
     }
     lane->top->device_event = NULL;
     lane->top--;
+    return removed;
+}
+
+/* What memory and device say at the end of a span that is off its stack already. Runs Python code, with the exception
+ * that ends the span laid aside. */
+static void
+measure_end(Ledger *ledger, Entry *entry)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (entry->span->flags & SPAN_MEMORY) {
+        memory_exit(ledger, entry);
+    }
+    if (entry->device_event != NULL) {
+        device_exit(ledger, entry);
+    }
+    Py_CLEAR(entry->device_event);
+    PyErr_Restore(type, value, traceback);
 }
 
 static __attribute__((noinline)) void
 exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
 {
-    Ledger *ledger = span->ledger;
     charge(thread, now, true);
-    Entry *entry = lane->top;
-    bool memory = span->flags & SPAN_MEMORY;
-    bool device = entry->device_event != NULL;
-    if (memory) {
-        memory_exit(ledger, entry);
-    }
-    if (device) {
-        device_exit(ledger, entry);
-    }
-    remove_entry(ledger, lane, entry, now);
+    Entry ended = remove_entry(span->ledger, lane, lane->top, now);
     restate(thread, now);
-    if (memory || device) {
-        int64_t done = clock_now(&ledger->clock);
+    if (span->flags & SPAN_MEMORY || ended.device_event != NULL) {
         Node *parent = lane->top->node;
-        parent->self += done - now;
-        parent->cost += done - now;
-        lane->mark = done;
+        int64_t before = parent->self;
+        measure_end(span->ledger, &ended);
+        if (lane->top->node == parent) {
+            book_cost(thread, parent, before);
+        }
     }
 }
 
@@ -205,25 +230,27 @@ exit_elsewhere(Span *span, Lane *lane, int64_t now)
     if (entry == NULL) {
         return;
     }
-    if (ledger->mode & MODE_ENABLED) {
+    bool enabled = ledger->mode & MODE_ENABLED;
+    if (enabled) {
         settle(ledger, now);
-        if (span->flags & SPAN_MEMORY) {
-            memory_exit(ledger, entry);
-        }
-        if (entry->device_event != NULL) {
-            device_exit(ledger, entry);
-        }
     }
     else {
         ledger->left_open--;
     }
-    remove_entry(ledger, lane, entry, now);
+    Entry ended = remove_entry(ledger, lane, entry, now);
     if (lane->suspended && lane->top == lane->stack) {
         lane->suspended = false;
         ledger->suspended--;
         restate(ledger->driver, now);
     }
     restate(lane->host, now);
+    if (lane != lane->host->lane) {
+        lane_release(lane); /* its task is gone, or takes a lane again when it runs */
+    }
+    if (enabled) {
+        measure_end(ledger, &ended);
+    }
+    Py_XDECREF(ended.device_event);
 }
 
 /* Open since before profiling was switched off, perhaps: its time ended there. */
@@ -238,12 +265,18 @@ leave(Span *span)
 {
     Ledger *ledger = span->ledger;
     int64_t now = clock_now(&ledger->clock);
-    Thread *thread = thread_here(ledger);
-    if (UNLIKELY(thread == NULL)) {
-        return;
+    Thread *thread = this_thread;
+    if (UNLIKELY(thread == NULL || thread->ledger != ledger)) {
+        thread = thread_known(ledger); /* one that is not has entered nothing, so it has nothing to leave */
+        if (thread == NULL) {
+            return;
+        }
     }
     Lane *lane = lane_here(thread, false);
     Entry *entry = lane->top;
+    if (UNLIKELY(now < lane->mark)) {
+        now = lane->mark; /* the lane was changed after the clock was read */
+    }
     if (UNLIKELY(entry->span != span)) {
         exit_elsewhere(span, lane, now);
         return;
@@ -284,7 +317,8 @@ void
 lane_unwind(Lane *lane, int64_t now)
 {
     while (lane->top > lane->stack) {
-        remove_entry(lane->host->ledger, lane, lane->top, now);
+        Entry ended = remove_entry(lane->host->ledger, lane, lane->top, now);
+        Py_XDECREF(ended.device_event);
     }
 }
 

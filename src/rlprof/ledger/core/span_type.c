@@ -89,6 +89,18 @@ span_arguments(PyObject *self, void *Py_UNUSED(closure))
                          span->flags & SPAN_WAIT ? Py_True : Py_False, device);
 }
 
+/* Pickled and copied as the call that returned it. */
+static PyObject *
+span_reduce(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    return Py_BuildValue("(ON)", ((Span *)self)->ledger->profile, span_arguments(self, NULL));
+}
+
+static PyMethodDef span_methods[] = {
+    {"__reduce__", span_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyGetSetDef span_getset[] = {
     {"name", span_name, NULL, PyDoc_STR("The operation's name."), NULL},
     {"arguments", span_arguments, NULL, PyDoc_STR("What profile() was called with."), NULL},
@@ -106,6 +118,7 @@ static PyType_Slot span_slots[] = {
     {Py_tp_traverse, span_traverse},
     {Py_tp_dealloc, span_dealloc},
     {Py_tp_repr, span_repr},
+    {Py_tp_methods, span_methods},
     {Py_tp_getset, span_getset},
     {Py_tp_members, span_members},
     {0, NULL},

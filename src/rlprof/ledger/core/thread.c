@@ -8,6 +8,9 @@ __thread Thread *this_thread
 #endif
     ;
 
+/* The thread state that is being taken down: finalisers may still run on it, but nothing would tell of its end again. */
+static __thread uint64_t ending;
+
 Thread *
 thread_new(Ledger *ledger, unsigned long ident, PyObject *name, PyObject *group)
 {
@@ -87,11 +90,14 @@ guard_dealloc(PyObject *self)
 {
     Thread *thread = ((ThreadGuard *)self)->thread;
     if (thread != NULL) {
+        if (thread->ledger != NULL) {
+            if (thread->tstate == PyThreadState_Get()) { /* not another's, after a fork or at exit */
+                ending = PyThreadState_GetID(thread->tstate);
+            }
+            thread_end(thread);
+        }
         if (this_thread == thread) {
             this_thread = NULL;
-        }
-        if (thread->ledger != NULL) {
-            thread_end(thread);
         }
         if (thread->ledger == NULL) {
             free(thread);
@@ -144,6 +150,16 @@ thread_find(Ledger *ledger, unsigned long ident)
     return NULL;
 }
 
+Thread *
+thread_known(Ledger *ledger)
+{
+    Thread *thread = thread_find(ledger, PyThread_get_thread_ident());
+    if (thread == NULL || thread->tstate == NULL) {
+        return NULL;
+    }
+    return this_thread = thread;
+}
+
 static Thread *
 thread_named(Ledger *ledger, unsigned long ident)
 {
@@ -163,6 +179,9 @@ thread_named(Ledger *ledger, unsigned long ident)
 Thread *
 thread_get(Ledger *ledger)
 {
+    if (UNLIKELY(ending != 0) && ending == PyThreadState_GetID(PyThreadState_Get())) {
+        return NULL;
+    }
     unsigned long ident = PyThread_get_thread_ident();
     Thread *thread = thread_find(ledger, ident);
     if (thread != NULL && thread->tstate != NULL) {
@@ -186,6 +205,7 @@ thread_get(Ledger *ledger)
         }
     }
     if (thread == NULL) {
+        pass_on_interrupt();
         complain(ledger, "a thread could not be registered; its spans are not recorded");
     }
     PyErr_Clear();
@@ -213,8 +233,12 @@ threads_after_fork(Ledger *ledger)
     ledger->workers = ledger->suspended = 0;
     ledger->waiting = false;
     PyObject *name = PyUnicode_InternFromString("main");
+    unsigned mode = ledger->mode;
+    ledger->mode = 0; /* events' finalisers must not find lanes that are gone */
+    ledger->left_open = 0;
     lanes_free(ledger);
     tree_free(ledger);
+    ledger->mode = mode;
     if (mine != NULL && name != NULL) {
         int64_t now = ledger_time(ledger);
         mine->lane = mine->base = lane_take(mine, LANE_THREAD, name, name, now);

@@ -13,6 +13,10 @@ timeline_open(Ledger *ledger, Py_ssize_t capacity)
     if (capacity <= 0) {
         return 0;
     }
+    if ((size_t)capacity > SIZE_MAX / 4 / sizeof *timeline->events) { /* rounded up, still a size */
+        PyErr_NoMemory();
+        return -1;
+    }
     uint64_t rounded = 1;
     while (rounded < (uint64_t)capacity) {
         rounded *= 2;

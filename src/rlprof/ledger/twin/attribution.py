@@ -122,10 +122,10 @@ class Attribution:
             self.cpu.collect(thread, now)
 
     def set_driver(self, driver: Thread, now: int) -> None:
+        """Follows a settle."""
         previous = self.driver
         if driver is previous:
             return
-        self.settle(now)
         for lane in self.lanes:
             self._set_on_driver(lane, lane.host is driver)
             displaced = lane.host is driver and lane is not driver.lane

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -19,9 +20,11 @@ class _Guard:
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
+        self._process = os.getpid()
 
     def __del__(self) -> None:
-        self._end()
+        if os.getpid() == self._process:  # in a forked child the lock may be held by a thread that is not there
+            self._end()
 
 
 class Lanes:
@@ -98,6 +101,10 @@ class Lanes:
 
     def make_driver(self, ident: int) -> None:
         self._attribution.driver = self._new_thread(ident, "main", "main", on_driver=True)
+
+    def known(self) -> Thread | None:
+        """The calling thread's record, if it has recorded anything yet."""
+        return getattr(self._local, "thread", None)
 
     def thread(self) -> Thread | None:
         """The calling thread's record; None where it cannot be had, already warned."""

@@ -124,32 +124,31 @@ class Ledger:
         if thread is None:
             return
         lane = self._lanes.follow(thread, entering=True)
-        node = self._lanes.child(lane.top.node, span.operation)
         now = self.now()
         self._attribution.charge(thread, now)
-        if lane is thread.base:
-            thread.between_steps = False  # outside of every callback: the loop has ended
-        parent = lane.top.node
-        entry = Entry(node, span, now)
-        lane.stack.append(entry)
-        self._attribution.restate(thread, now)
+        entry = Entry(self._lanes.child(lane.top.node, span.operation), span, now)
         on_device = self._wants_device(span)
         if span.track_memory or on_device:
+            parent = lane.top.node
+            before = parent.self
             if span.track_memory:
-                self._memory.enter(entry, self._tracked(entry))
+                self._memory.enter(entry, self._tracked())
             if on_device:
-                self._devices.enter(entry, self._tracked(entry))
-            ready = self.now()
-            parent.self += ready - now
-            parent.cost += ready - now
-            lane.mark = entry.start = ready
+                self._devices.enter(entry, self._tracked())
+            now = entry.start = self.now()
+            self._attribution.charge(thread, now)
+            parent.cost += parent.self - before
+        if lane is thread.base:
+            thread.between_steps = False  # outside of every callback: the loop has ended
+        lane.stack.append(entry)
+        self._attribution.restate(thread, now)
 
     def _wants_device(self, span: Span) -> bool:
         return self._devices.device is not None and (span.operation.on_device if span.device is None else span.device)
 
-    def _tracked(self, but: Entry | None = None) -> list[Entry]:
+    def _tracked(self) -> list[Entry]:
         entries = (entry for lane in self._attribution.lanes for entry in lane.stack)
-        return [entry for entry in entries if entry.tracks_memory and entry is not but]
+        return [entry for entry in entries if entry.tracks_memory]
 
     def exit(self, span: Span) -> None:
         if self.enabled or self._left_open:
@@ -161,31 +160,32 @@ class Ledger:
             self._exit_elsewhere(span, None, self._stopped)
             return
         now = self.now()
-        thread = self._lanes.thread()
+        thread = self._lanes.known()  # one that is not has entered nothing, so it has nothing to leave
         if thread is None:
             return
         lane = self._lanes.follow(thread, entering=False)
+        now = max(now, lane.mark)
         if lane.top.span is not span:
             self._exit_elsewhere(span, lane, now)
             return
         self._attribution.charge(thread, now)
         entry = lane.top
-        timed = span.track_memory or entry.device_event is not None
-        self._measure(entry)
         self._remove(lane, len(lane.stack) - 1, now)
         self._attribution.restate(thread, now)
-        if timed:
-            done = self.now()
+        if span.track_memory or entry.device_event is not None:
             parent = lane.top.node
-            parent.self += done - now
-            parent.cost += done - now
-            lane.mark = done
+            before = parent.self
+            self._measure(entry)
+            self._attribution.charge(thread, self.now())
+            parent.cost += parent.self - before
 
     def _measure(self, entry: Entry) -> None:
+        """What memory and device say at the end of a span that is off its stack already."""
+        tracked = [*self._tracked(), entry]
         if entry.tracks_memory:
-            self._memory.exit(entry, self._tracked())
+            self._memory.exit(entry, tracked)
         if entry.device_event is not None:
-            self._devices.exit(entry, self._tracked())
+            self._devices.exit(entry, tracked)
 
     def _remove(self, lane: Lane, position: int, now: int) -> None:
         entry = lane.stack[position]
@@ -210,15 +210,19 @@ class Ledger:
                     return
 
     def _end_inside(self, lane: Lane, position: int, now: int) -> None:
+        entry = lane.stack[position]
         if self.enabled:
             self._attribution.settle(now)
-            self._measure(lane.stack[position])
         else:
             self._left_open -= 1
         self._remove(lane, position, now)
         self._attribution.forget_suspended(lane, now)
         assert lane.host is not None
         self._attribution.restate(lane.host, now)
+        if lane.host.lane is not lane:
+            self._lanes.release(lane)
+        if self.enabled:
+            self._measure(entry)
 
     @_locked
     def _end_thread(self, thread: Thread) -> None:
@@ -257,6 +261,8 @@ class Ledger:
         self._started = now
         self._left_open = 0
         self.enabled = True
+        if self._attribution.driver.ident == threading.get_ident():
+            self._lanes.thread()  # so that its CPU time is followed from the start, not from its first span
 
     @_locked
     def stop(self) -> None:
@@ -269,6 +275,10 @@ class Ledger:
         self._stopped = now
         self._left_open = self._open()
         self.enabled = False
+        for thread in self._attribution.threads:
+            thread.steps = 0  # the ends of the callbacks that run now are not seen
+            thread.between_steps = False
+        self._attribution.restate(self._attribution.driver, now)
 
     def _open(self) -> int:
         return sum(len(lane.stack) - 1 for lane in self._attribution.lanes)
@@ -306,6 +316,8 @@ class Ledger:
     def set_driver(self) -> None:
         thread = self._lanes.thread()
         if thread is not None:
+            if self.enabled:
+                self._attribution.settle(self.time())
             self._attribution.set_driver(thread, self.time())
 
     @_locked
@@ -348,6 +360,16 @@ class Ledger:
 
     def set_step_cost(self, ns: int) -> None:
         self._lanes.step_cost = ns
+
+    @_locked
+    def own(self, ns: int) -> None:
+        """Book time that the calling thread has just spent on rlprof itself."""
+        thread = self._lanes.known() if self.enabled else None
+        if thread is not None:
+            thread.lane.top.node.cost += ns
+
+    def __reduce__(self) -> Any:
+        return self.hooks.reduce()
 
     @_locked
     def raw(self) -> dict[str, Any]:

@@ -46,6 +46,9 @@ class Span:
     def __call__(self, function: Any) -> Any:
         return self.ledger.hooks.decorate(self, function)
 
+    def __reduce__(self) -> Any:
+        return self.ledger.recorder, self.arguments
+
     def __repr__(self) -> str:
         memory = ", track_memory=True" if self.track_memory else ""
         return f"profile({self.name!r}{memory}{', wait=True' if self.wait else ''})"
