@@ -19,6 +19,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -229,7 +230,7 @@ class ShortLived:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     profiler = Profiler(core=options.core)
     profiler.enable(timeline=TIMELINE)
-    turns = max(1, round(options.spans) // (options.threads * SPANS.total()))
+    turns = max(1, ceil(options.spans / (options.threads * SPANS.total())))
     soak = Soak(profiler, options.threads, turns)
     soak.run()
     expected = soak.expected() + Counter(soak=1)

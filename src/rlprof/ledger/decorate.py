@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import wraps
 from typing import Any, Protocol
@@ -35,6 +36,27 @@ def decorate(span: Span, function: Any, recorder: Callable[..., Span], timed: Ca
     if inspect.isgeneratorfunction(function):
         return _timed_generator(span, function)
     return _like(timed(span, function, _timed_method(span, function, recorder)), function)
+
+
+def reduce(span: Span, function: Any) -> str | tuple[Any, ...]:
+    """How a timed function is pickled: by its name, as functions are.
+
+    cloudpickle sends whole what another process could not import; where it is cloudpickle that asks, so does this.
+    """
+    name: str = function.__qualname__
+    importable = function.__module__ != "__main__" and "<" not in name
+    return name if importable or not _asked_by_cloudpickle() else (_again, (span, function))
+
+
+def _asked_by_cloudpickle() -> bool:
+    frame = sys._getframe() if "cloudpickle" in sys.modules else None
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("cloudpickle"):
+        frame = frame.f_back
+    return frame is not None
+
+
+def _again(span: Any, function: Any) -> Any:
+    return span(function)
 
 
 def _like(wrapper: Any, function: Any) -> Any:

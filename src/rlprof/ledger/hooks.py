@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rlprof.ledger import catalogue, tasks
-from rlprof.ledger.decorate import decorate
+from rlprof.ledger.decorate import decorate, reduce
 
 
 class RlprofWarning(UserWarning):
@@ -71,6 +71,9 @@ class Hooks:
 
     def decorate(self, span: Any, function: Any) -> Any:
         return decorate(span, function, self.ledger.recorder, self._timed)
+
+    def reduce_function(self, span: Any, function: Any) -> Any:
+        return reduce(span, function)
 
     def warn(self, what: str, cause: BaseException | None) -> None:
         """Say it once. Never raises, not even where warnings are made errors: the training goes on."""

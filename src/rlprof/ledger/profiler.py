@@ -64,7 +64,8 @@ class Profiler:
         self._hooks = Hooks(self._module.Timed)
         self._ledger = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
         self._hooks.measure_step_cost = self._measure_step_cost
-        self._hooks.reduce = self.__reduce__
+        # A builtin method is pickled as getattr(owner, name), a Python method with the very object it belongs to.
+        self._hooks.reduce = (lambda: (_ledger_of, (self,))) if self.core == "python" else self.__reduce__
         self._costs: list[SpanCost] = []
         self._cost_measured = -inf
         self._device: Device | None = None
@@ -195,6 +196,10 @@ class Profiler:
         self._device = None
         self._hooks.forget_tasks()
         self._ledger.after_fork()
+
+
+def _ledger_of(profiler: Profiler) -> Any:
+    return profiler._ledger
 
 
 _profilers: weakref.WeakSet[Profiler] = weakref.WeakSet()

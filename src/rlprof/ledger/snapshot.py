@@ -11,8 +11,8 @@ from typing import Any
 from rlprof.ledger.histogram import quantile
 
 LEAST_UNCERTAINTY = 0.4
-"""Of a span's cost. A shared machine runs at changing speed, and a span among real work finds colder caches than one in a
-loop: fresh processes that measured 74 to 119 ns a span really paid 81 to 124."""
+"""Of a span's cost. A shared machine runs at changing speed, and a span among real work finds colder caches than one in
+a loop: fresh processes that measured 74 to 119 ns a span really paid 81 to 124."""
 
 
 @dataclass(frozen=True, slots=True)

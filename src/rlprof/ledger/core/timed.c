@@ -100,11 +100,12 @@ timed_repr(PyObject *self)
     return PyUnicode_FromFormat("<profiled %R>", ((Timed *)self)->function);
 }
 
-/* Pickled as a function is: by its name. */
 static PyObject *
 timed_reduce(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    return PyObject_GetAttrString(((Timed *)self)->function, "__qualname__");
+    Timed *timed = (Timed *)self;
+    return PyObject_CallMethod(timed->span->ledger->hooks, "reduce_function", "OO", (PyObject *)timed->span,
+                               timed->function);
 }
 
 static PyMethodDef timed_methods[] = {

@@ -73,8 +73,8 @@ class Timed:
             return compiled.get(self, instance, owner)
         return self if instance is None else MethodType(self._method, instance)
 
-    def __reduce__(self) -> str:
-        return self.__wrapped__.__qualname__
+    def __reduce__(self) -> Any:
+        return self._span.ledger.hooks.reduce_function(self._span, self.__wrapped__)
 
     def __repr__(self) -> str:
         return f"<profiled {self.__wrapped__!r}>"
