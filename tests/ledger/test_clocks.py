@@ -149,3 +149,17 @@ def test_rlprofs_own_cost_is_measured_and_taken_out(core):
     assert snapshot.account("loop").self_ns < raw_loop.self_ns
     # An empty loop round empty spans is hardly anything but rlprof.
     assert snapshot.rlprof_ns > 0.4 * raw_loop.wall_ns
+
+
+def test_a_snapshots_own_time_is_rlprofs(profiler):
+    for i in range(50):
+        with profiler.profile(f"operation {i}"):
+            pass
+    with profiler.profile("logging"):
+        for _ in range(20):
+            profiler.snapshot()
+    snapshot = profiler.snapshot()
+    snapshot.check()
+    logging = next(node for node in snapshot.nodes if node.operation == "logging")
+    assert snapshot.account("logging").self_ns < 0.3 * logging.self_ns
+    assert snapshot.rlprof_ns > 0.7 * logging.self_ns

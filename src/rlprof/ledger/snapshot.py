@@ -167,7 +167,7 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     """Name what a core reports, and put the accounts together."""
     lanes = [Lane(*row) for row in raw["lanes"]]
     operations = {id: (name, category) for id, name, category in raw["operations"]}
-    nodes = _with_wall(_nodes(raw["nodes"], operations, cpu_known=raw["cpu"] != "off"))
+    nodes = list(_nodes(raw["nodes"], operations, cpu_known=raw["cpu"] != "off"))
     net, own = _net_of_cost(nodes, cost)
     roots = [node for node in net if node.operation is None]
     spans = sum(node.calls for node in nodes if lanes[node.lane].on_driver)
@@ -191,7 +191,17 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     )
 
 
-def _nodes(rows: Iterable[Any], operations: dict[int, tuple[str, str]], cpu_known: bool) -> Iterator[Node]:
+def _inclusive(places: Sequence[tuple[int, int | None, int]]) -> dict[int, int]:
+    """Inclusive times by id, of (id, parent, self time). Parents come first, so one walk from the end is enough."""
+    wall = {id: own for id, _, own in places}
+    for id, parent, _ in reversed(places):
+        if parent is not None:
+            wall[parent] += wall[id]
+    return wall
+
+
+def _nodes(rows: Sequence[Any], operations: dict[int, tuple[str, str]], cpu_known: bool) -> Iterator[Node]:
+    wall = _inclusive([(row[0], None if row[1] < 0 else row[1], row[6]) for row in rows])
     for (
         id, parent, lane, operation, calls, busy, own, ledger, overlapped, waited, off_cpu, cost, shortest, longest,
         memory_peak, memory_rise, device_peak, device_rise, device_time, device_calls, histogram,
@@ -221,21 +231,12 @@ def _nodes(rows: Iterable[Any], operations: dict[int, tuple[str, str]], cpu_know
             device_calls=device_calls,
             histogram=histogram,
             own_cost_ns=cost,
+            wall_ns=wall[id],
         )
 
 
 def _known(size: int) -> int | None:
     return None if size < 0 else size
-
-
-def _with_wall(nodes: Iterable[Node]) -> list[Node]:
-    """Adds each node's inclusive time. A parent comes before its children, so one walk from the end is enough."""
-    listed = list(nodes)
-    wall = {node.id: node.self_ns for node in listed}
-    for node in reversed(listed):
-        if node.parent is not None:
-            wall[node.parent] += wall[node.id]
-    return [replace(node, wall_ns=wall[node.id]) for node in listed]
 
 
 def _used(nodes: list[Node]) -> list[Node]:
@@ -259,16 +260,28 @@ def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
     for node in nodes:
         if node.parent is not None:
             around[node.parent] += node.calls
+    taken: dict[int, int] = {}
+    for node in nodes:
+        cost_ns = node.calls * cost.inside_ns + around[node.id] * cost.outside_ns + node.own_cost_ns
+        taken[node.id] = min(node.self_ns, round(cost_ns))
+    wall = _inclusive([(node.id, node.parent, node.self_ns - taken[node.id]) for node in nodes])
     taken_from_ledger = 0
     net = []
     for node in nodes:
-        own = node.calls * cost.inside_ns + around[node.id] * cost.outside_ns + node.own_cost_ns
-        taken = min(node.self_ns, round(own))
-        share = node.ledger_ns * taken // node.self_ns if node.self_ns else 0
+        own = taken[node.id]
+        share = node.ledger_ns * own // node.self_ns if node.self_ns else 0
         taken_from_ledger += share
-        cpu = None if node.cpu_ns is None else max(0, node.cpu_ns - taken)
-        net.append(replace(node, self_ns=node.self_ns - taken, ledger_ns=node.ledger_ns - share, cpu_ns=cpu))
-    return _with_wall(net), taken_from_ledger
+        net.append(
+            replace(
+                node,
+                self_ns=node.self_ns - own,
+                ledger_ns=node.ledger_ns - share,
+                cpu_ns=None if node.cpu_ns is None else max(0, node.cpu_ns - own),
+                waited_ns=min(node.waited_ns, node.self_ns - own),
+                wall_ns=wall[node.id],
+            )
+        )
+    return net, taken_from_ledger
 
 
 def _accounts(nodes: list[Node]) -> list[Account]:

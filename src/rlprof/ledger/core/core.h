@@ -348,6 +348,12 @@ timeline_add(Ledger *ledger, const Entry *entry, int64_t duration, const Lane *l
         (TimelineEvent){entry->start, duration, entry->node->id, (uint32_t)(entry - lane->stack)};
 }
 
+/* switching.c */
+PyObject *ledger_start(Ledger *, PyObject *);
+PyObject *ledger_stop(Ledger *, PyObject *);
+PyObject *ledger_reset(Ledger *, PyObject *);
+PyObject *ledger_after_fork(Ledger *, PyObject *);
+
 /* ledger.c: says once what went wrong and lets the training go on. Keeps a raised exception as it was. */
 void complain(Ledger *, const char *what);
 /* Whether the exception that is set is not the callback's own failure but a request to stop (Ctrl-C, sys.exit in a signal

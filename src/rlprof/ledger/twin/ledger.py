@@ -16,7 +16,7 @@ from rlprof.ledger.twin.cpu import CpuClock
 from rlprof.ledger.twin.journal import Iterations, Timeline
 from rlprof.ledger.twin.lanes import Lanes
 from rlprof.ledger.twin.memory import DeviceSpans, ProcessMemory
-from rlprof.ledger.twin.records import LONGEST, Entry, Lane, Operation, Thread
+from rlprof.ledger.twin.records import Entry, Lane, Operation, Thread
 from rlprof.ledger.twin.span import Span
 
 _MAX_OPERATIONS = 65536
@@ -390,20 +390,7 @@ class Ledger:
             "process_peak": self._memory.peak,
             "device_pending": len(self._devices.pending),
             "device_lost": self._devices.lost,
-            "operations": [(op.id, op.name, op.category) for op in self._operations.values()],
-            "lanes": [
-                (lane.id, lane.kind, lane.name, lane.on_driver, lane.host is not None, lane.uses)
-                for lane in self._attribution.lanes
-            ],
-            "nodes": [
-                (
-                    node.id, node.parent.id if node.parent else -1, node.lane.id,
-                    node.operation.id if node.operation else -1,
-                    node.calls, node.busy, node.self, node.ledger(), node.overlapped(), node.waited, node.off_cpu,
-                    node.cost, 0 if node.min == LONGEST else node.min, node.max,
-                    node.memory_peak, node.memory_rise, node.device_peak, node.device_rise,
-                    node.device_time, node.device_calls, dict(sorted(node.durations.items())),
-                )
-                for node in self._attribution.nodes
-            ],
-        }  # fmt: skip
+            "operations": [operation.row() for operation in self._operations.values()],
+            "lanes": [lane.row() for lane in self._attribution.lanes],
+            "nodes": [node.row() for node in self._attribution.nodes],
+        }

@@ -22,6 +22,9 @@ class Operation:
     category_told: bool
     spans: dict[tuple[bool, bool, bool | None], Span] = field(default_factory=dict)
 
+    def row(self) -> tuple[int, str, str]:
+        return self.id, self.name, self.category
+
 
 @dataclass(slots=True, eq=False)
 class Node:
@@ -60,6 +63,15 @@ class Node:
 
     def marks(self) -> tuple[int, int, int, int, int, int]:
         return self.calls, self.self, self.shift, self.overlapped(), self.waited, self.off_cpu
+
+    def row(self) -> tuple[Any, ...]:
+        return (
+            self.id, self.parent.id if self.parent else -1, self.lane.id, self.operation.id if self.operation else -1,
+            self.calls, self.busy, self.self, self.ledger(), self.overlapped(), self.waited, self.off_cpu, self.cost,
+            0 if self.min == LONGEST else self.min, self.max,
+            self.memory_peak, self.memory_rise, self.device_peak, self.device_rise,
+            self.device_time, self.device_calls, dict(sorted(self.durations.items())),
+        )  # fmt: skip
 
     def reset(self) -> None:
         fresh = Node(self.id, self.lane, self.parent, self.operation, self.children)
@@ -113,6 +125,9 @@ class Lane:
     @property
     def works(self) -> bool:
         return self.open and not self.top.waits
+
+    def row(self) -> tuple[Any, ...]:
+        return self.id, self.kind, self.name, self.on_driver, self.host is not None, self.uses
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,88 @@
+/* Recording on, off, begun anew, and in a forked child. */
+#include "core.h"
+
+PyObject *
+ledger_start(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    if (ledger->mode & MODE_ENABLED) {
+        Py_RETURN_NONE;
+    }
+    if (ledger->driver == NULL) {
+        return PyErr_NoMemory();
+    }
+    int64_t now = clock_now(&ledger->clock);
+    attribution_resume(ledger, now - ledger->stopped);
+    ledger->iterations.start += now - ledger->stopped;
+    ledger->started = now;
+    ledger->left_open = 0;
+    ledger->mode |= MODE_ENABLED;
+    if (ledger->driver->ident == PyThread_get_thread_ident()) {
+        thread_here(ledger); /* so that its CPU time is followed from the start, not from its first span */
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *
+ledger_stop(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    if (!(ledger->mode & MODE_ENABLED)) {
+        Py_RETURN_NONE;
+    }
+    int64_t now = clock_now(&ledger->clock);
+    iteration_mark(ledger, now, true); /* the one under way ends here; settles */
+    ledger->wall += now - ledger->started;
+    ledger->stopped = now;
+    ledger->left_open = open_spans(ledger);
+    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
+        thread->steps = 0; /* the ends of the callbacks that run now are not seen */
+        thread->between_steps = false;
+    }
+    restate(ledger->driver, now);
+    ledger->mode &= ~MODE_ENABLED;
+    Py_RETURN_NONE;
+}
+
+/* Begins anew. Spans that are open stay open and count from here. */
+static void
+begin_anew(Ledger *ledger)
+{
+    bool enabled = ledger->mode & MODE_ENABLED;
+    int64_t now = ledger_time(ledger);
+    if (enabled) {
+        settle(ledger, now);
+    }
+    tree_reset(ledger);
+    for (uint32_t i = 0; i < ledger->lanes_used; i++) {
+        Lane *lane = ledger->lanes[i];
+        for (Entry *entry = lane->stack; entry <= lane->top; entry++) {
+            entry->start = now;
+        }
+    }
+    ledger->share_rest = ledger->idle_rest = 0; /* time of before */
+    ledger->wall = 0;
+    ledger->started = now;
+    ledger->device_lost = 0;
+    ledger->timeline.written = ledger->timeline.drained = 0;
+    device_forget(ledger);
+    iteration_reset(ledger, now);
+}
+
+PyObject *
+ledger_reset(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    begin_anew(ledger);
+    Py_RETURN_NONE;
+}
+
+PyObject *
+ledger_after_fork(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    threads_after_fork(ledger);
+    ledger->left_open = 0;
+    memory_after_fork(ledger);
+    if (ledger->device != NULL) {
+        device_detach(ledger); /* a device context does not survive a fork */
+    }
+    begin_anew(ledger);
+    Py_RETURN_NONE;
+}
