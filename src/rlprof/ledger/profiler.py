@@ -44,7 +44,7 @@ class Profiler:
 
     core: "c", "python" (the twin), or "auto": C where it was built.
     clock: "monotonic", "tsc", or "auto": the TSC where it is safe.
-    cpu: how thread CPU time is read: "auto" (only where it is nearly free), "syscall" (anywhere, about 1 us a span) or
+    cpu: how thread CPU time is read: "auto" (only where it is nearly free), "syscall" (anywhere, about 2 us a span) or
     "off".
     For each "auto" the environment decides first: RLPROF_CORE, RLPROF_CLOCK, RLPROF_CPU.
     """

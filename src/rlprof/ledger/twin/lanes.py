@@ -108,11 +108,9 @@ class Lanes:
 
     def thread(self) -> Thread | None:
         """The calling thread's record; None where it cannot be had, already warned."""
-        try:
-            known: Thread = self._local.thread
+        known = self.known()
+        if known is not None:
             return known
-        except AttributeError:
-            pass
         try:
             return self._new_here()
         except Exception as error:  # whatever fails, the training goes on
