@@ -7,6 +7,8 @@ import struct
 import pytest
 from fakes import Fake
 
+from rlprof import RlprofWarning
+
 
 def events(fake: Fake) -> list[tuple[int, int, str, int]]:
     packed, _lost = fake.profiler.drain_timeline()
@@ -61,7 +63,7 @@ def rows(fake: Fake) -> tuple[list[tuple[int, ...]], dict[tuple[int, str | None]
     by_place = {}
     for iteration, node, *figures in struct.iter_unpack("=IIQqqqqq", packed):
         by_place[iteration, names[node]] = tuple(figures)
-    return list(struct.iter_unpack("=qqII", marks)), by_place
+    return [mark[:4] for mark in struct.iter_unpack("=qqIIqq", marks)], by_place
 
 
 def test_an_iteration_has_what_each_place_gained_in_it(fake):
@@ -148,3 +150,31 @@ def test_a_timelines_capacity_is_rounded_up_to_a_power_of_two(fake, capacity):
     kept = len(packed) // 24
     assert kept + lost == 100
     assert capacity <= kept < 2 * capacity + 1
+
+
+def test_steps_and_episodes_are_counted_by_iteration(fake):
+    fake.profiler.add_steps(3)  # before the first iteration: in the total only
+    for steps in (8, 16):
+        with fake.profiler.iteration():
+            fake.profiler.add_steps(steps)
+            fake.profiler.add_episodes(1)
+            fake.tick(10)
+    marks, _ = fake.profiler.drain_iterations()
+    assert [mark[4:] for mark in struct.iter_unpack("=qqIIqq", marks)] == [(8, 1), (16, 1)]
+    assert (fake.snapshot().steps, fake.snapshot().episodes) == (27, 2)
+    fake.profiler.reset()
+    assert (fake.snapshot().steps, fake.snapshot().episodes) == (0, 0)
+
+
+def test_what_is_no_number_is_not_counted_and_does_not_stop_the_training(fake):
+    with pytest.warns(RlprofWarning, match="environment steps are counted in whole numbers"):
+        fake.profiler.add_steps(1.5)
+    with pytest.warns(RlprofWarning, match="episodes are counted in whole numbers"):
+        fake.profiler.add_episodes(2**70)
+    assert (fake.snapshot().steps, fake.snapshot().episodes) == (0, 0)
+
+
+def test_nothing_is_counted_while_off(fake):
+    fake.profiler.disable()
+    fake.profiler.add_steps(8)
+    assert fake.snapshot().steps == 0

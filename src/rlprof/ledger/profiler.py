@@ -70,6 +70,10 @@ class Profiler:
         self._cost_measured = -inf
         self._device: Device | None = None
         self.profile: Callable[..., Any] = self._ledger.recorder
+        self.add_steps: Callable[[int], None] = self._ledger.add_steps
+        """Count environment steps: `profiler.add_steps(len(envs))` after each step of a vector."""
+        self.add_episodes: Callable[[int], None] = self._ledger.add_episodes
+        """Count episodes that ended."""
         _profilers.add(self)
 
     def _new_ledger(self, hooks: Hooks, driver: int) -> Any:

@@ -136,6 +136,9 @@ class Snapshot:
     """The same with rlprof's cost taken out, as in the accounts."""
     lanes: list[Lane]
     iterations: int
+    steps: int
+    """Environment steps counted: see `Profiler.add_steps`."""
+    episodes: int
     open_spans: int
     clock: str
     clock_drift_ns: int
@@ -181,6 +184,8 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
         net_nodes=_used(net),
         lanes=lanes,
         iterations=raw["iterations"],
+        steps=raw["steps"],
+        episodes=raw["episodes"],
         open_spans=raw["open"],
         clock=raw["clock"],
         clock_drift_ns=raw["clock_drift"],

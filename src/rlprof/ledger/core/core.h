@@ -156,6 +156,8 @@ typedef struct {
     int64_t end;
     uint32_t first;
     uint32_t last;
+    int64_t steps;
+    int64_t episodes;
 } IterationMark;
 
 typedef struct {
@@ -167,6 +169,8 @@ typedef struct {
     uint32_t emitted; /* of them, in a mark already */
     int64_t start;    /* of the first one not emitted */
     bool open;
+    int64_t steps, episodes; /* counted since the last reset */
+    int64_t marked_steps, marked_episodes;
 } Iterations;
 
 #define MODE_ENABLED 1u

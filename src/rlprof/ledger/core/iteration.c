@@ -2,7 +2,8 @@
  *
  * ROW ENCODING, 56 bytes, native order: uint32 iteration, uint32 node id, uint64 calls, then int64 self, ledger,
  * overlapped, waited, off-CPU.
- * MARK ENCODING, 24 bytes: int64 start ns, int64 end ns, uint32 first iteration, uint32 last iteration.
+ * MARK ENCODING, 40 bytes: int64 start ns, int64 end ns, uint32 first iteration, uint32 last iteration, then int64
+ * environment steps, episodes.
  *
  * Nobody has to drain: past the limit a mark only counts, and the next one that is written covers several iterations.
  * They are merged, their sums are kept. */
@@ -49,7 +50,14 @@ write_rows(Ledger *ledger, int64_t now)
     if (mark == NULL) {
         return false;
     }
-    *mark = (IterationMark){iterations->start, now, iterations->emitted, iterations->count - 1};
+    *mark = (IterationMark){
+        .start = iterations->start,
+        .end = now,
+        .first = iterations->emitted,
+        .last = iterations->count - 1,
+        .steps = iterations->steps - iterations->marked_steps,
+        .episodes = iterations->episodes - iterations->marked_episodes,
+    };
     for (uint32_t i = 0; i < ledger->nodes_used; i++) {
         Node *node = ledger->nodes[i];
         if (node->calls == node->marked.calls && node->self == node->marked.self &&
@@ -88,7 +96,10 @@ remember(Ledger *ledger, int64_t now)
         node->marked.waited = node->waited;
         node->marked.off_cpu = node->off_cpu;
     }
-    ledger->iterations.start = now;
+    Iterations *iterations = &ledger->iterations;
+    iterations->marked_steps = iterations->steps;
+    iterations->marked_episodes = iterations->episodes;
+    iterations->start = now;
 }
 
 /* The open iteration, if there is one, ends now; a new one begins unless this only closes. What ran before the first
@@ -118,6 +129,8 @@ iteration_reset(Ledger *ledger, int64_t now)
     Iterations *iterations = &ledger->iterations;
     take_back(iterations, 0, 0);
     iterations->count = iterations->emitted = 0;
+    iterations->steps = iterations->marked_steps = 0;
+    iterations->episodes = iterations->marked_episodes = 0;
     iterations->open = false;
     iterations->start = now;
 }

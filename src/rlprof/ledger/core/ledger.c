@@ -22,6 +22,7 @@ complain(Ledger *ledger, const char *what)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback); /* raised in C, it may still be a bare text */
     PyObject *cause = value != NULL ? value : Py_None;
     PyObject *done = PyObject_CallMethod(ledger->hooks, "warn", "sO", what, cause);
     if (done == NULL) {
@@ -144,6 +145,33 @@ ledger_iteration(Ledger *ledger, PyObject *closes)
     return PyLong_FromUnsignedLong(ledger->iterations.count);
 }
 
+/* A count must never stop a training: what is no number is not counted, and said once. */
+static PyObject *
+add_to(Ledger *ledger, int64_t *counter, PyObject *number, const char *what)
+{
+    int64_t n = PyNumber_AsSsize_t(number, PyExc_OverflowError), sum;
+    if (n == -1 && PyErr_Occurred()) {
+        complain(ledger, what);
+        PyErr_Clear();
+    }
+    else if (ledger->mode & MODE_ENABLED) {
+        *counter = __builtin_add_overflow(*counter, n, &sum) ? INT64_MAX : sum;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+ledger_add_steps(Ledger *ledger, PyObject *number)
+{
+    return add_to(ledger, &ledger->iterations.steps, number, "environment steps are counted in whole numbers");
+}
+
+static PyObject *
+ledger_add_episodes(Ledger *ledger, PyObject *number)
+{
+    return add_to(ledger, &ledger->iterations.episodes, number, "episodes are counted in whole numbers");
+}
+
 static PyObject *
 ledger_timeline(Ledger *ledger, PyObject *capacity)
 {
@@ -254,6 +282,8 @@ static PyMethodDef ledger_methods[] = {
     METHOD("reset", ledger_reset, METH_NOARGS, "Forget what was recorded; open spans count from here."),
     METHOD("after_fork", ledger_after_fork, METH_NOARGS, "Begin a life of its own in a forked child."),
     METHOD("set_driver", ledger_set_driver, METH_NOARGS, "The calling thread is the driver from here on."),
+    METHOD("add_steps", ledger_add_steps, METH_O, "Count environment steps."),
+    METHOD("add_episodes", ledger_add_episodes, METH_O, "Count episodes that ended."),
     METHOD("iteration", ledger_iteration, METH_O, "Mark an iteration's end (and, unless True is given, a start)."),
     METHOD("timeline", ledger_timeline, METH_O, "Keep the last N closed spans; 0 switches that off."),
     METHOD("drain_timeline", timeline_drain, METH_NOARGS, "(packed events, events lost) since the last drain."),

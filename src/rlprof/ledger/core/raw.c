@@ -80,9 +80,10 @@ ledger_raw(Ledger *ledger)
         wall += now - ledger->started;
     }
     return Py_BuildValue(
-        "{sLsssssLsIsIsLsnsKsNsNsN}", "wall", wall, "clock", clocks[ledger->clock.kind], "cpu",
+        "{sLsssssLsIsIsLsLsLsnsKsNsNsN}", "wall", wall, "clock", clocks[ledger->clock.kind], "cpu",
         cpus[ledger->cpu_kind], "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations",
-        ledger->iterations.count, "process_peak", memory_process_peak(ledger), "device_pending",
+        ledger->iterations.count, "steps", ledger->iterations.steps, "episodes", ledger->iterations.episodes,
+        "process_peak", memory_process_peak(ledger), "device_pending",
         PyList_GET_SIZE(ledger->pending), "device_lost", (unsigned long long)ledger->device_lost, "operations",
         LIST_OF(ledger->operations_used, operation_tuple(ledger->operations[i])), "lanes",
         LIST_OF(ledger->lanes_used, lane_tuple(ledger->lanes[i])), "nodes",

@@ -9,7 +9,7 @@ from rlprof.ledger.twin.records import Entry, Node
 
 _MAX_ROWS = 1 << 18
 _EVENT = struct.Struct("=qqII")
-_MARK = struct.Struct("=qqII")
+_MARK = struct.Struct("=qqIIqq")
 _ROW = struct.Struct("=IIQqqqqq")
 
 
@@ -42,6 +42,9 @@ class Iterations:
     def __init__(self) -> None:
         self.count = 0
         self.start = 0
+        self.steps = 0
+        self.episodes = 0
+        self._counted = (0, 0)
         self._emitted = 0
         self._open = False
         self._marks: list[bytes] = []
@@ -62,7 +65,9 @@ class Iterations:
         rows = [self._row(node) for node in nodes if node.marks()[:3] != node.marked[:3]]
         if len(self._marks) >= _MAX_ROWS or len(self._rows) + len(rows) > _MAX_ROWS:
             return False
-        self._marks.append(_MARK.pack(self.start, now, self._emitted, self.count - 1))
+        steps, episodes = self._counted
+        counted = self.steps - steps, self.episodes - episodes
+        self._marks.append(_MARK.pack(self.start, now, self._emitted, self.count - 1, *counted))
         self._rows += rows
         return True
 
@@ -77,12 +82,15 @@ class Iterations:
     def _remember(self, nodes: list[Node], now: int) -> None:
         for node in nodes:
             node.marked = node.marks()
+        self._counted = (self.steps, self.episodes)
         self.start = now
 
     def reset(self, now: int) -> None:
         self._marks.clear()
         self._rows.clear()
         self.count = self._emitted = 0
+        self.steps = self.episodes = 0
+        self._counted = (0, 0)
         self._open = False
         self.start = now
 

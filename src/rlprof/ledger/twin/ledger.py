@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from rlprof.ledger.twin.records import Entry, Lane, Operation, Thread
 from rlprof.ledger.twin.span import Span
 
 _MAX_OPERATIONS = 65536
+_MOST = 2**63 - 1
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -329,6 +331,27 @@ class Ledger:
         return self._iterations.count
 
     @_locked
+    def add_steps(self, number: int) -> None:
+        counted = self._whole(number, "environment steps are counted in whole numbers")
+        self._iterations.steps = min(self._iterations.steps + counted, _MOST)
+
+    @_locked
+    def add_episodes(self, number: int) -> None:
+        counted = self._whole(number, "episodes are counted in whole numbers")
+        self._iterations.episodes = min(self._iterations.episodes + counted, _MOST)
+
+    def _whole(self, number: Any, what: str) -> int:
+        """A count must never stop a training: what is no number is not counted, and said once."""
+        try:
+            whole = operator.index(number)
+            if not -_MOST <= whole <= _MOST:
+                raise OverflowError("it does not fit 64 bits")
+        except Exception as error:
+            self.hooks.warn(what, error)
+            return 0
+        return whole if self.enabled else 0
+
+    @_locked
     def timeline(self, capacity: int) -> None:
         self._timeline = Timeline(capacity)
 
@@ -387,6 +410,8 @@ class Ledger:
             "clock_drift": 0,
             "open": self._open(),
             "iterations": self._iterations.count,
+            "steps": self._iterations.steps,
+            "episodes": self._iterations.episodes,
             "process_peak": self._memory.peak,
             "device_pending": len(self._devices.pending),
             "device_lost": self._devices.lost,
