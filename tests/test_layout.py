@@ -14,8 +14,12 @@ PACKAGE = Path(__file__).parent.parent / "src" / "rlprof"
 # What each folder may import of the others; itself always.
 ALLOWED = {
     "ledger": set(),
-    "analysis": {"ledger"},
-    "report": {"analysis", "ledger"},
+    "session": {"ledger", "errors"},
+    "capture": {"ledger", "session", "errors"},
+    "analysis": {"ledger", "session", "capture", "errors"},
+    "report": {"analysis", "session", "capture", "ledger", "errors"},
+    "recording": {"report", "analysis", "capture", "session", "ledger", "errors"},
+    "cli": {"recording", "report", "analysis", "capture", "session", "ledger", "errors"},
 }
 
 

@@ -1,0 +1,1 @@
+"""One profiled run, from its start to the files it leaves."""

@@ -1,0 +1,1 @@
+"""One run in one folder: the schema, who writes it and who reads it."""
