@@ -8,10 +8,16 @@ with profile("env_step"):
 print(get_profiler().snapshot().account("env_step").ledger_ns)
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from rlprof.ledger.device import Device
 from rlprof.ledger.hooks import RlprofWarning
 from rlprof.ledger.profiler import Iteration, Profiler, get_profiler
 from rlprof.ledger.snapshot import Account, Lane, Node, Snapshot, SpanCost
+
+if TYPE_CHECKING:
+    from rlprof.recording.recording import Recording, record
 
 _profiler = get_profiler()
 
@@ -26,6 +32,14 @@ snapshot = _profiler.snapshot
 
 get_global_profiler = get_profiler
 
+
+def __getattr__(name: str) -> Any:
+    # Recording needs SQLite, psutil and msgspec; a program that only has spans in it should not wait for them.
+    if name in ("record", "Recording"):
+        return getattr(import_module("rlprof.recording.recording"), name)
+    raise AttributeError(f"module 'rlprof' has no attribute {name!r}")
+
+
 __all__ = [
     "Account",
     "Device",
@@ -33,6 +47,7 @@ __all__ = [
     "Lane",
     "Node",
     "Profiler",
+    "Recording",
     "RlprofWarning",
     "Snapshot",
     "SpanCost",
@@ -43,6 +58,7 @@ __all__ = [
     "iteration",
     "profile",
     "profile_function",
+    "record",
     "reset",
     "snapshot",
 ]

@@ -1,0 +1,116 @@
+"""Which operations deserve attention? A score, and recommendations at fixed thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlprof.analysis.operations import Operation
+
+WEIGHTS = {"time": 40, "per_call": 30, "memory": 15, "device_memory": 15}
+"""Of the parts of a score; they sum to 100."""
+
+CRITICAL_SHARE = 30.0
+"""Percent of the wall time."""
+SLOW_NS = 100_000_000
+LARGE_BYTES = 100 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """An operation and its score. Each part is between 0 and 1, so units never mix; the score is their weighted sum."""
+
+    operation: str
+    category: str
+    calls: int
+    score: float
+    """0 to 100."""
+    time: float
+    """The share of the wall time."""
+    per_call: float
+    """The mean duration of a call, of 100 ms; longer ones count as 1."""
+    memory: float
+    """What a call needed at most, of 100 MB; more counts as 1."""
+    device_memory: float
+    share: float
+    """Percent of the wall time."""
+    mean_ns: float | None
+    memory_rise: int | None
+    device_rise: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """A threshold that an operation passes."""
+
+    severity: str
+    """CRITICAL, SLOW, MEMORY or GPU MEMORY."""
+    operation: str
+    value: float
+    """Percent of the wall time, ns a call, or bytes."""
+    threshold: float
+    text: str
+
+
+def bottlenecks(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Bottleneck, ...]:
+    """The operations with at least so many calls, the highest score first."""
+    found = [_score(operation) for operation in operations if operation.calls >= min_calls]
+    return tuple(sorted(found, key=lambda bottleneck: (-bottleneck.score, bottleneck.operation)))
+
+
+def _score(operation: Operation) -> Bottleneck:
+    parts = {
+        "time": operation.share / 100,
+        "per_call": (operation.mean_ns or 0) / SLOW_NS,
+        "memory": (operation.memory_rise or 0) / LARGE_BYTES,
+        "device_memory": (operation.device_rise or 0) / LARGE_BYTES,
+    }
+    parts = {name: min(1.0, part) for name, part in parts.items()}
+    return Bottleneck(
+        operation=operation.operation,
+        category=operation.category,
+        calls=operation.calls,
+        score=sum(WEIGHTS[name] * part for name, part in parts.items()),
+        share=operation.share,
+        mean_ns=operation.mean_ns,
+        memory_rise=operation.memory_rise,
+        device_rise=operation.device_rise,
+        **parts,
+    )
+
+
+def recommendations(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Recommendation, ...]:
+    """Every threshold that every operation passes, the gravest first."""
+    found = [
+        recommendation
+        for operation in operations
+        if operation.calls >= min_calls
+        for recommendation in _recommend(operation)
+    ]
+    grave = ("CRITICAL", "SLOW", "MEMORY", "GPU MEMORY")
+    return tuple(sorted(found, key=lambda item: (grave.index(item.severity), -item.value)))
+
+
+def _recommend(operation: Operation) -> list[Recommendation]:
+    name = operation.operation
+    found = []
+    if operation.share > CRITICAL_SHARE:
+        text = f"{name} takes {operation.share:.1f}% of the wall time: whatever makes it faster pays first"
+        found.append(Recommendation("CRITICAL", name, operation.share, CRITICAL_SHARE, text))
+    if operation.mean_ns is not None and operation.mean_ns > SLOW_NS:
+        text = f"{name} takes {operation.mean_ns / 1e6:,.0f} ms a call{_inside(operation)}"
+        found.append(Recommendation("SLOW", name, operation.mean_ns, SLOW_NS, text))
+    for severity, what, rise in (
+        ("MEMORY", "memory", operation.memory_rise),
+        ("GPU MEMORY", "device memory", operation.device_rise),
+    ):
+        if rise is not None and rise > LARGE_BYTES:
+            text = f"{name} needs up to {rise / 2**20:,.0f} MB of {what} above what was in use at its start"
+            found.append(Recommendation(severity, name, rise, LARGE_BYTES, text))
+    return found
+
+
+def _inside(operation: Operation) -> str:
+    """Where a slow call's time is, when it is not in the operation itself."""
+    own = operation.self_ns / operation.busy_ns if operation.busy_ns else 1.0
+    return ": look at its own code" if own > 0.5 else ", most of it in what it calls: look there"

@@ -1,0 +1,60 @@
+"""Everything that was measured in a session, ready to be looked at. Findings follow from it, and from nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlprof.analysis.breakdown import Breakdown, breakdown
+from rlprof.analysis.operations import Operation, operations
+from rlprof.analysis.parallelism import Parallelism, parallelism
+from rlprof.analysis.progress import Progress, progress
+from rlprof.analysis.resources import Resources, resources
+from rlprof.analysis.series import Series, series
+from rlprof.session.info import Info
+from rlprof.session.reader import Session
+from rlprof.session.records import Artifact
+
+RUNNING = "running or killed"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    session: Info
+    ended: str
+    """`finished`, what stopped it, or `running or killed`: nobody wrote how it ended."""
+    breakdown: Breakdown
+    operations: tuple[Operation, ...]
+    progress: Progress
+    series: Series
+    resources: Resources
+    parallelism: Parallelism
+    artifacts: tuple[Artifact, ...]
+
+    def operation(self, name: str) -> Operation | None:
+        return next((operation for operation in self.operations if operation.operation == name), None)
+
+    def of_category(self, *categories: str) -> tuple[Operation, ...]:
+        return tuple(operation for operation in self.operations if operation.category in categories)
+
+    def check(self) -> None:
+        """Raise AssertionError where the parts do not add up: they always must."""
+        self.breakdown.check()
+        self.series.check()
+
+
+def gather_facts(session: Session) -> Facts:
+    """Read a session."""
+    snapshot = session.snapshot()
+    turns = session.turns()
+    used = resources(session, snapshot)
+    return Facts(
+        session=session.info,
+        ended=RUNNING if session.end is None else session.end.how,
+        breakdown=breakdown(snapshot),
+        operations=operations(snapshot),
+        progress=progress(snapshot, turns),
+        series=series(session, snapshot, turns),
+        resources=used,
+        parallelism=parallelism(snapshot, used, session.info.cores),
+        artifacts=tuple(session.artifacts()),
+    )

@@ -1,0 +1,124 @@
+"""How well were the cores used? Capacity, and efficiency as load balance times communication.
+
+Summed thread time is never a share of the wall time: here it is an average concurrency.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from rlprof.analysis.breakdown import apportion
+from rlprof.analysis.calltree import cpu_of
+from rlprof.analysis.resources import Resources
+from rlprof.ledger.snapshot import Snapshot
+
+OUTSIDE = "outside spans"
+CHILDREN = "child processes"
+IDLE = "idle"
+MOST_LANES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One lane that recorded spans."""
+
+    lane: str
+    kind: str
+    useful_ns: int
+    """Inside spans and not waiting."""
+    share: float
+    """That, in percent of the wall time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """How many calls of an operation were open at the same time, on average over the wall time."""
+
+    operation: str
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """CPU time that something took of what the cores could give."""
+
+    name: str
+    """A category, `outside spans`, `child processes` or `idle`."""
+    cpu_ns: int
+    share: float
+    """Percent of wall time x cores, with one decimal; they sum to 100.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parallelism:
+    """Beside the breakdown, which is the first of the three tables."""
+
+    cores: int
+    capacity: tuple[Capacity, ...] | None
+    """The largest category first, then the other three. None without CPU times."""
+    workers: tuple[Worker, ...]
+    """The busiest first, at most 32 of `lanes`."""
+    lanes: int
+    efficiency: float
+    """Useful time as a share of wall time x lanes: load balance x communication efficiency. 0 to 1, as the next two."""
+    load_balance: float
+    """Mean over largest useful time: below 1, some lanes had less to do than others."""
+    communication_efficiency: float
+    """Largest useful time over wall time: below 1, even the busiest lane waited."""
+    concurrency: tuple[Concurrency, ...]
+    """Of operations on several lanes, the most concurrent first."""
+
+
+def parallelism(snapshot: Snapshot, resources: Resources, cores: int) -> Parallelism:
+    useful: Counter[int] = Counter()
+    lanes_of: defaultdict[str, set[int]] = defaultdict(set)
+    for node in snapshot.net_nodes:
+        if node.operation is not None:
+            useful[node.lane] += max(0, node.self_ns - node.waited_ns)
+            lanes_of[node.operation].add(node.lane)
+    wall = snapshot.wall_ns
+    largest = max(useful.values(), default=0)
+    mean = sum(useful.values()) / len(useful) if useful else 0.0
+    workers = [
+        Worker(snapshot.lanes[lane].name, snapshot.lanes[lane].kind, ns, 100 * ns / wall if wall else 0.0)
+        for lane, ns in useful.most_common(MOST_LANES)
+    ]
+    concurrency = [
+        Concurrency(account.operation, account.busy_ns / wall)
+        for account in snapshot.accounts
+        if wall and len(lanes_of[account.operation]) > 1
+    ]
+    return Parallelism(
+        cores=cores,
+        capacity=_capacity(snapshot, resources, cores),
+        workers=tuple(workers),
+        lanes=len(useful),
+        efficiency=min(1.0, mean / wall) if wall else 0.0,
+        load_balance=mean / largest if largest else 0.0,
+        communication_efficiency=min(1.0, largest / wall) if wall else 0.0,
+        concurrency=tuple(sorted(concurrency, key=lambda item: -item.mean)),
+    )
+
+
+def _capacity(snapshot: Snapshot, resources: Resources, cores: int) -> tuple[Capacity, ...] | None:
+    """None where neither the ledger nor the samples know CPU times."""
+    whole = snapshot.wall_ns * cores
+    by_category: Counter[str] = Counter()
+    for node in snapshot.net_nodes:
+        cpu = cpu_of([node])
+        if cpu is not None:
+            by_category[node.category if node.operation is not None else OUTSIDE] += cpu
+    known = sum(by_category.values())
+    process = (resources.cpu_mean or 0.0) / 100 * snapshot.wall_ns
+    if not whole or (snapshot.cpu == "off" and resources.cpu_mean is None):
+        return None
+    # Threads that recorded no span, such as torch's own, are in the process's time only.
+    by_category[OUTSIDE] += max(0, round(process) - known)
+    children = round((resources.children_cpu_mean or 0.0) / 100 * snapshot.wall_ns)
+    used = sum(by_category.values()) + children
+    whole = max(whole, used)  # samples and spans are not measured at the same instants
+    outside = by_category.pop(OUTSIDE)
+    named = [*by_category.most_common(), (OUTSIDE, outside), (CHILDREN, children), (IDLE, whole - used)]
+    shares = apportion(1000, [ns for _, ns in named])
+    return tuple(Capacity(name, ns, tenths / 10) for (name, ns), tenths in zip(named, shares))

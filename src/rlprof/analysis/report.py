@@ -1,0 +1,48 @@
+"""The report of a session: facts, and the findings that follow from them. Every renderer takes its data from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlprof.analysis.advice import advise
+from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.bottlenecks import Bottleneck, Recommendation, bottlenecks, recommendations
+from rlprof.analysis.expectation import Expectation, expectation
+from rlprof.analysis.facts import Facts, gather_facts
+from rlprof.analysis.rollout import Rollout, rollout
+from rlprof.session.reader import Session
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    bottlenecks: tuple[Bottleneck, ...]
+    recommendations: tuple[Recommendation, ...]
+    advice: tuple[Advice, ...]
+    expectation: Expectation | None
+    rollout: Rollout | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    schema_version: int
+    facts: Facts
+    findings: Findings
+
+
+def build_report(session: Session) -> Report:
+    """Read a session and look at it."""
+    facts = gather_facts(session)
+    return Report(SCHEMA_VERSION, facts, find(facts))
+
+
+def find(facts: Facts, min_calls: int = 1) -> Findings:
+    """What follows from the facts."""
+    return Findings(
+        bottlenecks=bottlenecks(facts.operations, min_calls),
+        recommendations=recommendations(facts.operations, min_calls),
+        advice=advise(facts),
+        expectation=expectation(facts.breakdown, facts.operations, facts.progress),
+        rollout=rollout(facts.breakdown),
+    )

@@ -1,0 +1,112 @@
+"""What did the training take of the machine? CPU, memory and GPU of the process and its children, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from rlprof.ledger.snapshot import Snapshot
+from rlprof.session.reader import Session
+from rlprof.session.records import Sample
+
+POINTS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Columns of one length. CPU in percent of one core (the machine's: of all), memory in bytes; None: not measured."""
+
+    time_ns: tuple[int, ...]
+    """Since recording began."""
+    cpu: tuple[float | None, ...]
+    children_cpu: tuple[float | None, ...]
+    machine_cpu: tuple[float | None, ...]
+    rss: tuple[int | None, ...]
+    children_rss: tuple[int | None, ...]
+    device_busy: tuple[float | None, ...]
+    device_memory: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Means over the run and peaks. None: not measured."""
+
+    seconds: int
+    """That were sampled."""
+    cpu_mean: float | None
+    """Of this process, percent of one core."""
+    children_cpu_mean: float | None
+    machine_cpu_mean: float | None
+    rss_peak: int | None
+    """The highest the kernel has seen, between samples too."""
+    children_rss_peak: int | None
+    """The highest sum of a sample."""
+    children_most: int
+    device_busy_mean: float | None
+    device_memory_peak: int | None
+    torch_threads: int | None
+    sampling_share: float | None
+    """Percent of one core that taking the samples cost."""
+    flushing_share: float | None
+    """The same of writing the session."""
+    samples: Samples
+
+
+def resources(session: Session, snapshot: Snapshot) -> Resources:
+    samples = session.samples()
+    state = session.state
+    seconds = sum(sample.weight for sample in samples)
+    wall = snapshot.wall_ns
+    return Resources(
+        seconds=seconds,
+        cpu_mean=_mean(samples, "cpu"),
+        children_cpu_mean=_mean(samples, "children_cpu"),
+        machine_cpu_mean=_mean(samples, "machine_cpu"),
+        rss_peak=snapshot.process_peak or _peak(samples, "rss"),
+        children_rss_peak=_peak(samples, "children_rss"),
+        children_most=max((sample.children for sample in samples), default=0),
+        device_busy_mean=_mean(samples, "device_busy"),
+        device_memory_peak=_peak(samples, "device_memory"),
+        torch_threads=state.torch_threads if state else None,
+        sampling_share=100 * sum(sample.cost for sample in samples) / wall if wall and samples else None,
+        flushing_share=100 * state.writer_cpu_ns / wall if state and wall else None,
+        samples=_columns(list(_fewer(samples)), session.info.origin),
+    )
+
+
+def _mean(samples: Sequence[Sample], name: str) -> float | None:
+    known = [(getattr(sample, name), sample.weight) for sample in samples if getattr(sample, name) is not None]
+    weight = sum(weight for _, weight in known)
+    return sum(value * weight for value, weight in known) / weight if weight else None
+
+
+def _peak(samples: Sequence[Sample], name: str) -> int | None:
+    return max((value for sample in samples if (value := getattr(sample, name)) is not None), default=None)
+
+
+def _fewer(samples: Sequence[Sample]) -> Iterator[Sample]:
+    """At most POINTS, neighbours put together: rates are averaged, sizes are the largest."""
+    size = max(1, -(-len(samples) // POINTS))
+    for start in range(0, len(samples), size):
+        group = samples[start : start + size]
+        last = group[-1]
+        yield Sample(
+            time=last.time,
+            weight=sum(sample.weight for sample in group),
+            cpu=_mean(group, "cpu"),
+            children_cpu=_mean(group, "children_cpu"),
+            machine_cpu=_mean(group, "machine_cpu"),
+            rss=_peak(group, "rss"),
+            children_rss=_peak(group, "children_rss"),
+            children=max(sample.children for sample in group),
+            machine_available=last.machine_available,
+            device_busy=_mean(group, "device_busy"),
+            device_memory=_peak(group, "device_memory"),
+            cost=sum(sample.cost for sample in group),
+        )
+
+
+def _columns(samples: Sequence[Sample], origin: int) -> Samples:
+    names = [field.name for field in fields(Samples) if field.name != "time_ns"]
+    columns = {name: tuple(getattr(sample, name) for sample in samples) for name in names}
+    return Samples(time_ns=tuple(sample.time - origin for sample in samples), **columns)

@@ -1,0 +1,78 @@
+"""What does one rollout consist of? The part of the call tree that collects experience, per rollout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown, Row
+
+COLLECTING = ("environment", "rendering", "policy", "teacher", "transfer", "storage")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of the tree."""
+
+    operation: str
+    depth: int
+    ns: float
+    """Per rollout, what it called included."""
+    bottleneck: bool
+    """It has the largest time of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    rollouts: int
+    total_ns: float
+    """Per rollout."""
+    steps: tuple[Step, ...]
+
+
+def rollout(breakdown: Breakdown) -> Rollout | None:
+    """None without iterations or without an environment.
+
+    Where one operation holds the whole of it, its calls are the rollouts. Otherwise they are the iterations, and the
+    collecting operations at the top of the tree belong to them.
+    """
+    rows = [row for row in breakdown.rows if row.category not in (UNATTRIBUTED, RLPROF)]
+    if not any(row.category == "environment" for row in rows):
+        return None
+    holder = _holder(rows)
+    if holder is not None:
+        place = rows.index(holder)
+        inside, count, base = _subtree(rows, place)[1:], holder.calls, holder.depth + 1
+        total = holder.subtree_ledger_ns
+    else:
+        inside = [
+            row
+            for place, top in enumerate(rows)
+            if top.depth == 0 and top.category in COLLECTING
+            for row in _subtree(rows, place)
+        ]
+        count, base = breakdown.iterations, 0
+        total = sum(row.subtree_ledger_ns for row in inside if row.depth == 0)
+    if not count or not inside:
+        return None
+    worst = max(inside, key=lambda row: row.ledger_ns)
+    steps = [Step(row.operation, row.depth - base, row.subtree_ledger_ns / count, row is worst) for row in inside]
+    return Rollout(count, total / count, tuple(steps))
+
+
+def _holder(rows: list[Row]) -> Row | None:
+    """The innermost operation, called about once an iteration, that holds nearly all environment time."""
+    everything = sum(row.ledger_ns for row in rows if row.category == "environment")
+    found = None
+    for place, row in enumerate(rows):
+        subtree = _subtree(rows, place)
+        held = sum(inner.ledger_ns for inner in subtree if inner.category == "environment")
+        if len(subtree) > 1 and row.calls and row.category != "environment" and held >= 0.9 * everything > 0:
+            found = row
+    return found
+
+
+def _subtree(rows: list[Row], place: int) -> list[Row]:
+    end = place + 1
+    while end < len(rows) and rows[end].depth > rows[place].depth:
+        end += 1
+    return rows[place:end]

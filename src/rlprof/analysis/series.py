@@ -1,0 +1,95 @@
+"""How did the accounts develop over the iterations? At most a few hundred points, each of which sums to its wall time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
+from rlprof.ledger.snapshot import Snapshot, SpanCost
+from rlprof.session.reader import Gain, Session, Turn
+
+POINTS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Columns of one length: a point is one or more neighbouring iterations. Times are ns, iterations count from 1."""
+
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    start_ns: tuple[int, ...]
+    """Since recording began."""
+    wall_ns: tuple[int, ...]
+    steps: tuple[int, ...]
+    episodes: tuple[int, ...]
+    ledger_ns: dict[str, tuple[int, ...]]
+    """By operation, with `unattributed` and `rlprof`: a point's values sum to its wall time."""
+    calls: dict[str, tuple[int, ...]]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def check(self) -> None:
+        """Raise AssertionError where a point does not add up."""
+        for place, wall in enumerate(self.wall_ns):
+            total = sum(values[place] for values in self.ledger_ns.values())
+            assert total == wall, f"iterations {self.first[place]} to {self.last[place]} sum to {total} ns of {wall} ns"
+
+
+def series(session: Session, snapshot: Snapshot, turns: Sequence[Turn], points: int = POINTS) -> Series:
+    """The iterations of a session, neighbours put together."""
+    operation_of = {node.id: node.operation for node in snapshot.nodes}
+    parent_of = {node.id: node.parent for node in snapshot.nodes}
+    groups = list(_groups(turns, points))
+    columns = [_accounts(session.gains(group[0], group[-1]), operation_of, parent_of, session.cost) for group in groups]
+    names = sorted({name for ledger, _ in columns for name in ledger})
+    return Series(
+        first=tuple(group[0].first + 1 for group in groups),
+        last=tuple(group[-1].last + 1 for group in groups),
+        start_ns=tuple(group[0].start - session.info.origin for group in groups),
+        wall_ns=tuple(sum(turn.wall_ns for turn in group) for group in groups),
+        steps=tuple(sum(turn.steps for turn in group) for group in groups),
+        episodes=tuple(sum(turn.episodes for turn in group) for group in groups),
+        ledger_ns={name: tuple(ledger[name] for ledger, _ in columns) for name in names},
+        calls={
+            name: tuple(calls[name] for _, calls in columns) for name in names if name not in (RLPROF, UNATTRIBUTED)
+        },
+    )
+
+
+def _groups(turns: Sequence[Turn], points: int) -> Iterator[list[Turn]]:
+    """Neighbours, of about equal numbers of iterations."""
+    if not turns:
+        return
+    size = max(1, -(-sum(turn.last - turn.first + 1 for turn in turns) // points))
+    group: list[Turn] = []
+    for turn in turns:
+        group.append(turn)
+        if turn.last - group[0].first + 1 >= size:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _accounts(
+    gains: Sequence[Gain], operation_of: dict[int, str | None], parent_of: dict[int, int | None], cost: SpanCost
+) -> tuple[Counter[str], Counter[str]]:
+    """Ledger time and calls by operation, rlprof's cost taken out as in the snapshot."""
+    around: Counter[int] = Counter()
+    for gain in gains:
+        if (parent := parent_of.get(gain.node)) is not None:
+            around[parent] += gain.calls
+    ledger: Counter[str] = Counter({UNATTRIBUTED: 0, RLPROF: 0})
+    calls: Counter[str] = Counter()
+    for gain in gains:
+        name = operation_of.get(gain.node) or UNATTRIBUTED
+        spent = gain.calls * cost.inside_ns + around[gain.node] * cost.outside_ns
+        share = min(1.0, spent / gain.self_ns) if gain.self_ns > 0 else 0.0
+        own = int(max(0, gain.ledger_ns) * share)
+        ledger[RLPROF] += own
+        ledger[name] += gain.ledger_ns - own
+        calls[name] += gain.calls
+    return ledger, calls

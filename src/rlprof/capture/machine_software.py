@@ -1,0 +1,129 @@
+"""What is installed here, and how it was built."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+_LIBRARIES = {
+    "torch": "torch",
+    "numpy": "numpy",
+    "plotly": "plotly",
+    "matplotlib": "matplotlib",
+    "tensorboard": "tensorboard",
+    "nvidia-ml-py": "pynvml",
+}
+"""By the name they are installed under: the module to look for."""
+_THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_NVIDIA = Path("/proc/driver/nvidia/gpus")
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    version: str
+    implementation: str
+    debug: bool
+    free_threaded: bool
+    optimized: bool | None
+    """Built with profile-guided optimization; None where the build does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    name: str
+    memory_total: int | None = None
+    memory_used: int | None = None
+    busy_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    system: str
+    python: Python
+    sqlite: str
+    libraries: Mapping[str, str | None]
+    """Their versions; None for one that is not installed."""
+    thread_settings: Mapping[str, str | None]
+    """The environment variables that choose a number of threads; None for one that is not set."""
+    gpus: tuple[Gpu, ...] = ()
+
+
+def look_at_software() -> Software:
+    return Software(
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        python=_python(),
+        sqlite=sqlite3.sqlite_version,
+        libraries={name: _version(name, module) for name, module in _LIBRARIES.items()},
+        thread_settings={name: os.environ.get(name) for name in _THREAD_SETTINGS},
+        gpus=_gpus(),
+    )
+
+
+def _python() -> Python:
+    arguments = sysconfig.get_config_var("CONFIG_ARGS")
+    return Python(
+        version=platform.python_version(),
+        implementation=platform.python_implementation(),
+        debug=hasattr(sys, "gettotalrefcount"),
+        free_threaded=bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+        optimized="--enable-optimizations" in arguments if arguments else None,
+    )
+
+
+def _version(name: str, module: str) -> str | None:
+    if find_spec(module) is None:
+        return None
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:  # installed under another name, as some builds of torch are
+        return "installed"
+
+
+def _gpus() -> tuple[Gpu, ...]:
+    """By NVML; where its library is missing, the names at least, from the driver."""
+    try:
+        import pynvml  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415 - optional, and ships no types
+    except ImportError:
+        return _gpus_of_driver()
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:  # no driver: the normal case on a machine without a GPU
+        return _gpus_of_driver()
+    try:
+        return tuple(_gpu(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(pynvml.nvmlDeviceGetCount()))
+    except pynvml.NVMLError:
+        return _gpus_of_driver()
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _gpu(handle: object) -> Gpu:
+    import pynvml  # noqa: PLC0415 - optional
+
+    name = pynvml.nvmlDeviceGetName(handle)
+    memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
+    try:
+        busy = pynvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
+    except pynvml.NVMLError:  # not on every card
+        busy = None
+    shown = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+    return Gpu(shown, int(memory.total), int(memory.used), busy)
+
+
+def _gpus_of_driver() -> tuple[Gpu, ...]:
+    names = []
+    for file in sorted(_NVIDIA.glob("*/information")):
+        try:
+            lines = file.read_text().splitlines()
+        except OSError:
+            continue
+        names += [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
+    return tuple(Gpu(name) for name in names)

@@ -1,0 +1,112 @@
+"""The few figures of /proc that are wanted every second, read without closing the files: a sample must cost nothing.
+
+psutil reads the same and more in 20 times the time. Where there is no /proc, it serves.
+"""
+
+from __future__ import annotations
+
+import os
+
+import psutil
+
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+
+
+class Procfs:
+    """Files of /proc that stay open."""
+
+    def __init__(self) -> None:
+        self._files = {name: _open(f"/proc/{name}") for name in ("stat", "meminfo", "self/statm")}
+
+    def close(self) -> None:
+        for file in self._files.values():
+            if file >= 0:
+                os.close(file)
+        self._files = dict.fromkeys(self._files, -1)
+
+    def machine_times(self) -> tuple[float, float]:
+        """Seconds that the cores were busy, and altogether, since boot."""
+        line = self._read("stat", 256)
+        if not line.startswith(b"cpu "):
+            return _machine_times()
+        # user nice system idle iowait irq softirq steal; guest time, which follows, is in user time already.
+        fields = [int(field) / _TICK for field in line.split(b"\n", 1)[0].split()[1:9]]
+        total = sum(fields)
+        return total - fields[3] - fields[4], total
+
+    def available(self) -> int:
+        """Bytes of memory that a program could still get."""
+        text = self._read("meminfo", 512)
+        _, found, rest = text.partition(b"MemAvailable:")
+        return int(rest.split(None, 1)[0]) * 1024 if found else int(psutil.virtual_memory().available)
+
+    def rss(self) -> int:
+        """Bytes of this process in memory."""
+        pages = self._read("self/statm", 64).split()
+        return int(pages[1]) * PAGE if len(pages) > 1 else int(psutil.Process().memory_info().rss)
+
+    def _read(self, name: str, size: int) -> bytes:
+        file = self._files[name]
+        try:
+            return os.pread(file, size, 0) if file >= 0 else b""
+        except OSError:
+            return b""
+
+
+def process_figures(pid: int) -> tuple[float, int] | None:
+    """Another process's CPU seconds, with those of its dead children, and bytes in memory; None when it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            # The command in brackets may hold anything, brackets too.
+            fields = file.read(1024).rpartition(b")")[2].split()
+        return sum(map(int, fields[11:15])) / _TICK, int(fields[21]) * PAGE
+    except FileNotFoundError:
+        return None if os.path.exists("/proc/self/stat") else _process_figures(pid)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below one. Linux keeps lists of children; asking every process for its parent, as psutil must
+    elsewhere, takes milliseconds on a busy machine."""
+    if not _LISTS_CHILDREN:
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    found: list[int] = []
+    pending = [pid]
+    while pending:
+        parent = pending.pop()
+        try:
+            for thread in os.listdir(f"/proc/{parent}/task"):
+                with open(f"/proc/{parent}/task/{thread}/children", "rb", buffering=0) as file:
+                    children = [int(child) for child in file.read(1 << 16).split()]
+                found += children
+                pending += children
+        except OSError:  # a process or thread that has ended meanwhile
+            continue
+    return found
+
+
+_LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def _open(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def _machine_times() -> tuple[float, float]:
+    times = psutil.cpu_times()
+    total = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
+    return total - times.idle - getattr(times, "iowait", 0.0), total
+
+
+def _process_figures(pid: int) -> tuple[float, int] | None:
+    try:
+        process = psutil.Process(pid)
+        times = process.cpu_times()
+        return times.user + times.system + times.children_user + times.children_system, process.memory_info().rss
+    except psutil.Error:
+        return None

@@ -1,0 +1,117 @@
+"""How the system is doing: CPU, memory and GPU of this process and its children, and of the machine."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rlprof.capture.procfs import Procfs, descendants, process_figures
+from rlprof.session.records import Sample
+
+SEARCH_SHARE = 1 / 2000
+"""Of the time: what looking for new children may cost. With many threads it is the dearest part of a sample."""
+
+RESOLUTION = 0.02
+"""Seconds by which CPU times of different origin may disagree: the kernel counts those of others in ticks."""
+
+SHORTEST = 0.2
+"""Seconds since the sample before, for rates that mean something."""
+
+
+class SystemSampler:
+    """Each call of `sample` tells about the time since the one before; the first about none, so its rates are None."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        """`clock` is the ledger's, in ns."""
+        self._clock = clock
+        self._procfs = Procfs()
+        self._devices = _Devices()
+        self._children: list[int] = []
+        self._next_search = 0.0
+        self._before: tuple[float, float, float, float, float] | None = None
+
+    def close(self) -> None:
+        self._procfs.close()
+
+    def sample(self) -> Sample:
+        began = time.thread_time_ns()
+        now = time.monotonic()
+        self._search_children(now)
+        own = time.process_time()
+        children = [figures for pid in self._children if (figures := process_figures(pid)) is not None]
+        # A child's time moves to this process's account of the dead when it is waited for: the sum has no gap.
+        below = _reaped() + sum(cpu for cpu, _ in children)
+        busy, total = self._procfs.machine_times()
+        cpu = children_cpu = machine_cpu = None
+        if self._before is not None and now - self._before[0] >= SHORTEST:
+            then, own_then, below_then, busy_then, total_then = self._before
+            cpu = _percent(own - own_then, now - then)
+            children_cpu = _percent(below - below_then, now - then)
+            machine_cpu = _percent(busy - busy_then, total - total_then)
+        self._before = (now, own, below, busy, total)
+        device_busy, device_memory = self._devices.sample({os.getpid(), *self._children})
+        return Sample(
+            time=self._clock(),
+            weight=1,
+            cpu=cpu,
+            children_cpu=children_cpu,
+            machine_cpu=machine_cpu,
+            rss=self._procfs.rss(),
+            children_rss=sum(size for _, size in children),
+            children=len(children),
+            machine_available=self._procfs.available(),
+            device_busy=device_busy,
+            device_memory=device_memory,
+            cost=time.thread_time_ns() - began,
+        )
+
+    def _search_children(self, now: float) -> None:
+        if now >= self._next_search:
+            began = time.thread_time()
+            self._children = descendants(os.getpid())
+            self._next_search = now + (time.thread_time() - began) / SEARCH_SHARE
+
+
+def _reaped() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _percent(part: float, whole: float) -> float | None:
+    """None where the clocks say nothing, or a child took its time along when it left."""
+    return 100 * max(0.0, part) / whole if whole > 0 and part > -RESOLUTION else None
+
+
+class _Devices:
+    """NVIDIA GPUs, where nvidia-ml-py and a driver are."""
+
+    def __init__(self) -> None:
+        self._nvml: Any = None
+        self._handles: list[Any] = []
+        try:
+            import pynvml  # noqa: PLC0415 - optional
+
+            pynvml.nvmlInit()
+            self._handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+            self._nvml = pynvml
+        except Exception:
+            pass  # no library, no driver or no GPU: nothing to measure, and None says so
+
+    def sample(self, pids: set[int]) -> tuple[float | None, int | None]:
+        """The busiest device's percent of time with a kernel running, and the bytes that these processes hold."""
+        if not self._handles:
+            return None, None
+        try:
+            busy = max(float(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu) for handle in self._handles)
+            held = [
+                process.usedGpuMemory
+                for handle in self._handles
+                for process in self._nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+                if process.pid in pids
+            ]
+        except Exception:
+            return None, None  # drivers differ in what they allow
+        return busy, None if None in held else sum(held)

@@ -1,0 +1,71 @@
+"""Where sessions are, and which one is meant."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+from rlprof.errors import UnreadableError
+
+DATABASE = "session.db"
+_STAMP = re.compile(r"_\d{8}-\d{6}(-\d+)?$")
+
+
+def sessions_folder() -> Path:
+    """Where new sessions go unless told: RLPROF_DIR, or `rlprof-runs` here."""
+    return Path(os.environ.get("RLPROF_DIR") or "rlprof-runs")
+
+
+def new_folder(name: str, parent: Path) -> Path:
+    """Make the folder of a session that begins now: NAME_YYYYMMDD-HHMMSS, numbered when there is one already."""
+    readable = re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:100] or "training"
+    stem = f"{readable}_{time.strftime('%Y%m%d-%H%M%S')}"
+    parent.mkdir(parents=True, exist_ok=True)
+    for number in range(1, 1000):
+        folder = parent / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise FileExistsError(f"a thousand sessions named {stem} in {parent}")
+
+
+def find_database(given: str | Path) -> Path:
+    """The session.db of a folder, a file, or `last`, the newest session in the sessions' folder."""
+    if str(given) == "last" and not Path(given).exists():
+        return _newest(sessions_folder())
+    path = Path(given)
+    try:
+        if path.is_dir():
+            if not (path / DATABASE).exists():
+                raise UnreadableError(f"{path} is a folder without a {DATABASE}; give a session's folder or `last`")
+            return path / DATABASE
+        if not path.exists():
+            raise UnreadableError(f"{path} does not exist; give a session's folder, its {DATABASE} or `last`")
+    except OSError as error:
+        raise UnreadableError(f"{path} cannot be read: {error.strerror or error}") from error
+    return path
+
+
+def _newest(parent: Path) -> Path:
+    try:
+        found = [folder for folder in parent.iterdir() if (folder / DATABASE).exists()]
+    except OSError:
+        found = []
+    if not found:
+        raise UnreadableError(f"there is no session in {parent}; record one, or set RLPROF_DIR to where they are")
+
+    def begun(folder: Path) -> tuple[str, int, float]:
+        stamp = _STAMP.search(folder.name)
+        # Numbered folders of one second count up; a renamed folder has its time only in the file system.
+        stamped = stamp[0][1:16] if stamp else time.strftime("%Y%m%d-%H%M%S", time.localtime(_modified(folder)))
+        return stamped, int(stamp[1][1:]) if stamp and stamp[1] else 1, _modified(folder)
+
+    return max(found, key=begun) / DATABASE
+
+
+def _modified(folder: Path) -> float:
+    return (folder / DATABASE).stat().st_mtime

@@ -1,0 +1,137 @@
+"""What is needed to read a session later: who ran what, where, with which versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+Setting = str | int | float | bool | None
+
+PACKAGES = (
+    "rlprof", "torch", "numpy", "gymnasium", "stable-baselines3", "sb3-contrib", "torchrl", "tensordict", "ray",
+    "poke-env", "jax", "pufferlib",
+)  # fmt: skip
+"""Whose versions matter to a training's speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """The revision that was run."""
+
+    revision: str
+    branch: str
+    changed: bool
+    """Files differed from the revision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """Fixed when recording begins."""
+
+    name: str
+    started: int
+    """Unix time in ns."""
+    origin: int
+    """The ledger's clock at that time."""
+    pid: int
+    command: tuple[str, ...]
+    folder: str
+    """The working directory."""
+    python: str
+    platform: str
+    host: str
+    processor: str
+    cores: int
+    """That this process may use."""
+    memory: int
+    """Of the machine, in bytes."""
+    core: str
+    """ "c" or "python": which ledger recorded it."""
+    packages: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    """The variables that change a training's speed, where they were set."""
+    git: Git | None = None
+    settings: dict[str, Setting] = field(default_factory=dict)
+    """Told by the user."""
+
+
+def gather(name: str, origin: int, core: str, settings: Mapping[str, Setting]) -> Info:
+    """This process and machine, now."""
+    return Info(
+        name=readable(name),
+        started=time.time_ns(),
+        origin=origin,
+        pid=os.getpid(),
+        command=tuple(map(readable, sys.orig_argv)),
+        folder=readable(str(Path.cwd())),
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.release()} {platform.machine()}",
+        host=platform.node(),
+        processor=_processor(),
+        cores=_cores(),
+        memory=psutil.virtual_memory().total,
+        core=core,
+        packages=_packages(),
+        environment={name: readable(os.environ[name]) for name in _VARIABLES if name in os.environ},
+        git=_git(Path.cwd()),
+        settings=dict(settings),
+    )
+
+
+_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "RLPROF_CORE", "RLPROF_CLOCK", "RLPROF_CPU")
+
+
+def readable(text: str) -> str:
+    """Without what UTF-8 or SQLite cannot say: half a surrogate, as in a file name that is not UTF-8, and NUL."""
+    return text.replace("\0", "?").encode("utf-8", "replace").decode()
+
+
+def _cores() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _git(folder: Path) -> Git | None:
+    """None where there is no repository, or no git."""
+    if not any((parent / ".git").exists() for parent in (folder, *folder.parents)):
+        return None
+    try:
+        # Porcelain v2 says revision, branch and changes in one call; optional locks would disturb the user's own git.
+        status = subprocess.run(
+            ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
+            cwd=folder, capture_output=True, text=True, timeout=2, check=True,
+        ).stdout.splitlines()  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    heads = dict(line[2:].split(" ", 1) for line in status if line.startswith("# "))
+    changed = any(not line.startswith("#") for line in status)
+    return Git(heads.get("branch.oid", ""), heads.get("branch.head", ""), changed)

@@ -1,0 +1,80 @@
+"""Long runs stay bounded: old iterations and samples are merged two by two. Sums are kept, nothing is dropped."""
+
+from __future__ import annotations
+
+import sqlite3
+
+MOST_GAINS = 1_000_000
+"""Rows of (iteration, node). At some 40 bytes each, a few tens of megabytes."""
+
+MOST_SAMPLES = 20_000
+RECENT = 1_000
+"""The newest iterations keep their own rows as long as that is possible."""
+
+
+def merge_iterations(connection: sqlite3.Connection, most: int) -> int:
+    """Halve the number of iterations until three quarters of `most` rows are left; returns how many there are."""
+    gains = _count(connection, "gain")
+    recent = RECENT
+    while gains > most * 3 // 4:
+        iterations = _count(connection, "iteration")
+        if iterations <= recent:
+            recent = 0
+        if iterations < 2:
+            break
+        _merge_pairs(connection, iterations - recent)
+        gains = _count(connection, "gain")
+    return gains
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    return int(count)
+
+
+def _merge_pairs(connection: sqlite3.Connection, oldest: int) -> None:
+    """Each two neighbours of the oldest become one, known by the later one's number as the core does it."""
+    script = f"""
+    CREATE TEMP TABLE pair AS
+      SELECT last AS old, max(last) OVER (PARTITION BY (place - 1) / 2) AS new
+      FROM (SELECT last, row_number() OVER (ORDER BY last) AS place FROM iteration ORDER BY last LIMIT {int(oldest)});
+    CREATE UNIQUE INDEX temp.pair_old ON pair (old);
+    CREATE TEMP TABLE merged_gain AS
+      SELECT pair.new, node, sum(calls), sum(self), sum(ledger), sum(overlapped), sum(waited), sum(off_cpu)
+      FROM gain JOIN pair ON pair.old = gain.iteration GROUP BY pair.new, node;
+    CREATE TEMP TABLE merged_iteration AS
+      SELECT min(start), max(end), min(first), new, sum(steps), sum(episodes), sum(wall)
+      FROM iteration JOIN pair ON pair.old = iteration.last GROUP BY new;
+    DELETE FROM gain WHERE iteration <= (SELECT max(old) FROM pair);
+    DELETE FROM iteration WHERE last <= (SELECT max(old) FROM pair);
+    INSERT INTO gain SELECT * FROM merged_gain;
+    INSERT INTO iteration SELECT * FROM merged_iteration;
+    DROP TABLE temp.merged_gain; DROP TABLE temp.merged_iteration; DROP TABLE temp.pair;
+    """
+    _run(connection, script)
+
+
+def merge_samples(connection: sqlite3.Connection) -> int:
+    """Each two neighbours become one: rates are averaged, sizes are the larger one's; returns how many are left."""
+
+    def mean(name: str) -> str:
+        return f"sum({name} * weight) / sum(CASE WHEN {name} IS NULL THEN NULL ELSE weight END)"
+
+    script = f"""
+    CREATE TEMP TABLE merged_sample AS
+      SELECT max(time), sum(weight), {mean("cpu")}, {mean("children_cpu")}, {mean("machine_cpu")}, max(rss),
+        max(children_rss), max(children), min(machine_available), {mean("device_busy")}, max(device_memory), sum(cost)
+      FROM (SELECT *, (row_number() OVER (ORDER BY time) - 1) / 2 AS pair FROM sample) GROUP BY pair;
+    DELETE FROM sample;
+    INSERT INTO sample SELECT * FROM merged_sample;
+    DROP TABLE temp.merged_sample;
+    """
+    _run(connection, script)
+    return _count(connection, "sample")
+
+
+def _run(connection: sqlite3.Connection, script: str) -> None:
+    # Not executescript(): it would commit the flush that this is part of.
+    for statement in script.split(";"):
+        if statement.strip():
+            connection.execute(statement)

@@ -1,0 +1,270 @@
+"""Reads a session, while it is being written or long after. What it hands out has been checked."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from rlprof.errors import UnreadableError
+from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
+from rlprof.session import schema
+from rlprof.session.folder import find_database
+from rlprof.session.info import Info
+from rlprof.session.records import Artifact, Mark, Sample
+
+Checked = TypeVar("Checked")
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Signed = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+Id = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+
+_Operation = tuple[Id, str, str]
+_Lane = tuple[Id, str, str, bool, bool, Count]
+_Node = tuple[
+    Id, Signed, Id, Signed, Count, Count, Count, Count, Count, Count, Signed, Count, Count, Count,
+    Signed, Signed, Signed, Signed, Count, Count, str,
+]  # fmt: skip
+_Gain = tuple[Id, Count, Signed, Signed, Signed, Signed, Signed]
+_Histogram = dict[Annotated[int, msgspec.Meta(ge=0, lt=48 * 32)], Count]
+
+
+class State(msgspec.Struct, frozen=True):
+    """The ledger as a whole, at the last flush."""
+
+    wall: Count
+    clock: str
+    cpu: str
+    clock_drift: Signed
+    open: Count
+    iterations: Count
+    steps: Signed
+    episodes: Signed
+    process_peak: Count
+    device_pending: Count
+    device_lost: Count
+    time: Signed
+    written: Count
+    writer_cpu_ns: Count
+    torch_threads: int | None = None
+
+
+class End(msgspec.Struct, frozen=True):
+    """How the run ended: `finished`, or what stopped it."""
+
+    how: str
+    time: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One iteration, or several merged. Times are ns of the ledger's clock, iterations count from 0."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+    steps: int
+    episodes: int
+    wall_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What one place of a call tree gained in some iterations."""
+
+    node: int
+    calls: int
+    self_ns: int
+    ledger_ns: int
+    overlapped_ns: int
+    waited_ns: int
+    off_cpu_ns: int
+
+
+class Session:
+    """An open session. Use as a context manager."""
+
+    def __init__(self, given: str | Path) -> None:
+        self.path = find_database(given)
+        with self._explained():
+            self._connection = _connect(self.path)
+        try:
+            self._check_format()
+            values = dict(self._rows("SELECT key, value FROM session", tuple[str, str]))
+            if "info" not in values:
+                raise self._damaged("it does not say what was recorded")
+            self.info = self._json(values["info"], Info, "info")
+            self.state = self._json(values["state"], State, "state") if "state" in values else None
+            self.end = self._json(values["end"], End, "end") if "end" in values else None
+            self.cost = SpanCost.over(self._json(values.get("costs", "[]"), list[SpanCost], "costs"))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    def snapshot(self) -> Snapshot:
+        """The ledger at the last flush."""
+        if self.state is None:
+            raise UnreadableError(
+                f"{self.path} holds nothing yet: the run ended, or was stopped, before its first flush"
+            )
+        operations = self._rows("SELECT id, name, category FROM operation ORDER BY id", _Operation)
+        lanes = self._rows("SELECT id, kind, name, on_driver, alive, uses FROM lane ORDER BY id", _Lane)
+        rows = self._rows(f"SELECT {', '.join(schema.NODE_COLUMNS)} FROM node ORDER BY id", _Node)
+        nodes = [(*row[:-1], self._json(row[-1], _Histogram, f"histogram of node {row[0]}")) for row in rows]
+        self._check_tree(nodes, {id for id, *_ in operations}, [id for id, *_ in lanes])
+        state = msgspec.structs.asdict(self.state)
+        raw = {**state, "operations": operations, "lanes": lanes, "nodes": nodes}
+        try:
+            snapshot = build_snapshot(raw, self.cost)
+            snapshot.check()
+        except (AssertionError, ArithmeticError) as error:
+            raise self._damaged(str(error)) from error
+        return snapshot
+
+    def turns(self) -> list[Turn]:
+        """The iterations, in order."""
+        columns = ", ".join(schema.ITERATION_COLUMNS)
+        kind = tuple[Signed, Signed, Id, Id, Signed, Signed, Count]
+        return [Turn(*row) for row in self._rows(f"SELECT {columns} FROM iteration ORDER BY last", kind)]
+
+    def gains(self, first: Turn, last: Turn) -> list[Gain]:
+        """What each node gained from one turn to another, both included."""
+        sums = ", ".join(f"sum({name})" for name in schema.GAIN_COLUMNS[2:])
+        query = f"SELECT node, {sums} FROM gain WHERE iteration BETWEEN ? AND ? GROUP BY node"
+        return [Gain(*row) for row in self._rows(query, _Gain, (first.last, last.last))]
+
+    def samples(self) -> list[Sample]:
+        """How the system was doing, in order."""
+        share = Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None
+        size = Count | None
+        kind = tuple[Signed, Count, share, share, share, size, size, Count, size, share, size, Count]
+        columns = ", ".join(schema.SAMPLE_COLUMNS)
+        return [Sample(*row) for row in self._rows(f"SELECT {columns} FROM sample ORDER BY time", kind)]
+
+    def artifacts(self) -> list[Artifact]:
+        query = "SELECT path, kind, time FROM artifact ORDER BY time, path"
+        return [Artifact(*row) for row in self._rows(query, tuple[str, str, int])]
+
+    def marks(self) -> list[Mark]:
+        query = "SELECT time, kind, text FROM mark ORDER BY time"
+        return [Mark(*row) for row in self._rows(query, tuple[int, str, str])]
+
+    def timeline(self) -> Iterator[bytes]:
+        """Blocks of packed span events: int64 start, int64 duration, uint32 node, uint32 depth, native order."""
+        with self._explained():
+            for (block,) in self._connection.execute("SELECT block FROM timeline ORDER BY id"):
+                yield self._decompress(block)
+
+    def timeline_lost(self) -> int:
+        """Spans that are not on the timeline: overwritten before they were flushed, or fallen off its far end."""
+        ((lost,),) = self._rows("SELECT coalesce(sum(lost), 0) FROM timeline", tuple[Count])
+        return int(lost)
+
+    def _decompress(self, block: Any) -> bytes:
+        try:
+            events = zlib.decompress(block)
+        except (zlib.error, TypeError) as error:
+            raise self._damaged(f"a block of the timeline: {error}") from error
+        if len(events) % 24:
+            raise self._damaged("a block of the timeline is cut")
+        return events
+
+    def _rows(self, query: str, kind: type[Checked], values: Sequence[Any] = ()) -> list[Any]:
+        with self._explained():
+            rows = self._connection.execute(query, values).fetchall()
+        try:
+            return msgspec.convert(rows, list[kind], strict=False)  # type: ignore[valid-type]  # 0 and 1 are booleans
+        except msgspec.ValidationError as error:
+            table = query.split(" FROM ")[1].split()[0]
+            raise self._damaged(f"table {table}: {error}") from error
+
+    def _json(self, text: str, kind: type[Checked], where: str) -> Checked:
+        try:
+            return msgspec.json.decode(text, type=kind)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._damaged(f"{where}: {error}") from error
+
+    def _check_format(self) -> None:
+        with self._explained():
+            (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if application != schema.APPLICATION_ID:
+            raise UnreadableError(
+                f"{self.path} is an SQLite file, but no rlprof session; give a session's folder or `last`"
+            )
+        if version > schema.VERSION:
+            raise UnreadableError(
+                f"{self.path} was written by a newer rlprof (format {version}; this one reads up to {schema.VERSION});"
+                " update rlprof to read it"
+            )
+        if version < 1:
+            raise self._damaged(f"its format is {version}")
+
+    def _check_tree(self, nodes: Sequence[tuple[Any, ...]], operations: set[int], lanes: Sequence[int]) -> None:
+        if lanes != list(range(len(lanes))):
+            raise self._damaged("lanes are missing")
+        known: dict[int, int] = {}
+        total = 0
+        for id, parent, lane, operation, *rest in nodes:
+            if lane >= len(lanes) or (parent >= 0 and known.get(parent) != lane):
+                raise self._damaged(f"node {id} hangs nowhere")
+            if (parent < 0) != (operation not in operations):
+                raise self._damaged(f"node {id} has no operation")
+            known[id] = lane
+            total += sum(rest[:8])
+        if total > 2**62:
+            raise self._damaged("its times are longer than any run")
+
+    def _damaged(self, what: str) -> UnreadableError:
+        return UnreadableError(f"{self.path} is damaged: {what}")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if "file is not a database" in str(error):
+                raise UnreadableError(f"{self.path} is no rlprof session: it is not an SQLite file") from error
+            raise UnreadableError(f"{self.path} cannot be read: {error}") from error
+        except UnicodeDecodeError as error:
+            raise self._damaged(f"text that is not UTF-8: {error.reason}") from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Read-only. On a disk that cannot be written, what was left by a killed run is read without its journal's lock."""
+    if path.stat().st_size == 0:
+        raise UnreadableError(f"{path} is empty: the run was stopped before its first flush")
+    address = f"file:{quote(str(path.absolute()))}"
+    connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=5)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if "unable to open" not in str(error) and "readonly" not in str(error):
+            raise
+        connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

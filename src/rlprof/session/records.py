@@ -1,0 +1,73 @@
+"""What goes into a session at one flush."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlprof.ledger.snapshot import SpanCost
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How the system was doing over the second before `time`. None where it cannot be measured; CPU is in percent of
+    one core, memory in bytes."""
+
+    time: int
+    """The ledger's clock."""
+    weight: int
+    """How many seconds' samples this one stands for: old ones are merged."""
+    cpu: float | None
+    """This process's."""
+    children_cpu: float | None
+    """Of the processes below this one."""
+    machine_cpu: float | None
+    """Of all cores together, in percent of all cores."""
+    rss: int | None
+    children_rss: int | None
+    """Added up, so pages that they share count in each."""
+    children: int
+    machine_available: int | None
+    device_busy: float | None
+    device_memory: int | None
+    """Used by this process and its children, on all devices."""
+    cost: int
+    """CPU time that taking this sample cost, in ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file the run left, relative to the session's folder."""
+
+    path: str
+    kind: str
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something worth remembering about an instant: a summary, a warning, the end."""
+
+    time: int
+    kind: str
+    text: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """One flush: the ledger's state, and the journals since the last one."""
+
+    time: int
+    raw: dict[str, Any]
+    costs: list[SpanCost]
+    iterations: bytes = b""
+    """Packed marks, and `gains`, packed rows: see the core's iteration.c."""
+    gains: bytes = b""
+    samples: list[Sample] = field(default_factory=list)
+    events: bytes = b""
+    events_lost: int = 0
+    marks: list[Mark] = field(default_factory=list)
+    artifacts: list[Artifact] = field(default_factory=list)
+    writer_cpu_ns: int = 0
+    """CPU time that flushing has cost so far."""
+    torch_threads: int | None = None

@@ -1,0 +1,60 @@
+"""The tables of session.db, and how an older one is brought up to date.
+
+Times are ns of the ledger's clock; `origin` in the session's info is that clock when recording began. Cumulative tables
+(operation, lane, node) hold the state at the last flush, journals (iteration, sample, ...) one row an event.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+APPLICATION_ID = 0x726C7066
+""" "rlpf" in the file's header: this is a session, not somebody else's SQLite file."""
+
+VERSION = 1
+
+NODE_COLUMNS = (
+    "id", "parent", "lane", "operation", "calls", "busy", "self", "ledger", "overlapped", "waited", "off_cpu", "cost",
+    "min", "max", "memory_peak", "memory_rise", "device_peak", "device_rise", "device_ns", "device_calls", "histogram",
+)  # fmt: skip
+"""As the ledger's core reports them; the histogram as JSON, {bucket: count}."""
+
+ITERATION_COLUMNS = ("start", "end", "first", "last", "steps", "episodes", "wall")
+"""As the core's iteration.c packs a mark; and end - start, less what lay between iterations that were merged later."""
+
+GAIN_COLUMNS = ("iteration", "node", "calls", "self", "ledger", "overlapped", "waited", "off_cpu")
+"""As the core's iteration.c packs a row: what a node gained in the iterations that end with this one."""
+
+SAMPLE_COLUMNS = (
+    "time", "weight", "cpu", "children_cpu", "machine_cpu", "rss", "children_rss", "children", "machine_available",
+    "device_busy", "device_memory", "cost",
+)  # fmt: skip
+
+_TABLES = f"""
+CREATE TABLE session (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE operation (id INTEGER PRIMARY KEY, name TEXT NOT NULL, category TEXT NOT NULL);
+CREATE TABLE lane (id INTEGER PRIMARY KEY, kind, name, on_driver, alive, uses);
+CREATE TABLE node ({", ".join(NODE_COLUMNS)}, PRIMARY KEY (id)) WITHOUT ROWID;
+CREATE TABLE iteration ({", ".join(ITERATION_COLUMNS)}, PRIMARY KEY (last)) WITHOUT ROWID;
+CREATE TABLE gain ({", ".join(GAIN_COLUMNS)}, PRIMARY KEY (iteration, node)) WITHOUT ROWID;
+CREATE TABLE sample ({", ".join(SAMPLE_COLUMNS)}, PRIMARY KEY (time)) WITHOUT ROWID;
+CREATE TABLE mark (time INTEGER NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);
+CREATE TABLE artifact (path TEXT PRIMARY KEY, kind TEXT NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE timeline (id INTEGER PRIMARY KEY, events INTEGER NOT NULL, lost INTEGER NOT NULL, block BLOB NOT NULL);
+"""
+
+MIGRATIONS: dict[int, str] = {}
+"""From each older version to the next, as SQL. There is no older version yet."""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make an empty session."""
+    connection.executescript(
+        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; BEGIN; {_TABLES} COMMIT;"
+    )
+
+
+def upgrade(connection: sqlite3.Connection, version: int) -> None:
+    """Bring an older session to the present version, in one transaction."""
+    steps = "".join(MIGRATIONS[older] for older in range(version, VERSION))
+    connection.executescript(f"BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
