@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from rlprof import get_profiler, profile, profile_function
 from rlprof.analysis.breakdown import breakdown
-from rlprof.report.text import render
+from rlprof.report.breakdown import render
 
 Envs = VectorEnv[Any, Any, Any]
 

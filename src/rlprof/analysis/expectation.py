@@ -1,4 +1,4 @@
-"""How fast should this be? What the parts do alone, at their typical pace and one after the other, against what it did."""
+"""How fast should this be? What the parts do alone, at their typical pace one after the other, against what it did."""
 
 from __future__ import annotations
 

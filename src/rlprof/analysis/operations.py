@@ -31,7 +31,7 @@ class Operation:
     category: str
     calls: int
     busy_ns: int
-    """The durations of all calls that have ended, what they called included: on several lanes it may exceed the wall."""
+    """The durations of all calls that have ended, with what they called: on several lanes it may exceed the wall."""
     self_ns: int
     """Innermost on its lane, rlprof's cost taken out."""
     ledger_ns: int

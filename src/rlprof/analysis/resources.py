@@ -14,7 +14,7 @@ POINTS = 400
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Columns of one length. CPU in percent of one core (the machine's: of all), memory in bytes; None: not measured."""
+    """Columns of one length. CPU in percent of a core (the machine's: of all), memory in bytes; None: not measured."""
 
     time_ns: tuple[int, ...]
     """Since recording began."""

@@ -1,4 +1,4 @@
-"""How did the accounts develop over the iterations? At most a few hundred points, each of which sums to its wall time."""
+"""How did the accounts develop over the iterations? At most a few hundred points, each sums to its wall time."""
 
 from __future__ import annotations
 

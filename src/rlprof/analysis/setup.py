@@ -90,8 +90,8 @@ def _slower_with_threads(machine: Machine) -> Iterator[Remark]:
     assert compute is not None
     cases = (
         (compute.crowded, "With every core busy, a training step of a small network",
-         "Environments in worker processes keep the cores busy like that: one thread of the learner waits for a core, and the"
-         " others for that one."),
+         "Environments in worker processes keep the cores busy like that: one thread of the learner waits for a core,"
+         " and the others for that one."),
         (compute.learning, "A training step of a small network",
          "Most RL networks are small, and handing a small layer to another thread takes longer than computing it."),
         (compute.acting, "Acting with a small policy",
@@ -157,7 +157,7 @@ def _python(machine: Machine) -> Iterator[Remark]:
             "python_build",
             HINT,
             f"Python {python.version} was built without profile-guided optimization (--enable-optimizations).",
-            "Python code, which environments mostly are, runs some 10 to 20 % slower.",
+            "Python code, which environments mostly are, typically runs 10 to 20 % slower.",
             "PYTHON_CONFIGURE_OPTS='--enable-optimizations --with-lto' pyenv install, or another build of Python",
         )
 
@@ -191,13 +191,13 @@ def _graphics(machine: Machine) -> Iterator[Remark]:
 
 def _recording(machine: Machine) -> Iterator[Remark]:
     clock = machine.clock
-    cost = f"A span costs {clock.span_ns:.0f} ns"
+    cost = f"A span costs {_time(clock.span_ns)}"
     if not clock.core_built:
         yield Remark(
             "core_missing",
             BAD,
             f"rlprof's C core is not built here. {cost} in Python.",
-            "The C core records the same some ten times cheaper: more detail for less disturbance.",
+            "The C core records the same about a hundred times cheaper: more detail for less disturbance.",
             "install a C compiler (gcc or clang) and then: pip install --force-reinstall --no-deps rlprof",
         )
     elif clock.core == "python":
@@ -205,7 +205,7 @@ def _recording(machine: Machine) -> Iterator[Remark]:
             "core_unused",
             HINT,
             f"rlprof records in Python although its C core is built. {cost}.",
-            "The C core records the same some ten times cheaper.",
+            "The C core records the same about a hundred times cheaper.",
             "unset RLPROF_CORE",
         )
     if clock.pair_ns > SLOW_CLOCK_NS:
@@ -242,7 +242,7 @@ def _recording(machine: Machine) -> Iterator[Remark]:
 def _noise(machine: Machine) -> Iterator[Remark]:
     cores, steady = machine.cores, machine.steadiness
     if steady.spread > NOISY_SPREAD or steady.off_cpu_share > NOISY_OFF_CPU:
-        switched = "" if steady.switched_out is None else f", put off its core {steady.switched_out} times"
+        switched = "" if steady.switched_out is None else f"; times put off its core: {steady.switched_out}"
         yield Remark(
             "noisy",
             HINT,
@@ -348,7 +348,9 @@ def _processes(machine: Machine) -> Iterator[Remark]:
 
 
 def _time(ns: float | None) -> str:
-    return "?" if ns is None else f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} us"
+    if ns is None:
+        return "?"
+    return f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} us" if ns >= 1e3 else f"{ns:.0f} ns"
 
 
 def _times(ratio: float) -> str:

@@ -23,7 +23,7 @@ _BUDGET_NS = 1_000_000_000
 """For one case, should the machine be very slow."""
 _SLOTS = 4
 _SLOT_NS = 300_000_000
-# They end by themselves should this process be killed. Forked, because so many interpreters would take seconds to start.
+# They end by themselves should this process be killed. Forked, because many interpreters would take seconds to start.
 # A group of their own, to be ended together, but not a session: Linux shares its cores out between sessions first, and
 # a training's workers are in the training's.
 _NEIGHBOURS = """

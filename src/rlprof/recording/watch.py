@@ -1,12 +1,113 @@
-"""What people see while a training runs."""
+"""What people see while a training runs: a short table, JSON lines, TensorBoard scalars. All on the flushing thread."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from rlprof.errors import MissingLibraryError
+from rlprof.recording.turns import Point, Points
+from rlprof.report.summary import to_summary
+from rlprof.session.records import Batch
+
+
+class Recorded(Protocol):
+    """What a watcher knows of the recording it belongs to."""
+
+    profiler: Any
+    watchers: list[Any]
+    at_end: list[Any]
 
 
 def watchers(
-    recording: Any, summary_every: int, jsonl: str | os.PathLike[str] | None, tensorboard: str | os.PathLike[str] | None
-) -> list[Any]:
-    return []
+    recording: Recorded,
+    summary_every: int,
+    jsonl: str | os.PathLike[str] | None,
+    tensorboard: str | os.PathLike[str] | None,
+) -> Iterator[Any]:
+    """Those that were asked for."""
+    if summary_every > 0:
+        yield Summary(recording.profiler, summary_every)
+    if jsonl is not None:
+        yield JsonLines(Path(jsonl))
+    if tensorboard is not None:
+        yield TensorBoard(Path(tensorboard))
+
+
+@dataclass
+class Summary:
+    """Prints a short table every so many iterations, about a second late."""
+
+    profiler: Any
+    every: int
+    _printed: int = 0
+
+    def __call__(self, batch: Batch) -> None:
+        done = batch.raw["iterations"] // self.every
+        if done > self._printed:
+            self._printed = done
+            say(to_summary(self.profiler.snapshot()))
+
+
+class JsonLines:
+    """Appends one object an iteration: see docs/watching.md for its keys."""
+
+    def __init__(self, path: Path) -> None:
+        self._points = Points()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab", buffering=0)
+
+    def __call__(self, batch: Batch) -> None:
+        lines = b"".join(msgspec.json.encode(point) + b"\n" for point in self._points.of(batch))
+        if lines:
+            self._file.write(lines)
+
+
+class TensorBoard:
+    """Writes scalars an iteration: rlprof/steps_per_second, rlprof/seconds, rlprof/share/OPERATION."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from rlprof.report.tensorboard import Scalars  # noqa: PLC0415 - optional, and slow to import
+        except ImportError as error:
+            raise MissingLibraryError("TensorBoard scalars", "tensorboard", "tensorboard") from error
+        self._points = Points()
+        self._scalars = Scalars(folder)
+
+    def __call__(self, batch: Batch) -> None:
+        for point in self._points.of(batch):
+            self._scalars.write(point.iteration, point.time, scalars_of(point))
+        self._scalars.flush()
+
+
+def scalars_of(point: Point) -> dict[str, float]:
+    """The figures of an iteration under the names TensorBoard shows."""
+    seconds = point.seconds
+    scalars = {"rlprof/seconds": seconds}
+    if point.steps_per_second is not None:
+        scalars["rlprof/steps_per_second"] = point.steps_per_second
+    if seconds:
+        scalars |= {f"rlprof/share/{name}": 100 * spent / seconds for name, spent in point.ledger.items()}
+    return scalars
+
+
+def say(text: str) -> None:
+    """Print above a progress bar, if there is one, instead of into it."""
+    tqdm = sys.modules.get("tqdm")
+    bars = getattr(getattr(tqdm, "tqdm", None), "_instances", None)
+    if tqdm is not None and bars:
+        tqdm.tqdm.write(text, file=sys.stderr, end="")
+        return
+    rich = sys.modules.get("rich")
+    console = getattr(rich, "_console", None)
+    if console is not None and getattr(console, "_live", None) is not None:
+        console.print(text, end="", markup=False, highlight=False)
+        return
+    sys.stderr.write(text)
+    sys.stderr.flush()

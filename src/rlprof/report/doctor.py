@@ -85,8 +85,8 @@ def _rows(machine: Machine) -> Iterator[tuple[str, str]]:
     yield "others' work", _optional_share(cores.busy_share) + " of the cores busy" + _load(machine)
     yield (
         "steadiness",
-        f"the same work {duration(steady.median_ns)}, 95% within {duration(steady.p95_ns)}, worst"
-        f" {duration(steady.worst_ns)}; {percent(100 * steady.off_cpu_share)} off the CPU",
+        f"work of {duration(steady.median_ns)}: 95% within {duration(steady.p95_ns)}, worst"
+        f" {duration(steady.worst_ns)}, {percent(100 * steady.off_cpu_share)} off CPU",
     )
     yield "memory", _memory(machine)
     speed = machine.copy_bytes_per_s
@@ -131,10 +131,14 @@ def _memory(machine: Machine) -> str:
 
 def _disk(machine: Machine) -> str:
     disk = machine.disk
-    written = "cannot be written to" if disk.fsync_ns is None else f"64 KiB written safely in {duration(disk.fsync_ns)}"
-    worst = "" if disk.fsync_worst_ns is None else f" (worst {duration(disk.fsync_worst_ns)})"
-    free = "" if disk.free is None else f", {_size(disk.free)} free"
-    return f"{disk.folder} ({disk.filesystem or 'unknown file system'}): {written}{worst}{free}"
+    parts = ["current folder" if disk.folder == "." else disk.folder, disk.filesystem or "unknown file system"]
+    if disk.free is not None:
+        parts.append(f"{_size(disk.free)} free")
+    if disk.fsync_ns is None or disk.fsync_worst_ns is None:
+        parts.append("cannot be written to")
+    else:
+        parts.append(f"fsync {duration(disk.fsync_ns)} (worst {duration(disk.fsync_worst_ns)})")
+    return ", ".join(parts)
 
 
 def _processes(machine: Machine) -> Iterator[tuple[str, str]]:
@@ -150,7 +154,7 @@ def _clock(machine: Machine) -> Iterator[tuple[str, str]]:
     core = "C core" if clock.core == "c" else "Python twin"
     cost = f"{duration(clock.span_ns)} +- {duration(max(1, clock.span_uncertainty_ns))}"
     yield "span cost", f"{cost} ({core}, clock {clock.clock}, CPU time {clock.cpu})"
-    yield "clock", f"two readings of perf_counter_ns take {duration(clock.pair_ns)}"
+    yield "clock", f"{duration(clock.pair_ns)} for two readings of perf_counter_ns"
 
 
 def _compute(machine: Machine) -> Iterator[tuple[str, str]]:
@@ -177,15 +181,15 @@ def _cases(compute: Compute) -> tuple[tuple[str, str, Threading | None], ...]:
     return (
         ("  matrix", f"512 x 512{rate}", compute.matrix),
         ("  acting", "64 x 64 policy, batch 8", compute.acting),
-        ("  learning", "64 x 64 network, minibatch 1024", compute.learning),
-        ("  crowded", f"learning beside {compute.neighbours} busy processes", compute.crowded),
+        ("  learning", "64 x 64 network, batch 1024", compute.learning),
+        ("  crowded", "learning, every core busy", compute.crowded),
     )
 
 
 def _threads(case: Threading, compute: Compute) -> str:
     if case.one_ns is None or case.all_ns is None:
         return _time(case.one_ns or case.all_ns)
-    return f"{duration(case.one_ns)}, with {compute.threads} threads {duration(case.all_ns)}"
+    return f"1 thread {duration(case.one_ns)}, {compute.threads} threads {duration(case.all_ns)}"
 
 
 def _python(machine: Machine) -> str:

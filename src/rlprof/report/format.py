@@ -46,3 +46,20 @@ def shorten(name: str, width: int, ellipsis: str = "\u2026") -> str:
         tail_start -= 1
     tail = name[tail_start:]
     return set_cell_size(name, room - cell_len(tail)).rstrip() + ellipsis + tail
+
+
+def size(number: float) -> str:
+    """Bytes in three digits: `1.23 GB`. A kilobyte is 1,024."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if number < 999.5:
+            digits = 0 if unit == "B" or number >= 99.95 else 1 if number >= 9.995 else 2
+            return f"{number:.{digits}f} {unit}"
+        number /= 1024
+    return f"{number:,.3g} TB" if number < 999.5 else f"{number:.2e} TB"
+
+
+def rate(number: float) -> str:
+    """Per second, in three digits or whole: `0.123`, `12.3`, `1,234`."""
+    if number >= 99.95:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"

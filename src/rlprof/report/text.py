@@ -1,195 +1,90 @@
-"""The breakdown as text for a terminal or a file."""
+"""The report as text for a terminal or a file: the verdict first, then what it rests on."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import time
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
-from rlprof.report.format import count, duration, literal, percent, shorten
-
-_WIDEST = 120
-"""Longer lines are hard to follow from one end to the other."""
-_GAP = 2
-_BAR_WIDTHS = (6, 30)
-_NAME_WIDTHS = (22, 40)
-_FEW_ROWS = 30
-"""So many are shown whole. Of more, only those that matter."""
-_LEAST_SHARE = 0.05
-_DEEPEST = 9
-_INDENT = 2
+from rlprof.analysis.facts import RUNNING
+from rlprof.analysis.report import Report
+from rlprof.report import sections
+from rlprof.report.breakdown import render_parts
+from rlprof.report.format import duration, rate
+from rlprof.report.layout import Layout
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    """A column of figures, wide enough for every value, so that nothing ever wraps."""
-
-    header: str
-    width: int
-    of: Callable[[Row], str]
-
-
-def _optional_duration(ns: float | None) -> str:
-    return "" if ns is None else duration(ns)
-
-
-def _cpu_percent(row: Row) -> str:
-    if row.subtree_cpu_ns is None or not row.wall_ns:
-        return ""
-    return f"{100 * row.subtree_cpu_ns / row.wall_ns:.0f}%"
-
-
-_SHARE = _Figure("share", 6, lambda row: percent(row.share))
-_TIME = _Figure("time", 7, lambda row: duration(row.subtree_ledger_ns))
-_CALLS = _Figure("calls", 7, lambda row: count(row.calls) if row.calls else "")
-_MEAN = _Figure("mean", 7, lambda row: _optional_duration(row.mean_ns))
-_P95 = _Figure("p95", 7, lambda row: _optional_duration(row.p95_ns))
-_CPU = _Figure("CPU", 4, _cpu_percent)
-_FIGURES = (_SHARE, _TIME, _CALLS, _MEAN, _P95, _CPU)
-_DISPENSABLE = (_P95, _CPU, _CALLS, _MEAN)
-"""What a terminal that is too narrow goes without, in this order."""
-
-
-def to_text(breakdown: Breakdown, width: int = 100) -> str:
+def to_text(report: Report, width: int = 120) -> str:
     """The same as `render`, as a string without colour or trailing spaces."""
     file = io.StringIO()
-    render(breakdown, Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
+    render(report, Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
     return "".join(line.rstrip() + "\n" for line in file.getvalue().splitlines())
 
 
-def render(breakdown: Breakdown, console: Console) -> None:
-    """Verdict, call tree, categories, and what to know about the figures."""
-    page = _Page(breakdown, console)
-    console.print(page.verdict())
-    if not breakdown.wall_ns:
+def render(report: Report, console: Console) -> None:
+    """Everything there is to say."""
+    layout = Layout(console)
+    _title(report, layout)
+    verdict(report, layout)
+    if not report.facts.breakdown.wall_ns:
         return
-    console.print()
-    console.print(page.tree())
-    console.print()
-    console.print(page.categories())
-    console.print()
-    for note in page.notes():
-        console.print(note)
+    layout.heading("Where the time went")
+    render_parts(report.facts.breakdown, console)
+    sections.advice(report, layout)
+    sections.recommendations(report, layout)
+    sections.operations(report, layout)
+    sections.progress(report, layout)
+    sections.rollout(report, layout)
+    sections.resources(report, layout)
+    sections.parallelism(report, layout)
+    sections.expectation(report, layout)
+    sections.run(report, layout)
 
 
-class _Page:
-    """One breakdown, laid out for one console. Text objects throughout: rich reads no markup in them."""
-
-    def __init__(self, breakdown: Breakdown, console: Console) -> None:
-        self._breakdown = breakdown
-        self._ascii = console.options.ascii_only
-        self._rows = _shown(breakdown.rows)
-        self._names = [self._name(row) for row in self._rows]
-        self._lay_out(min(console.width, _WIDEST))
-
-    def _lay_out(self, width: int) -> None:
-        shortest_bar, longest_bar = _BAR_WIDTHS
-        shortest_name, longest_name = _NAME_WIDTHS
-        figures = [figure for figure in _FIGURES if figure is not _CPU or self._breakdown.cpu != "off"]
-        for figure in _DISPENSABLE:
-            if _room(width, figures) >= shortest_name + _GAP + shortest_bar:
-                break
-            figures = [kept for kept in figures if kept is not figure]
-        room = _room(width, figures)
-        wanted = max(_INDENT * row.depth + cell_len(name) for row, name in zip(self._rows, self._names))
-        self._figures = figures
-        self._name_width = max(4, min(wanted, longest_name, room - _GAP - shortest_bar))
-        # However deep a row is, half of the column is for its name.
-        deepest = max(row.depth for row in self._rows)
-        self._indent = _INDENT if _INDENT * deepest <= self._name_width // 2 else 1
-        self._bar_width = min(longest_bar, room - _GAP - self._name_width)
-        shares = [row.share for row in self._rows] + [category.share for category in self._breakdown.categories]
-        self._full_bar = max(shares)  # a bar is to compare rows with; of the whole, the figure beside it tells
-
-    def _name(self, row: Row) -> str:
-        name = literal(row.operation, self._ascii)
-        if row.category == RLPROF and row.uncertainty_ns:
-            name += f" ({'+-' if self._ascii else '±'} {duration(row.uncertainty_ns)})"
-        return name
-
-    def _short(self, name: str, width: int) -> str:
-        return shorten(name, width, "..." if self._ascii else "…")
-
-    def verdict(self) -> Text:
-        """The one sentence for who reads nothing else."""
-        whole = self._breakdown
-        if not whole.wall_ns:
-            return Text("Nothing was recorded: the profiler was not enabled.", style="bold")
-        turns = ""
-        if whole.iteration_ns is not None:
-            plural = "s" if whole.iterations > 1 else ""
-            turns = f" in {whole.iterations:,} iteration{plural} of {duration(whole.iteration_ns)}"
-        largest = self._short(literal(whole.largest.name, self._ascii), 30)
-        share = f"{whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)})"
-        return Text(f"{duration(whole.wall_ns)}{turns}. Largest account: {largest}, {share}.", style="bold")
-
-    def tree(self) -> Table:
-        table = self._table("operation", self._figures)
-        for row, name in zip(self._rows, self._names):
-            indent = min(self._indent * row.depth, self._name_width // 2)
-            shown = " " * indent + self._short(name, self._name_width - indent)
-            self._add(table, shown, row.share, [figure.of(row) for figure in self._figures])
-        return table
-
-    def categories(self) -> Table:
-        table = self._table("category", [_SHARE, _TIME])
-        for category in self._breakdown.categories:
-            name = self._short(category.name, self._name_width)
-            self._add(table, name, category.share, [percent(category.share), duration(category.ledger_ns)])
-        return table
-
-    def _table(self, what: str, figures: Sequence[_Figure]) -> Table:
-        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-        table.add_column(what, no_wrap=True, width=self._name_width)
-        if self._bar_width > 0:
-            table.add_column("", no_wrap=True, width=self._bar_width, style="cyan")
-        for figure in figures:
-            table.add_column(figure.header, no_wrap=True, width=figure.width, justify="right")
-        return table
-
-    def _add(self, table: Table, name: str, share: float, figures: Iterable[str]) -> None:
-        bar = [Text(_bar(share / self._full_bar * self._bar_width, self._ascii))] if self._bar_width > 0 else []
-        table.add_row(Text(name), *bar, *map(Text, figures))
-
-    def notes(self) -> Iterable[Text]:
-        whole = self._breakdown
-        yield Text("Share and time: the wall time a row accounts for, the rows below it included.")
-        if hidden := len(whole.rows) - len(self._rows):
-            yield Text(f"Not shown: {hidden:,} rows below {_LEAST_SHARE}% or deeper than {_DEEPEST + 1} levels.")
-        if whole.overlapped:
-            most = self._short(literal(next(iter(whole.overlapped)), self._ascii), 30)
-            total = duration(sum(whole.overlapped.values()))
-            yield Text(f"Overlapped: {total} of work beside the driver's own, most of it in {most}.")
-        if sum(whole.lanes.by_kind.values()) > 1:
-            kinds = " and ".join(f"{n:,} {kind}{'s' if n > 1 else ''}" for kind, n in whole.lanes.by_kind.items())
-            yield Text(f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} at work at the same time.")
-        if whole.open_spans:
-            yield Text(f"Still open, and counted up to now: {whole.open_spans:,}.")
-        if whole.cpu == "off":
-            yield Text("CPU time was not measured: there is no cheap way to read it here.")
+def verdict(report: Report, layout: Layout) -> None:
+    """For who reads nothing else: how fast, what takes most, what to try."""
+    facts = report.facts
+    whole, progress = facts.breakdown, facts.progress
+    if not whole.wall_ns:
+        layout.line("Nothing was recorded.", "bold")
+        return
+    spent = f"in {duration(whole.wall_ns)}"
+    if whole.iteration_ns is not None:
+        spent += f", {whole.iterations:,} iteration{'s' if whole.iterations > 1 else ''}"
+    speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
+    layout.line(f"{speed}{spent}.".capitalize(), "bold")
+    largest = layout.name(whole.largest.name, 40)
+    layout.line(
+        f"Largest account: {largest}, {whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)}).", "bold"
+    )
+    layout.line(f"Try first: {first_try(report)}", "bold")
+    expected = report.findings.expectation
+    if expected is not None and expected.poor:
+        layout.line(
+            f"Below half of what its parts could do: {100 * expected.ratio:.0f}%. "
+            f"Most is lost to {expected.losses[0].what} ({duration(expected.losses[0].ns)}).",
+            "bold red",
+        )
 
 
-def _shown(rows: Sequence[Row]) -> list[Row]:
-    least = _LEAST_SHARE / 100 * sum(row.ledger_ns for row in rows) if len(rows) > _FEW_ROWS else 0
-    *operations, unattributed, rlprof = rows
-    shown = [row for row in operations if row.depth <= _DEEPEST and row.subtree_ledger_ns >= least]
-    return [*shown, unattributed, rlprof]
+def first_try(report: Report) -> str:
+    """The advice with the largest gain; else what takes most."""
+    findings = report.findings
+    if findings.advice:
+        first = findings.advice[0]
+        gain = f" (up to {first.most:.1f}x faster)" if first.most > 1 else ""
+        return f"{first.action}{gain}"
+    largest = report.facts.breakdown.largest.name
+    if largest == "unattributed":
+        return "put spans around what is not named yet: most of the time is unattributed."
+    return f"{largest}: no rule has evidence for more, and nothing else takes longer."
 
 
-def _room(width: int, figures: Sequence[_Figure]) -> int:
-    """What the figures leave of a line."""
-    return width - sum(figure.width + _GAP for figure in figures)
-
-
-def _bar(length: float, ascii_only: bool) -> str:
-    """So many characters of bar; an eighth is the least that can be drawn."""
-    if ascii_only:
-        return "#" * round(length)
-    whole, eighths = divmod(round(8 * length), 8)
-    return "█" * whole + " ▏▎▍▌▋▊▉"[eighths].strip()
+def _title(report: Report, layout: Layout) -> None:
+    session = report.facts.session
+    started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(session.started / 1e9))
+    ended = "" if report.facts.ended == "finished" else f", {report.facts.ended}"
+    if report.facts.ended == RUNNING:
+        ended = ", still running or killed: this is what its last flush left"
+    layout.line(f"{session.name}, {started}{ended}", "dim")

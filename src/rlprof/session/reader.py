@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -27,7 +27,7 @@ Signed = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
 Id = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
 
 _Operation = tuple[Id, str, str]
-_Lane = tuple[Id, str, str, bool, bool, Count]
+_Lane = tuple[Id, str, str, Literal[0, 1], Literal[0, 1], Count]
 _Node = tuple[
     Id, Signed, Id, Signed, Count, Count, Count, Count, Count, Count, Signed, Count, Count, Count,
     Signed, Signed, Signed, Signed, Count, Count, str,
@@ -134,7 +134,8 @@ class Session:
         nodes = [(*row[:-1], self._json(row[-1], _Histogram, f"histogram of node {row[0]}")) for row in rows]
         self._check_tree(nodes, {id for id, *_ in operations}, [id for id, *_ in lanes])
         state = msgspec.structs.asdict(self.state)
-        raw = {**state, "operations": operations, "lanes": lanes, "nodes": nodes}
+        named = [(id, kind, name, bool(driver), bool(alive), uses) for id, kind, name, driver, alive, uses in lanes]
+        raw = {**state, "operations": operations, "lanes": named, "nodes": nodes}
         try:
             snapshot = build_snapshot(raw, self.cost)
             snapshot.check()
@@ -190,14 +191,15 @@ class Session:
             raise self._damaged("a block of the timeline is cut")
         return events
 
-    def _rows(self, query: str, kind: type[Checked], values: Sequence[Any] = ()) -> list[Any]:
+    def _rows(self, query: str, kind: Any, values: Sequence[Any] = ()) -> list[Any]:
         with self._explained():
             rows = self._connection.execute(query, values).fetchall()
         try:
-            return msgspec.convert(rows, list[kind], strict=False)  # type: ignore[valid-type]  # 0 and 1 are booleans
+            checked: list[Any] = msgspec.convert(rows, list[kind])
         except msgspec.ValidationError as error:
-            table = query.split(" FROM ")[1].split()[0]
+            table = query.partition(" FROM ")[2].split()[0]
             raise self._damaged(f"table {table}: {error}") from error
+        return checked
 
     def _json(self, text: str, kind: type[Checked], where: str) -> Checked:
         try:

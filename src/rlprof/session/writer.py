@@ -7,6 +7,7 @@ import struct
 import time
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -86,10 +87,8 @@ class SessionWriter:
     def end(self, how: str) -> None:
         """The last word: how the run ended. After it the session is one plain file that opens on a read-only disk."""
         self._put("end", {"how": how, "time": time.time_ns()})
-        try:
+        with suppress(sqlite3.OperationalError):  # somebody is reading it: the journal goes when they do
             self._connection.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.OperationalError:
-            pass  # somebody is reading it: the journal goes when they do
 
     def close(self) -> None:
         self._connection.close()

@@ -1,0 +1,47 @@
+"""`rlprof report SESSION`: show where the time went."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from rich.console import Console
+
+from rlprof.analysis.load import load_facts
+from rlprof.analysis.report import SCHEMA_VERSION, Report, find
+from rlprof.cli.output import write
+from rlprof.report.formats import NAMES, renderer
+
+
+@click.command()
+@click.argument("session", default="last")
+@click.option("--format", "format_", type=click.Choice(NAMES), help="text unless --output's name says otherwise.")
+@click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
+def report(session: str, format_: str | None, output: str | None) -> None:
+    """Show where the time of a session went.
+
+    SESSION is a session's folder, its session.db, a JSON report, or `last`, the newest one.
+    """
+    made = build(session)
+    chosen = format_ or _format_of(output)
+    if chosen == "text" and output is None and sys.stdout.isatty():
+        from rlprof.report.text import render  # noqa: PLC0415 - the terminal's own width and colours
+
+        render(made, Console(file=sys.stdout, highlight=False))
+    else:
+        write(renderer(chosen)(made), output)
+        if output is not None:
+            click.echo(f"wrote {output}", err=True)
+
+
+def build(given: str, min_calls: int = 1) -> Report:
+    """The report of whatever the user names."""
+    facts = load_facts(given)
+    return Report(SCHEMA_VERSION, facts, find(facts, min_calls))
+
+
+_BY_SUFFIX = {"html": "html", "htm": "html", "json": "json", "csv": "csv", "md": "markdown"}
+
+
+def _format_of(output: str | None) -> str:
+    return _BY_SUFFIX.get((output or "").rpartition(".")[2].lower(), "text")

@@ -1,0 +1,59 @@
+"""Iterations as they come out of the ledger, put into figures with names."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rlprof.analysis.breakdown import UNATTRIBUTED
+from rlprof.session.records import Batch
+
+_MARK = struct.Struct("=qqIIqq")
+_GAIN = struct.Struct("=IIQqqqqq")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One iteration."""
+
+    iteration: int
+    """Counted from 1."""
+    time: float
+    """Unix time of its end, in seconds."""
+    seconds: float
+    steps: int
+    episodes: int
+    steps_per_second: float | None
+    ledger: dict[str, float]
+    """Seconds of wall time by operation, with `unattributed`; rlprof's own cost is in them. They sum to `seconds`."""
+
+
+class Points:
+    """Remembers which operation a node belongs to."""
+
+    def __init__(self) -> None:
+        self._operations: dict[int, str] = {}
+
+    def of(self, batch: Batch) -> Iterator[Point]:
+        """The iterations that a flush wrote."""
+        names = {id: name for id, name, _ in batch.raw["operations"]}
+        for row in batch.raw["nodes"][len(self._operations) :]:
+            self._operations[row[0]] = names.get(row[3], UNATTRIBUTED)
+        ledger: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        for iteration, node, _, _, spent, *_ in _GAIN.iter_unpack(batch.gains):
+            ledger[iteration][self._operations.get(node, UNATTRIBUTED)] += spent
+        now = time.time()
+        for start, end, _, last, steps, episodes in _MARK.iter_unpack(batch.iterations):
+            seconds = (end - start) / 1e9
+            yield Point(
+                iteration=last + 1,
+                time=now - (batch.time - end) / 1e9,
+                seconds=seconds,
+                steps=steps,
+                episodes=episodes,
+                steps_per_second=steps / seconds if steps and seconds else None,
+                ledger={name: spent / 1e9 for name, spent in ledger[last].most_common()},
+            )

@@ -1,0 +1,99 @@
+"""Bottlenecks as a picture: where the time goes, the scores and their parts, the categories, speed over iterations."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rlprof.analysis.bottlenecks import WEIGHTS
+from rlprof.analysis.report import Report
+from rlprof.errors import MissingLibraryError
+from rlprof.report.format import literal, shorten
+
+MOST_BARS = 10
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#777777", "#BBBBBB")
+"""Okabe and Ito's, which people with any colour vision can tell apart; grey for the rest."""
+
+
+def to_png(report: Report) -> bytes:
+    try:
+        import matplotlib  # noqa: PLC0415 - half a second, and optional
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingLibraryError("a chart", "matplotlib", "report") from error
+    with matplotlib.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(14, 9), dpi=110, layout="constrained")
+        figure.suptitle(_plain(report.facts.session.name, 80), fontsize=14, parse_math=False)
+        (time, scores), (categories, speed) = figure.subplots(2, 2)
+        _time(time, report)
+        _scores(scores, report)
+        _categories(categories, report)
+        _speed(speed, report)
+        file = io.BytesIO()
+        figure.savefig(file, format="png")
+    return file.getvalue()
+
+
+def _plain(name: str, width: int = 28) -> str:
+    return shorten(literal(name), width)
+
+
+def _nothing(axes: Any, text: str) -> None:
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, text, ha="center", va="center", color="#666666", transform=axes.transAxes)
+
+
+def _bars(axes: Any, names: list[str], title: str, label: str) -> None:
+    axes.set_yticks(range(len(names)), [_plain(name) for name in names], parse_math=False)
+    axes.invert_yaxis()
+    axes.set_title(title, loc="left")
+    axes.set_xlabel(label)
+
+
+def _time(axes: Any, report: Report) -> None:
+    rows = sorted(report.facts.operations, key=lambda operation: -operation.share)[:MOST_BARS]
+    if not rows:
+        return _nothing(axes, "no operation was recorded")
+    bars = axes.barh(range(len(rows)), [row.share for row in rows], color=_COLOURS[0])
+    axes.bar_label(bars, [f"{row.share:.1f}%" for row in rows], padding=3)
+    axes.margins(x=0.12)
+    return _bars(axes, [row.operation for row in rows], "Wall time an operation accounts for", "% of the wall time")
+
+
+def _scores(axes: Any, report: Report) -> None:
+    found = report.findings.bottlenecks[:MOST_BARS]
+    if not found:
+        return _nothing(axes, "no bottleneck")
+    left = [0.0] * len(found)
+    for (part, weight), colour in zip(WEIGHTS.items(), _COLOURS):
+        widths = [weight * getattr(bottleneck, part) for bottleneck in found]
+        axes.barh(range(len(found)), widths, left=left, color=colour, label=f"{part.replace('_', ' ')} (of {weight})")
+        left = [start + width for start, width in zip(left, widths)]
+    axes.set_xlim(0, 100)
+    axes.legend(loc="lower right", frameon=False)
+    return _bars(axes, [bottleneck.operation for bottleneck in found], "Bottleneck score", "score, 0 to 100")
+
+
+def _categories(axes: Any, report: Report) -> None:
+    portions = [portion for portion in report.facts.breakdown.categories if portion.ledger_ns]
+    if not portions:
+        return _nothing(axes, "nothing was recorded")
+    bars = axes.barh(range(len(portions)), [portion.share for portion in portions], color=_COLOURS[2])
+    axes.bar_label(bars, [f"{portion.share:.1f}%" for portion in portions], padding=3)
+    axes.margins(x=0.12)
+    return _bars(axes, [portion.name for portion in portions], "Categories: they sum to 100 %", "% of the wall time")
+
+
+def _speed(axes: Any, report: Report) -> None:
+    series = report.facts.series
+    if len(series) < 2:
+        return _nothing(axes, "fewer than two iterations were marked")
+    counted = any(series.steps)
+    amounts = series.steps if counted else [last - first + 1 for first, last in zip(series.first, series.last)]
+    rates = [amount / wall * 1e9 if wall else 0.0 for amount, wall in zip(amounts, series.wall_ns)]
+    axes.plot(series.last, rates, color=_COLOURS[0], linewidth=1)
+    axes.set_ylim(bottom=0)
+    axes.set_title("Speed over the iterations", loc="left")
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("steps per second" if counted else "iterations per second")
+    return None

@@ -1,0 +1,212 @@
+"""The top of the HTML report: which run it was, the verdict, and what to change."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator
+
+from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.bottlenecks import Bottleneck
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
+from rlprof.analysis.facts import RUNNING
+from rlprof.analysis.report import Report
+from rlprof.report.format import count, duration, percent, rate, size
+from rlprof.report.html_markup import Markup, bar, element, figures, join, plain_name, prose, swatch
+
+_MOST_CARDS = 6
+_MOST_RECOMMENDATIONS = 12
+_MOST_SETTINGS = 200
+
+
+def header(report: Report) -> Markup:
+    session = report.facts.session
+    started = time.gmtime(session.started / 1e9)
+    ended = report.facts.ended
+    when = element("time", time.strftime("%Y-%m-%d %H:%M:%S UTC", started), datetime=time.strftime("%FT%TZ", started))
+    state = "still running, or killed: this is what its last flush left" if ended == RUNNING else prose(ended)
+    return join(
+        [
+            element("p", "rlprof report", class_="kicker"),
+            element("h1", plain_name(session.name)),
+            element(
+                "p",
+                when,
+                element("span", f"{duration(report.facts.breakdown.wall_ns)} recorded"),
+                element("span", state, class_="badge good" if ended == "finished" else "badge warn"),
+                class_="facts",
+            ),
+            element("pre", element("code", prose(shlex.join(session.command))), tabindex="0", aria_label="command"),
+            element(
+                "details",
+                element("summary", "Machine, packages, git and settings"),
+                element("dl", *_particulars(report), class_="particulars"),
+            ),
+        ]
+    )
+
+
+def _particulars(report: Report) -> Iterator[Markup]:
+    session = report.facts.session
+    found = [
+        ("machine", f"{session.host}: {session.processor}, {session.cores} cores, {size(session.memory)}"),
+        ("platform", f"{session.platform}, Python {session.python}"),
+        ("recorded by", "the C core" if session.core == "c" else "the Python twin: a span costs about 100 times more"),
+        ("folder", session.folder),
+        ("process", str(session.pid)),
+    ]
+    if session.git is not None:
+        changed = ", with uncommitted changes" if session.git.changed else ""
+        found.append(("git", f"{session.git.revision[:12]} on {session.git.branch}{changed}"))
+    for title, entries in (
+        ("packages", session.packages),
+        ("environment", session.environment),
+        ("settings", session.settings),
+    ):
+        shown = list(entries.items())[:_MOST_SETTINGS]
+        separator = " " if title == "packages" else "="
+        found.append((title, ", ".join(f"{name}{separator}{value}" for name, value in shown) or "none"))
+    if report.facts.artifacts:
+        found.append(("files", ", ".join(artifact.path for artifact in report.facts.artifacts[:_MOST_SETTINGS])))
+    for name, value in found:
+        yield element("div", element("dt", name), element("dd", prose(value)))
+
+
+def verdict(report: Report) -> Markup:
+    """For who reads nothing else: how fast, what takes most, what to try first."""
+    facts = report.facts
+    whole, progress = facts.breakdown, facts.progress
+    if not whole.wall_ns:
+        return element("p", "Nothing was recorded: the profiler was not enabled.", class_="empty")
+    shown = []
+    if progress.steps_per_second is not None:
+        shown.append(("steps per second", rate(progress.steps_per_second), f"{count(progress.steps)} steps"))
+    largest = whole.largest
+    remark = f"{duration(largest.ledger_ns)} in {plain_name(largest.name)}"
+    shown.append(("largest account", percent(largest.share), remark))
+    turns = ""
+    if whole.iteration_ns is not None:
+        plural = "s" if whole.iterations > 1 else ""
+        turns = f"{whole.iterations:,} iteration{plural} of {duration(whole.iteration_ns)}"
+    shown.append(("wall time", duration(whole.wall_ns), turns))
+    own = whole.rows[-1]
+    shown.append(("cost of rlprof", percent(own.share), f"{duration(own.ledger_ns)} ± {duration(own.uncertainty_ns)}"))
+    return join([figures(shown), _first_try(report), _poor(report)])
+
+
+def _first_try(report: Report) -> Markup:
+    findings = report.findings
+    largest = report.facts.breakdown.largest.name
+    gain = None
+    if findings.advice:
+        text, detail, gain = findings.advice[0].title, findings.advice[0].action, _gain(findings.advice[0])
+    elif findings.recommendations:
+        text, detail = findings.recommendations[0].text, ""
+    elif largest == UNATTRIBUTED:
+        text, detail = "Most of the time has no name yet.", "Put spans around what is not measured."
+    elif largest == RLPROF:
+        text, detail = "Most of the time is rlprof's own.", "Put spans around larger pieces of work."
+    else:
+        text, detail = f"Look at {largest}: nothing else takes longer.", ""
+    return element(
+        "div",
+        element("p", "Try first", class_="kicker"),
+        element("p", prose(text), class_="lead"),
+        element("p", prose(detail)) if detail else None,
+        element("p", element("span", gain, class_="badge good")) if gain else None,
+        class_="try",
+    )
+
+
+def _poor(report: Report) -> Markup:
+    expected = report.findings.expectation
+    if expected is None or not expected.poor:
+        return Markup()
+    lost = expected.losses[0]
+    return element(
+        "p",
+        element("b", f"{100 * expected.ratio:.0f}% of what its parts could do. "),
+        f"Most is lost to {lost.what}: {duration(lost.ns)}.",
+        class_="warning",
+        role="note",
+    )
+
+
+def _gain(advice: Advice) -> str | None:
+    if advice.gain is None:
+        return None
+    least, most = (f"{factor:.1f}" for factor in advice.gain)
+    return f"{most}× as fast" if least == most else f"{least}× to {most}× as fast"
+
+
+def findings(report: Report) -> Markup:
+    """Advice, thresholds passed, scores: what follows from the figures below."""
+    found = report.findings
+    advice = [_advice(item) for item in found.advice]
+    parts: list[str] = []
+    if advice:
+        parts.append(element("div", *advice, class_="cards wide"))
+    else:
+        parts.append(element("p", "No rule found evidence for a change of its own.", class_="empty"))
+    if found.recommendations:
+        parts += [element("h3", "Thresholds passed"), _recommendations(report)]
+    scored = [item for item in found.bottlenecks[:_MOST_CARDS] if item.score >= 0.5]
+    if scored:
+        parts += [element("h3", "Bottlenecks by score"), element("div", *map(_bottleneck, scored), class_="cards")]
+        parts.append(
+            element(
+                "p",
+                "Score, 0 to 100: 40 for the share of the wall time, 30 for 100 ms a call or more, 15 each for 100 MB "
+                "or more of memory and of GPU memory.",
+                class_="hint",
+            )
+        )
+    return join(parts)
+
+
+def _advice(advice: Advice) -> Markup:
+    gain = _gain(advice)
+    names = [element("code", plain_name(name)) for name in advice.operations[:8]]
+    return element(
+        "article",
+        element("h3", prose(advice.title)),
+        element("p", element("span", gain, class_="badge good") if gain else None, *names, class_="chips"),
+        element("h4", "Evidence"),
+        element("ul", *(element("li", prose(evidence)) for evidence in advice.evidence)),
+        element("h4", "Do"),
+        element("p", prose(advice.action)),
+        element("h4", "Expected gain"),
+        element("p", gain or "Speed is not the point of it."),
+        element("h4", "Check"),
+        element("p", prose(advice.check)),
+        class_="card advice",
+    )
+
+
+def _recommendations(report: Report) -> Markup:
+    found = report.findings.recommendations
+    items = [
+        element("li", element("span", item.severity, class_="badge warn"), " ", prose(item.text))
+        for item in found[:_MOST_RECOMMENDATIONS]
+    ]
+    if hidden := len(found) - len(items):
+        items.append(element("li", f"{hidden:,} more"))
+    return element("ul", *items, class_="plain")
+
+
+def _bottleneck(item: Bottleneck) -> Markup:
+    evidence = [f"{percent(item.share)} of the wall time", f"{count(item.calls)} calls"]
+    if item.mean_ns is not None:
+        evidence.append(f"{duration(item.mean_ns)} a call")
+    if item.memory_rise:
+        evidence.append(f"up to {size(item.memory_rise)} of memory a call")
+    if item.device_rise:
+        evidence.append(f"up to {size(item.device_rise)} of GPU memory a call")
+    return element(
+        "article",
+        element("h4", swatch(item.category), plain_name(item.operation)),
+        element("p", element("b", f"{item.score:.0f}"), element("span", f"score, {item.category}"), class_="score"),
+        bar(item.score, item.category),
+        element("ul", *(element("li", line) for line in evidence)),
+        class_="card",
+    )

@@ -1,0 +1,23 @@
+"""The report as JSON. Its schema is docs/report.schema.json, made from the very types that are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rlprof.analysis.report import Report
+
+
+def to_json(report: Report) -> str:
+    encoded = msgspec.json.encode(report)
+    return msgspec.json.format(encoded, indent=1).decode() + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema (2020-12) of what `to_json` writes."""
+    return {
+        "title": "rlprof report",
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **msgspec.json.schema(Report),
+    }

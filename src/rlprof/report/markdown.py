@@ -1,0 +1,70 @@
+"""The report as Markdown, for an issue or a pull request: verdict, tree, advice, operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rlprof.analysis.report import Report
+from rlprof.report.format import count, duration, literal, percent, rate
+from rlprof.report.text import first_try
+
+MOST_ROWS = 30
+
+
+def to_markdown(report: Report) -> str:
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterable[str]:
+    facts = report.facts
+    whole = facts.breakdown
+    yield f"# {_escaped(facts.session.name)}"
+    yield ""
+    if not whole.wall_ns:
+        yield "Nothing was recorded."
+        return
+    speed = facts.progress.steps_per_second
+    steps = "" if speed is None else f"**{rate(speed)} steps/s**, "
+    yield (
+        f"{steps}{duration(whole.wall_ns)} in {whole.iterations:,} iterations. "
+        f"Largest account: **{_escaped(whole.largest.name)}**, {whole.largest.share:.0f}%. "
+        f"Try first: {_escaped(first_try(report))}"
+    )
+    yield ""
+    rows = [
+        (
+            "\u2003" * row.depth + _escaped(row.operation),
+            percent(row.share),
+            duration(row.subtree_ledger_ns),
+            count(row.calls) if row.calls else "",
+            "" if row.mean_ns is None else duration(row.mean_ns),
+            "" if row.p95_ns is None else duration(row.p95_ns),
+        )
+        for row in (*whole.rows[: min(MOST_ROWS, len(whole.rows) - 2)], *whole.rows[-2:])
+    ]
+    yield from _table(("operation", "share", "time", "calls", "mean", "p95"), rows)
+    if report.findings.advice:
+        yield from ("", "## What to change", "")
+        for item in report.findings.advice:
+            gain = f" ({item.gain[0]:.1f}x to {item.gain[1]:.1f}x)" if item.gain else ""
+            yield f"1. **{_escaped(item.title)}**{gain} {_escaped(' '.join(item.evidence))} *Do:* {_escaped(item.action)}"
+    if report.findings.recommendations:
+        yield from ("", "## Recommendations", "")
+        for recommendation in report.findings.recommendations:
+            yield f"- **{recommendation.severity}**: {_escaped(recommendation.text)}"
+    yield from ("", "## Categories", "")
+    portions = [(_escaped(item.name), percent(item.share), duration(item.ledger_ns)) for item in whole.categories]
+    yield from _table(("category", "share", "time"), portions)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    yield f"| {' | '.join(header)} |"
+    yield f"|---|{'---:|' * (len(header) - 1)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _escaped(text: str) -> str:
+    """Shown as it is: neither HTML nor Markdown, and no column's end."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", literal(text))
