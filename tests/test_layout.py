@@ -19,7 +19,8 @@ ALLOWED = {
     "analysis": {"ledger", "session", "capture", "errors"},
     "report": {"analysis", "session", "capture", "ledger", "errors"},
     "recording": {"report", "analysis", "capture", "session", "ledger", "errors"},
-    "cli": {"recording", "report", "analysis", "capture", "session", "ledger", "errors"},
+    "selftest": {"recording", "report", "analysis", "capture", "session", "ledger", "errors"},
+    "cli": {"selftest", "recording", "report", "analysis", "capture", "session", "ledger", "errors"},
 }
 
 

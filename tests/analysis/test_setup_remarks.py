@@ -90,7 +90,7 @@ def test_a_quick_look_has_no_remark_about_what_was_left_out():
     assert judge(replace(good_machine(), compute=None, processes=None, quick=True)) == ()
 
 
-GPU = Gpu("NVIDIA H100", 80 << 30, 0, 0.0)
+GPU = Gpu("NVIDIA H100", 80 << 30, 0, 0.05)
 # The key, the severity, a part and what makes the remark appear, what just does not, and evidence that must be told.
 CASES = [
     ("torch_threads", "bad", "compute", {"threads": 9}, {"threads": 8}, "9 threads"),

@@ -68,6 +68,7 @@ class Profiler:
         self._hooks.reduce = (lambda: (_ledger_of, (self,))) if self.core == "python" else self.__reduce__
         self._costs: list[SpanCost] = []
         self._cost_measured = -inf
+        self._resets = 0
         self._device: Device | None = None
         self.profile: Callable[..., Any] = self._ledger.recorder
         self.add_steps: Callable[[int], None] = self._ledger.add_steps
@@ -121,6 +122,7 @@ class Profiler:
 
     def reset(self) -> None:
         """Forget what was recorded. Spans that are open count from here."""
+        self._resets += 1
         self._ledger.reset()
 
     def drive(self) -> None:

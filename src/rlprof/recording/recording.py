@@ -146,6 +146,7 @@ class Recording:
             batch.iterations, batch.gains = unwritten.iterations, unwritten.gains
             batch.events, batch.events_lost = unwritten.events, unwritten.events_lost
             batch.samples, batch.marks = unwritten.samples, unwritten.marks
+        batch.resets = self.profiler._resets
         batch.raw = self._ledger.raw()
         batch.costs = list(self.profiler._costs)
         batch.writer_cpu_ns = self._cpu_ns

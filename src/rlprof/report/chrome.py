@@ -51,14 +51,18 @@ def write_chrome(session: Session, file: BinaryIO) -> str | None:
 
 
 def _spans(spans: Spans, pid: int, origin: int, tracks: dict[tuple[int, int], int]) -> Iterator[Event]:
+    lanes = len(spans.snapshot.lanes)
     for span in spans:
         track = (span.node.lane, span.track)
+        if track not in tracks:
+            extra = sum(1 for _, number in tracks if number)
+            tracks[track] = _ITERATIONS + 1 + (lanes + extra if span.track else span.node.lane)
         yield {
             "ph": "X",
             "name": span.node.operation,
             "cat": span.node.category,
             "pid": pid,
-            "tid": tracks.setdefault(track, _ITERATIONS + 1 + len(tracks)),
+            "tid": tracks[track],
             "ts": (span.start - origin) / 1000,
             "dur": (span.end - span.start) / 1000,
         }

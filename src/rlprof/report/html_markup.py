@@ -71,7 +71,7 @@ def bar(share: float, category: str | None = None) -> Markup:
 
 def colour(category: str) -> str:
     # Only letters and digits go into a style: a category is a name somebody chose.
-    return f"var(--{''.join(char for char in category if char.isalnum())}, var(--other))"
+    return f"var(--cat-{''.join(char for char in category if char.isalnum())}, var(--cat-other))"
 
 
 def table(caption: str, headers: Sequence[str], rows: Iterable[Sequence[str]], class_: str = "") -> Markup:

@@ -67,4 +67,5 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterable[str
 
 def _escaped(text: str) -> str:
     """Shown as it is: neither HTML nor Markdown, and no column's end."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", literal(text))
+    # An underscore inside a word means nothing, and most operations have one.
+    return re.sub(r"([\\`*{}\[\]<>#|~&]|\b_|_\b|(?<=_)_)", r"\\\1", literal(text))

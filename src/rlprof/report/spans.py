@@ -64,8 +64,8 @@ class Spans:
         if not self.lost:
             return None
         return (
-            f"{self.lost:,} of {self.lost + self._count() - self._unknown:,} spans are missing: more came than the"
-            " timeline holds; a larger record(timeline=...) keeps more"
+            f"{self.lost:,} of {self._lost + self._count():,} spans are missing: the timeline did not hold them all;"
+            " a larger record(timeline=...) may keep more"
         )
 
     def __iter__(self) -> Iterator[Span]:

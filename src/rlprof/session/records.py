@@ -60,6 +60,8 @@ class Batch:
     time: int
     raw: dict[str, Any]
     costs: list[SpanCost]
+    resets: int = 0
+    """How often the ledger was told to forget: what the session has of before is no part of its account."""
     iterations: bytes = b""
     """Packed marks, and `gains`, packed rows: see the core's iteration.c."""
     gains: bytes = b""

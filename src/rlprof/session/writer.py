@@ -42,6 +42,7 @@ class SessionWriter:
         self._nodes: dict[int, tuple[Any, ...]] = {}
         self._lanes: dict[int, tuple[Any, ...]] = {}
         self._operations = 0
+        self._resets = 0
         try:
             schema.create(self._connection)
             # Where the file system cannot do WAL, SQLite stays with its rollback journal, which is as safe.
@@ -62,6 +63,10 @@ class SessionWriter:
         gains = list(_GAIN.iter_unpack(batch.gains))
         self._connection.execute("BEGIN IMMEDIATE")
         try:
+            if batch.resets != self._resets:
+                for journal in ("iteration", "gain", "timeline"):
+                    self._connection.execute(f"DELETE FROM {journal}")
+                self._gains = self._timeline_bytes = 0
             self._insert("operation", 3, [(id, readable(name), category) for id, name, category in operations])
             self._insert("lane", 6, [(id, kind, readable(name), *rest) for id, kind, name, *rest in lanes])
             self._insert("node", len(schema.NODE_COLUMNS), nodes)
@@ -81,6 +86,7 @@ class SessionWriter:
             raise
         self._gains, self._samples, self._timeline_bytes = gains_left, samples_left, timeline_bytes
         self._operations += len(operations)
+        self._resets = batch.resets
         self._nodes.update((node[0], node) for node in nodes)
         self._lanes.update((lane[0], lane) for lane in lanes)
 

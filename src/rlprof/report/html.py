@@ -1,0 +1,91 @@
+"""The report as one HTML page that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import json
+import re
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from rlprof.analysis.report import Report
+from rlprof.errors import MissingLibraryError
+from rlprof.report import html_findings, html_machine, html_tables
+from rlprof.report.html_charts import chart_data
+from rlprof.report.html_markup import Markup, escape, plain_name
+
+_SCRIPTS = ("figures.js", "theme.js", "icicle.js", "ledger.js", "distribution.js", "resources.js", "table.js", "start.js")
+"""Joined in this order, so that each may use what stands before it."""
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+_SECTIONS = {
+    "header": html_findings.header,
+    "verdict": html_findings.verdict,
+    "findings": html_findings.findings,
+    "call_tree": html_tables.call_tree,
+    "operations": html_tables.operations,
+    "rollout": html_tables.rollout,
+    "categories": html_tables.categories,
+    "resources": html_machine.resources,
+    "parallelism": html_machine.parallelism,
+    "expectation": html_machine.expectation,
+    "notes": html_machine.notes,
+}
+"""The places of page.html that a report fills."""
+
+
+def to_html(report: Report) -> str:
+    """The page. Without JavaScript its text and tables are still there."""
+    plotly, script = _plotly(), _script()
+    filled = {name: section(report) for name, section in _SECTIONS.items()}
+    filled |= {
+        "title": escape(plain_name(report.facts.session.name)),
+        "policy": escape(_policy(plotly, script)),
+        "style": Markup(_file("page.css")),
+        "plotly": Markup(plotly),
+        "script": Markup(script),
+        "data": Markup(_json(chart_data(report))),
+    }
+    # In one pass: a name that looks like a place of the page is not filled in again.
+    return _PLACE.sub(lambda place: filled[place[1]], _file("page.html"))
+
+
+def _policy(*scripts: str) -> str:
+    """What the browser may load and run: these scripts and nothing else, whatever gets into the page."""
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts)
+    # plotly styles its elements inline, and makes its pictures from data: and blob: addresses.
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _json(data: Any) -> str:
+    """JSON that cannot end the script element it stands in, nor begin a comment or an entity."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@cache
+def _script() -> str:
+    joined = "\n".join(_file(name) for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{joined}\n}})();'
+
+
+@cache
+def _file(name: str) -> str:
+    return resources.files("rlprof.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    """plotly.js, read from the installed package without importing it: that alone would take a second."""
+    found = importlib.util.find_spec("plotly")
+    for folder in (found.submodule_search_locations or []) if found else []:
+        path = Path(folder, "package_data", "plotly.min.js")
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    raise MissingLibraryError("the HTML report", "plotly", "report")

@@ -1,0 +1,147 @@
+"""What the charts of the HTML report draw: plain data, of a bounded size, with every name as it is to be read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Row
+from rlprof.analysis.report import Report
+from rlprof.report.format import count, duration, percent
+from rlprof.report.html_markup import plain_name
+
+_MOST_PLACES = 1_500
+"""Of the call tree: more are thinner than a pixel."""
+_MOST_AREAS = 10
+_MOST_BUCKETS = 60_000
+"""Of all histograms together: half a megabyte."""
+OTHER = "all other operations"
+
+
+def chart_data(report: Report) -> dict[str, Any]:
+    return {
+        "icicle": _icicle(report),
+        "ledger": _ledger(report),
+        "distributions": _distributions(report),
+        "resources": _resources(report),
+    }
+
+
+def _icicle(report: Report) -> dict[str, Any] | None:
+    whole = report.facts.breakdown
+    if not whole.wall_ns:
+        return None
+    # A place is never larger than the one it is in, so whoever stays has its parents there too: the sort is stable.
+    by_size = sorted(range(len(whole.rows)), key=lambda place: -whole.rows[place].subtree_ledger_ns)
+    kept = sorted(place for place in by_size[:_MOST_PLACES] if whole.rows[place].subtree_ledger_ns > 0)
+    names, categories, parents, values, texts, hovers = ["wall time"], [""], [-1], [whole.wall_ns], [""], [""]
+    texts[0], hovers[0] = duration(whole.wall_ns), f"{duration(whole.wall_ns)} in all"
+    path: list[int] = []
+    for place in kept:
+        row = whole.rows[place]
+        del path[row.depth :]
+        parents.append(path[-1] if path else 0)
+        path.append(len(names))
+        names.append(plain_name(row.operation))
+        categories.append(row.category)
+        values.append(row.subtree_ledger_ns)
+        texts.append(percent(row.share))
+        hovers.append(_hover(row))
+    hidden = sum(row.subtree_ledger_ns > 0 for row in whole.rows) - len(kept)
+    return {
+        "names": names,
+        "categories": categories,
+        "parents": parents,
+        "values": values,
+        "texts": texts,
+        "hovers": hovers,
+        "hidden": hidden,
+    }
+
+
+def _hover(row: Row) -> str:
+    """Lines of what one place of the tree cost."""
+    lines = [f"{percent(row.share)} of the wall time: {duration(row.subtree_ledger_ns)}"]
+    if row.ledger_ns != row.subtree_ledger_ns:
+        lines.append(f"of its own: {duration(row.ledger_ns)}")
+    if row.calls and row.mean_ns is not None:
+        plural = "s" if row.calls > 1 else ""
+        lines.append(f"{count(row.calls)} call{plural}, {duration(row.mean_ns)} on average")
+    if row.p50_ns is not None and row.p95_ns is not None:
+        lines.append(f"p50 {duration(row.p50_ns)}, p95 {duration(row.p95_ns)}")
+    if row.subtree_cpu_ns is not None and row.wall_ns:
+        lines.append(f"CPU {100 * row.subtree_cpu_ns / row.wall_ns:.0f}%")
+    if row.overlapped_ns:
+        lines.append(f"overlapped: {duration(row.overlapped_ns)}")
+    return "\n".join(lines)
+
+
+def _ledger(report: Report) -> dict[str, Any] | None:
+    """The largest operations over the iterations, neighbours of one category; then what is left."""
+    series = report.facts.series
+    if not len(series):
+        return None
+    category_of = {operation.operation: operation.category for operation in report.facts.operations}
+    totals = {name: sum(ns) for name, ns in series.ledger_ns.items() if name not in (UNATTRIBUTED, RLPROF)}
+    by_size = sorted(totals, key=lambda name: -totals[name])
+    shown, rest = by_size[:_MOST_AREAS], by_size[_MOST_AREAS:]
+    order = [portion.name for portion in report.facts.breakdown.categories]
+
+    def place(name: str) -> tuple[int, int]:
+        category = category_of.get(name, "other")
+        return (order.index(category) if category in order else len(order), -totals[name])
+
+    areas = [(plain_name(name), category_of.get(name, "other"), series.ledger_ns[name]) for name in sorted(shown, key=place)]
+    if rest:
+        summed = tuple(sum(values) for values in zip(*(series.ledger_ns[name] for name in rest)))
+        areas.append((OTHER, "other", summed))
+    areas += [(name, name, series.ledger_ns[name]) for name in (UNATTRIBUTED, RLPROF)]
+    return {
+        "first": series.first,
+        "last": series.last,
+        "wall": series.wall_ns,
+        "steps": series.steps,
+        # A gain may be a little below zero where a span was corrected afterwards; an area cannot be.
+        "areas": [
+            {"name": name, "category": category, "ns": [max(0, ns) for ns in values]} for name, category, values in areas
+        ],
+    }
+
+
+def _distributions(report: Report) -> list[dict[str, Any]]:
+    """The histograms as flat lists: bucket, calls, bucket, calls. As many as there is room for, the largest first."""
+    room = _MOST_BUCKETS
+    found = []
+    for operation in report.facts.operations:
+        buckets = [(bucket, calls) for bucket, calls in sorted(operation.histogram.items()) if calls > 0]
+        room -= len(buckets)
+        if not buckets or room < 0:
+            continue
+        marks = {"p50": operation.p50_ns, "p95": operation.p95_ns, "p99": operation.p99_ns}
+        found.append(
+            {
+                "name": plain_name(operation.operation),
+                "category": operation.category,
+                "calls": operation.calls,
+                "buckets": [number for pair in buckets for number in pair],
+                "marks": {mark: ns for mark, ns in marks.items() if ns},
+            }
+        )
+    return found
+
+
+def _resources(report: Report) -> dict[str, Any] | None:
+    samples = report.facts.resources.samples
+    if not samples.time_ns:
+        return None
+    columns = {field.name: _rounded(getattr(samples, field.name)) for field in fields(samples)}
+    if not report.facts.resources.children_most:
+        columns["children_cpu"] = columns["children_rss"] = []
+    return columns
+
+
+def _rounded(column: Sequence[float | None]) -> list[float | None]:
+    """Three decimals are more than anyone sees. What is not a number is not measured."""
+    return [None if value is None or not math.isfinite(value) else round(value, 3) for value in column]

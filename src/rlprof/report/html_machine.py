@@ -1,0 +1,139 @@
+"""The bottom of the HTML report: how well the cores were used, how fast it should be, what the figures mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlprof.analysis.report import Report
+from rlprof.report.format import duration, percent, rate, size
+from rlprof.report.html_markup import Markup, bar, element, figures, join, plain_name, swatch, table
+
+_MOST_CONCURRENT = 20
+
+
+def resources(report: Report) -> Markup:
+    """Means and peaks, beside the chart that shows them over time."""
+    used = report.facts.resources
+    cores = report.facts.session.cores
+    found = []
+    for what, mean, of in (
+        ("process CPU", used.cpu_mean, "of one core"),
+        ("children's CPU", used.children_cpu_mean if used.children_most else None, "of one core"),
+        ("machine CPU", used.machine_cpu_mean, f"of {cores} cores"),
+        ("GPU busy", used.device_busy_mean, "of the time"),
+    ):
+        if mean is not None:
+            found.append((what, f"{mean:.0f}%", f"{of}, on average"))
+    for what, peak in (
+        ("peak memory", used.rss_peak),
+        ("children's peak", used.children_rss_peak if used.children_most else None),
+        ("GPU memory peak", used.device_memory_peak),
+    ):
+        if peak is not None:
+            found.append((what, size(peak), ""))
+    if used.torch_threads is not None:
+        found.append(("torch threads", f"{used.torch_threads}", ""))
+    return figures(found) if found else Markup()
+
+
+def parallelism(report: Report) -> Markup:
+    found = report.facts.parallelism
+    if not found.lanes:
+        return element("p", "No lane recorded a span.", class_="empty")
+    equation = [
+        ("efficiency", f"{100 * found.efficiency:.0f}%", f"of {found.lanes} lane{'s' if found.lanes > 1 else ''}"),
+        ("= load balance", f"{100 * found.load_balance:.0f}%", "mean over largest useful time"),
+        ("× communication", f"{100 * found.communication_efficiency:.0f}%", "largest useful time over wall time"),
+    ]
+    parts: list[str] = [figures(equation)]
+    if found.capacity is None:
+        parts.append(element("p", "CPU time was not measured: there is no cheap way to read it here.", class_="empty"))
+    else:
+        rows = [
+            (
+                join([swatch(item.name), item.name]),
+                percent(item.share),
+                duration(item.cpu_ns),
+                bar(item.share, item.name),
+            )
+            for item in found.capacity
+        ]
+        cores = f"{found.cores} core{'s' if found.cores > 1 else ''}"
+        parts.append(table(f"CPU time, of what {cores} could give", ("taken by", "share", "CPU time", ""), rows, "bars"))
+    if found.lanes > 1:
+        lanes = [
+            (plain_name(worker.lane), worker.kind, percent(worker.share), duration(worker.useful_ns), bar(worker.share))
+            for worker in found.workers
+        ]
+        parts.append(table("Lanes at work", ("lane", "kind", "of the wall time", "at work", ""), lanes, "bars"))
+    if found.concurrency:
+        most = found.concurrency[:_MOST_CONCURRENT]
+        rows_of_operations = [(plain_name(item.operation), f"{item.mean:.2f}") for item in most]
+        headers = ("operation", "calls open at the same time, on average")
+        parts.append(table("Concurrency of operations on several lanes", headers, rows_of_operations))
+    return join(parts)
+
+
+def expectation(report: Report) -> Markup:
+    expected = report.findings.expectation
+    if expected is None:
+        return element("p", "Nothing was recorded to expect a speed from.", class_="empty")
+    reached = report.facts.progress.steps_per_second
+    shown = [("reached", f"{100 * expected.ratio:.0f}%", "of what the parts could do")]
+    if reached is not None and expected.steps_per_second is not None:
+        shown.append(("steps per second", rate(reached), f"of {rate(expected.steps_per_second)}"))
+    parts: list[str] = [figures(shown)]
+    if expected.poor:
+        warning = "Below half of what its parts could do: something is probably set up wrongly. See what is lost."
+        parts.append(element("p", warning, class_="warning", role="note"))
+    whole = report.facts.breakdown.wall_ns or 1
+    needed = [
+        (
+            join([swatch(part.category), part.category]),
+            duration(part.typical_ns),
+            "" if part.steps_per_second is None else rate(part.steps_per_second),
+            bar(100 * part.typical_ns / whole, part.category),
+        )
+        for part in expected.parts
+    ]
+    headers = ("category", "needs", "steps/s alone", "")
+    parts.append(table("At their typical pace, one after the other", headers, needed, "bars"))
+    lost = [
+        (loss.what, duration(loss.ns), percent(100 * loss.ns / whole), bar(100 * loss.ns / whole))
+        for loss in expected.losses
+    ]
+    parts.append(table("Lost", ("to", "time", "of the wall time", ""), lost, "bars"))
+    return join(parts)
+
+
+def notes(report: Report) -> Markup:
+    return element("ul", *(element("li", line) for line in _notes(report)))
+
+
+def _notes(report: Report) -> Iterator[str]:
+    whole = report.facts.breakdown
+    used = report.facts.resources
+    yield (
+        "Share and time: the part of the wall time that something accounts for. Every instant of the driver, the lane "
+        "whose progress is the training's, is in exactly one account, so shares sum to 100%."
+    )
+    yield "In the call tree they include what was called; in the operations table they are the operation's own."
+    yield "Total: the durations of all calls on all lanes, with what they called. It may exceed the wall time."
+    yield "Unattributed: the driver had no span open. rlprof: what measuring cost, taken out of everything else."
+    yield "Percentiles come from buckets 2.2% wide. Min and max are exact."
+    if whole.overlapped:
+        most = plain_name(next(iter(whole.overlapped)))
+        total = duration(sum(whole.overlapped.values()))
+        yield f"Overlapped: {total} of other lanes' work while the driver was busy, most of it in {most}. It is no share."
+    if whole.lanes.by_kind:
+        kinds = " and ".join(f"{n:,} {kind}{'s' if n > 1 else ''}" for kind, n in whole.lanes.by_kind.items())
+        yield f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} at work at the same time."
+    if whole.open_spans:
+        yield f"Still open, and counted up to the end of the recording: {whole.open_spans:,} spans."
+    if whole.cpu == "off":
+        yield "CPU time was not measured: there is no cheap way to read it here."
+    if used.flushing_share is not None and used.sampling_share is not None:
+        yield (
+            f"Beside the training, rlprof used {used.flushing_share:.2f}% of one core to write the session, and "
+            f"{used.sampling_share:.2f}% to sample the machine."
+        )

@@ -1,0 +1,190 @@
+"""The tables of the HTML report. They need no script to be read; with it, the large one sorts and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from rlprof.analysis.breakdown import Row
+from rlprof.analysis.operations import Operation
+from rlprof.analysis.report import Report
+from rlprof.analysis.rollout import Step
+from rlprof.report.format import count, duration, percent, size
+from rlprof.report.html_markup import Markup, bar, element, join, plain_name, swatch, table
+
+MOST_OPERATIONS = 3_000
+_MOST_TREE_ROWS = 400
+_MOST_STEPS = 80
+_DEEPEST_INDENT = 12
+
+Figure = float | None
+
+
+def _duration(value: Figure) -> str:
+    return "" if value is None else duration(value)
+
+
+def _size(value: Figure) -> str:
+    return "" if value is None else size(value)
+
+
+def _cpu(value: Figure) -> str:
+    return "" if value is None else f"{value:.0f}%"
+
+
+_Column = tuple[str, str, Callable[[Operation], Figure], Callable[[float], str]]
+_COLUMNS: tuple[_Column, ...] = (
+    ("share", "Of the wall time", lambda operation: operation.share, percent),
+    ("time", "Wall time it accounts for itself", lambda operation: operation.ledger_ns, _duration),
+    ("calls", "Calls", lambda operation: operation.calls, lambda calls: count(int(calls))),
+    ("total", "All calls, with what they called, on all lanes", lambda operation: operation.busy_ns, _duration),
+    ("mean", "Of a call", lambda operation: operation.mean_ns, _duration),
+    ("p50", "Half of the calls were shorter", lambda operation: operation.p50_ns, _duration),
+    ("p95", "95 of 100 calls were shorter", lambda operation: operation.p95_ns, _duration),
+    ("p99", "99 of 100 calls were shorter", lambda operation: operation.p99_ns, _duration),
+    ("min", "The shortest call", lambda operation: operation.min_ns, _duration),
+    ("max", "The longest call", lambda operation: operation.max_ns, _duration),
+    ("CPU", "Of its own time, what was spent computing", lambda operation: operation.cpu_percent, _cpu),
+    ("mem peak", "The process's resident peak inside", lambda operation: operation.memory_peak, _size),
+    ("mem rise", "The most a call needed above its start", lambda operation: operation.memory_rise, _size),
+    ("GPU peak", "The device memory's peak inside", lambda operation: operation.device_peak, _size),
+    ("GPU time", "On the device", lambda operation: operation.device_ns if operation.device_calls else None, _duration),
+)
+_OPTIONAL = {"mem peak", "mem rise", "GPU peak", "GPU time", "CPU"}
+"""Left out where nothing was measured."""
+
+
+def operations(report: Report) -> Markup:
+    """Every operation in a table; `unattributed` and `rlprof` below, so that the shares sum to 100."""
+    shown = report.facts.operations[:MOST_OPERATIONS]
+    if not shown:
+        return element("p", "No operation was recorded.", class_="empty")
+    columns = [
+        column
+        for column in _COLUMNS
+        if column[0] not in _OPTIONAL or any(column[2](operation) is not None for operation in shown)
+    ]
+    head = element(
+        "tr",
+        _heading("operation", "Name", "text"),
+        *(_heading(name, what, "number") for name, what, _, _ in columns),
+    )
+    foot = [
+        element(
+            "tr",
+            element("th", swatch(row.category), row.operation, scope="row"),
+            *(element("td", cell) for cell in (percent(row.share), duration(row.ledger_ns), *[""] * (len(columns) - 2))),
+        )
+        for row in report.facts.breakdown.rows[-2:]
+    ]
+    body = join(_operation_row(operation, columns) for operation in shown)
+    whole = element(
+        "table",
+        element("caption", "All operations, all lanes and places together"),
+        element("thead", head),
+        element("tbody", body),
+        element("tfoot", *foot),
+        id="operations-table",
+    )
+    hidden = len(report.facts.operations) - len(shown)
+    return join(
+        [
+            element(
+                "p",
+                element("label", "Filter ", element("input", type="search", id="filter", placeholder="name or category")),
+                element("output", f"{len(shown):,} operations", id="filter-count", for_="filter"),
+                class_="controls",
+            ),
+            element("div", whole, class_="scroll tall", tabindex="0", role="region", aria_label="Operations"),
+            element("p", f"{hidden:,} more with less time: see the CSV report.", class_="hint") if hidden else "",
+        ]
+    )
+
+
+def _heading(name: str, what: str, kind: str) -> Markup:
+    button = element("button", name, type="button", title=what, data_kind=kind)
+    return element("th", button, scope="col", aria_sort="descending" if name == "time" else "none")
+
+
+def _operation_row(operation: Operation, columns: Sequence[_Column]) -> Markup:
+    # Written directly: thousands of rows of fifteen elements each would take most of the time of the page.
+    cells = []
+    for _, _, value, shown in columns:
+        figure = value(operation)
+        cells.append("<td></td>" if figure is None else f'<td data-v="{figure:.10g}">{shown(figure)}</td>')
+    name = plain_name(operation.operation)
+    button = element("button", name, type="button", class_="link", title="Show how long its calls took")
+    first = element("th", swatch(operation.category), button, scope="row")
+    return Markup(f'<tr data-category="{_plain(operation.category)}">{first}{"".join(cells)}</tr>')
+
+
+def _plain(category: str) -> str:
+    return "".join(char for char in category if char.isalnum())
+
+
+def categories(report: Report) -> Markup:
+    whole = report.facts.breakdown
+    if not whole.wall_ns:
+        return element("p", "No time was recorded.", class_="empty")
+    rows = [
+        (join([swatch(item.name), item.name]), percent(item.share), duration(item.ledger_ns), bar(item.share, item.name))
+        for item in whole.categories
+    ]
+    return table("Wall time by kind of work", ("category", "share", "time", ""), rows, "bars")
+
+
+def call_tree(report: Report) -> Markup:
+    """What the icicle draws, for who cannot see it or wants to read the figures."""
+    rows = report.facts.breakdown.rows
+    least = _threshold([row.subtree_ledger_ns for row in rows], _MOST_TREE_ROWS)
+    shown = [row for row in rows if row.subtree_ledger_ns >= least][:_MOST_TREE_ROWS]
+    headers = ("operation", "share", "time", "own time", "calls", "mean", "p95")
+    return element(
+        "details",
+        element("summary", "The same as a table"),
+        table("The call tree", headers, map(_tree_row, shown)),
+        element("p", f"Not shown: {len(rows) - len(shown):,} smaller places.", class_="hint")
+        if len(rows) > len(shown)
+        else None,
+    )
+
+
+def _tree_row(row: Row) -> Sequence[str]:
+    return (
+        _indented(row.depth, join([swatch(row.category), plain_name(row.operation)])),
+        percent(row.share),
+        duration(row.subtree_ledger_ns),
+        duration(row.ledger_ns),
+        count(row.calls) if row.calls else "",
+        _duration(row.mean_ns),
+        _duration(row.p95_ns),
+    )
+
+
+def _threshold(sizes: Iterable[float], most: int) -> float:
+    largest = sorted(sizes, reverse=True)
+    return largest[most - 1] if len(largest) > most else float("-inf")
+
+
+def _indented(depth: int, name: str) -> Markup:
+    level = min(depth, _DEEPEST_INDENT)
+    deeper = f"(level {depth + 1}) " if depth > _DEEPEST_INDENT else None
+    return element("span", deeper, name, style=f"padding-left:{1.1 * level:.1f}em")
+
+
+def rollout(report: Report) -> Markup:
+    tree = report.findings.rollout
+    if tree is None:
+        return element("p", "No rollout was found: that takes iterations and an environment.", class_="empty")
+    steps = [Step("rollout", -1, tree.total_ns, False), *tree.steps]
+    least = max(tree.total_ns / 1000, _threshold([step.ns for step in steps], _MOST_STEPS))
+    shown = [step for step in steps if step.ns >= least or step.bottleneck][: _MOST_STEPS + 1]
+    caption = f"Mean of {tree.rollouts:,} rollout{'s' if tree.rollouts > 1 else ''}"
+    rows = [_step_row(step, tree.total_ns) for step in shown]
+    return table(caption, ("operation", "time", "of it", ""), rows, "bars")
+
+
+def _step_row(step: Step, total: float) -> Sequence[str]:
+    share = 100 * step.ns / total if total else 0.0
+    mark = element("span", "bottleneck", class_="badge warn") if step.bottleneck else ""
+    name = _indented(step.depth + 1, join([plain_name(step.operation), " ", mark]))
+    return name, duration(step.ns), percent(share), bar(share)

@@ -1,0 +1,1 @@
+"""Does rlprof work here? The whole way on a training whose truth is known."""

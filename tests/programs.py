@@ -1,0 +1,105 @@
+"""Random programs of spans, ticks, iterations and switches, and a machine that runs them on real threads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from fakes import Actor, Fake
+from hypothesis import strategies as st
+
+OPERATIONS = ("env_step", "policy_forward", "update", "render")
+WORKERS = ("worker-0", "worker-1", "worker-2")
+LANES = ("main", *WORKERS)
+
+Command = tuple[Any, ...]
+
+commands = st.one_of(
+    st.tuples(st.just("enter"), st.sampled_from(LANES), st.sampled_from(OPERATIONS), st.booleans()),
+    st.tuples(st.just("enter"), st.sampled_from(LANES), st.sampled_from(OPERATIONS), st.just(False)),
+    # Mostly the innermost span ends, sometimes one further out.
+    st.tuples(st.just("exit"), st.sampled_from(LANES), st.sampled_from((0, 0, 0, 1, 2))),
+    st.tuples(st.just("enter"), st.just("main"), st.sampled_from(OPERATIONS), st.just(True)),
+    st.tuples(st.just("tick"), st.integers(0, 1_000), st.integers(0, 1_000)),
+    st.tuples(st.just("tick"), st.integers(1, 9), st.just(9)),
+    st.tuples(st.just("snapshot")),
+    st.tuples(st.just("iteration"), st.booleans()),
+)
+rare = st.one_of(
+    st.tuples(st.sampled_from(("stop", "start", "reset"))),
+    st.tuples(st.just("drive"), st.sampled_from(LANES)),
+    st.tuples(st.just("end"), st.sampled_from(WORKERS)),
+)
+# Short programs hardly ever have a worker at work while the driver waits.
+programs = st.lists(st.one_of(*[commands] * 6, rare), min_size=25, max_size=60)
+
+
+def innermost_like(spans: list[Any], depth: int) -> int:
+    """Equal spans cannot be told apart: the innermost of them is the one that ends."""
+    return max(i for i, span in enumerate(spans) if span is spans[-1 - depth])
+
+
+class Machine:
+    """Runs a program on one core; each lane but the main one is a real thread."""
+
+    def __init__(self, core: str) -> None:
+        self.fake = Fake(core)
+        self.actors: dict[str, Actor] = {}
+        self.open: defaultdict[str, list[Any]] = defaultdict(list)
+        self.seen: list[Any] = []
+
+    def on(self, lane: str, order: Callable[[], Any]) -> Any:
+        if lane == "main":
+            return order()
+        if lane not in self.actors:
+            self.actors[lane] = Actor(lane)
+        return self.actors[lane].do(order)
+
+    def run(self, program: list[Command]) -> None:
+        try:
+            for name, *arguments in program:
+                getattr(self, name)(*arguments)
+            self.snapshot()
+        finally:
+            for actor in self.actors.values():
+                actor.end()
+            self.fake.profiler.disable()
+
+    def enter(self, lane: str, operation: str, wait: bool) -> None:
+        span = self.fake.profile(operation, wait=wait)
+        self.open[lane].append(span)
+        self.on(lane, span.__enter__)
+
+    def exit(self, lane: str, depth: int) -> None:
+        if len(self.open[lane]) > depth:
+            span = self.open[lane].pop(innermost_like(self.open[lane], depth))
+            self.on(lane, lambda: span.__exit__(None, None, None))
+
+    def tick(self, wall: int, cpu: int) -> None:
+        self.fake.tick(wall, min(wall, cpu))
+
+    def snapshot(self) -> None:
+        self.fake.snapshot()
+        self.seen.append(self.fake.raw())
+
+    def iteration(self, closes: bool) -> None:
+        self.seen.append(self.fake.profiler._ledger.iteration(closes))
+        self.seen.append(self.fake.profiler.drain_iterations())
+
+    def stop(self) -> None:
+        self.fake.profiler.disable()
+
+    def start(self) -> None:
+        self.fake.profiler.enable()
+
+    def reset(self) -> None:
+        self.fake.profiler.reset()
+
+    def drive(self, lane: str) -> None:
+        self.on(lane, self.fake.profiler.drive)
+
+    def end(self, lane: str) -> None:
+        if lane in self.actors:
+            self.actors.pop(lane).end()
+            self.open[lane].clear()
