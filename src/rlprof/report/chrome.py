@@ -7,7 +7,7 @@ without a timeline there are no spans, but the ledger of every iteration as coun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -32,13 +32,13 @@ def write_chrome(session: Session, file: BinaryIO) -> str | None:
     spans = Spans(session)
     turns = session.turns()
     points = series(session, spans.snapshot, turns, POINTS)
-    pid, origin = session.info.pid, session.info.origin
+    pid, origin = session.info.pid, _zero(session, spans, turns)
     tracks: dict[tuple[int, int], int] = {}
     # The names of the tracks come last, when it is known which there are.
     events = chain(
         _spans(spans, pid, origin, tracks),
         (_iteration(turn, pid, origin) for turn in turns),
-        _ledger(points, _categories(spans.snapshot), pid),
+        _ledger(points, _categories(spans.snapshot), pid, session.info.origin - origin),
         _samples(session, pid, origin),
         _marks(session, pid, origin),
         _names(session, spans.snapshot, tracks, pid),
@@ -46,8 +46,16 @@ def write_chrome(session: Session, file: BinaryIO) -> str | None:
     file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
     write_items(file, events)
     remark = spans.remark()
-    file.write(b'\n],"otherData":' + msgspec.json.encode(_other(session, spans, remark)) + b"}\n")
+    file.write(b'\n],"otherData":' + msgspec.json.encode(_other(session, spans, origin, remark)) + b"}\n")
     return remark
+
+
+def _zero(session: Session, spans: Spans, turns: Sequence[Turn]) -> int:
+    """Where the trace's time begins: with the recording, or what was under way then, since Perfetto drops all before
+    0."""
+    earliest = spans.earliest()
+    started = [turn.start for turn in turns[:1]] + ([] if earliest is None else [earliest])
+    return min([session.info.origin, *started])
 
 
 def _spans(spans: Spans, pid: int, origin: int, tracks: dict[tuple[int, int], int]) -> Iterator[Event]:
@@ -91,7 +99,7 @@ def _categories(snapshot: Snapshot) -> dict[str, str]:
     return {account.operation: account.category for account in snapshot.accounts}
 
 
-def _ledger(points: Series, categories: dict[str, str], pid: int) -> Iterator[Event]:
+def _ledger(points: Series, categories: dict[str, str], pid: int, shift: int) -> Iterator[Event]:
     """One counter a category: ms of an iteration, its mean where a point is several. Over the categories they sum to
     the iteration's wall time."""
     seen: Counter[str] = Counter()
@@ -101,24 +109,24 @@ def _ledger(points: Series, categories: dict[str, str], pid: int) -> Iterator[Ev
         for operation, values in points.ledger_ns.items():
             sums[categories.get(operation, operation)] += values[place]
         seen.update(sums.keys())
-        at = points.start_ns[place] / 1000
+        at = (points.start_ns[place] + shift) / 1000
         for category in seen:
-            yield _counter(f"ledger: {category}", "ms per iteration", sums[category] / count / 1e6, at, pid)
+            yield _counter(f"ledger: {category}", "ms", sums[category] / count / 1e6, at, pid)
     if points.first:
-        over = (points.start_ns[-1] + points.wall_ns[-1]) / 1000
+        over = (points.start_ns[-1] + shift + points.wall_ns[-1]) / 1000
         for category in seen:
-            yield _counter(f"ledger: {category}", "ms per iteration", 0, over, pid)
+            yield _counter(f"ledger: {category}", "ms", 0, over, pid)
 
 
 def _samples(session: Session, pid: int, origin: int) -> Iterator[Event]:
     for sample in session.samples():
         figures = (
-            ("CPU", "percent of a core", sample.cpu),
-            ("CPU of child processes", "percent of a core", sample.children_cpu),
-            ("CPU of the machine", "percent", sample.machine_cpu),
+            ("CPU", "% of a core", sample.cpu),
+            ("CPU of child processes", "% of a core", sample.children_cpu),
+            ("CPU of the machine", "%", sample.machine_cpu),
             ("RSS", "MB", _megabytes(sample.rss)),
             ("RSS of child processes", "MB", _megabytes(sample.children_rss) if sample.children else None),
-            ("device busy", "percent", sample.device_busy),
+            ("device busy", "%", sample.device_busy),
             ("device memory", "MB", _megabytes(sample.device_memory)),
         )
         for name, unit, value in figures:
@@ -131,7 +139,8 @@ def _megabytes(size: int | None) -> float | None:
 
 
 def _counter(name: str, unit: str, value: float, ts: float, pid: int) -> Event:
-    return {"ph": "C", "name": f"{name} ({unit})", "pid": pid, "ts": ts, "args": {"value": value}}
+    """Perfetto names a counter by both: `RSS MB`."""
+    return {"ph": "C", "name": name, "pid": pid, "ts": ts, "args": {unit: value}}
 
 
 def _marks(session: Session, pid: int, origin: int) -> Iterator[Event]:
@@ -154,11 +163,11 @@ def _names(session: Session, snapshot: Snapshot, tracks: dict[tuple[int, int], i
         yield metadata("thread_sort_index", tracks[lane, track], sort_index=place)
 
 
-def _other(session: Session, spans: Spans, remark: str | None) -> dict[str, Any]:
+def _other(session: Session, spans: Spans, origin: int, remark: str | None) -> dict[str, Any]:
     info = session.info
     return {
         "session": info.name,
-        "started_unix_ns": str(info.started),
+        "ts_0_unix_ns": str(info.started + origin - info.origin),
         "command": list(info.command),
         "host": info.host,
         "rlprof": info.packages.get("rlprof", ""),

@@ -19,12 +19,14 @@ class Markup(str):
 
 
 Attribute = str | int | float | bool | None
+_VOID = {"input"}
+"""Elements that have no end tag."""
 
 
 def element(tag: str, *children: str | None, **attributes: Attribute) -> Markup:
     """An element with its children. None is left out; attributes are written as keywords: `class_`, `aria_label`."""
     inside = "".join(escape(child) for child in children if child is not None)
-    return Markup(f"<{tag}{_attributes(attributes)}>{inside}</{tag}>")
+    return Markup(f"<{tag}{_attributes(attributes)}>{inside}{'' if tag in _VOID else f'</{tag}>'}")
 
 
 def join(parts: Iterable[str]) -> Markup:
@@ -64,9 +66,10 @@ def swatch(category: str) -> Markup:
 
 def bar(share: float, category: str | None = None) -> Markup:
     """A bar of so many percent of its box."""
-    width = f"width:{min(100.0, max(0.0, share)):.2f}%"
+    width = f"width:{min(100.0, share):.2f}%"
     paint = f";background:{colour(category)}" if category else ""
-    return element("span", element("span", style=width + paint), class_="bar", aria_hidden="true")
+    filled = element("span", style=width + paint) if share > 0 else None
+    return element("span", filled, class_="bar", aria_hidden="true")
 
 
 def colour(category: str) -> str:

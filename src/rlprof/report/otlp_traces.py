@@ -29,8 +29,8 @@ def write_otlp_traces(session: Session, file: BinaryIO) -> str | None:
 
 
 class _Traces:
-    """One trace an iteration, because one of a whole training is more than any backend shows. What began outside every
-    iteration is a trace of its own."""
+    """One trace an iteration, because one of a whole training is more than any backend shows. A span belongs to the
+    iteration it began in, and hangs from it where its own parent does not. What began in none is one more trace."""
 
     def __init__(self, session: Session) -> None:
         info = session.info
@@ -67,17 +67,14 @@ class _Traces:
         }
 
     def _span(self, span: Span, lane: list[Json]) -> Json:
-        root = span
-        while root.parent is not None:
-            root = root.parent
-        place = bisect_right(self._starts, root.start) - 1
-        inside = place >= 0 and root.start < self._turns[place].end
-        if span.parent is not None:
-            parent = {"parentSpanId": _span_id(span.parent)}
-        else:
-            parent = {"parentSpanId": self._ids[place][:16]} if inside else {}
+        place = self._place(span)
+        parent = {}
+        if span.parent is not None and self._place(span.parent) == place:
+            parent["parentSpanId"] = _span_id(span.parent)
+        elif place is not None:
+            parent["parentSpanId"] = self._ids[place][:16]
         return {
-            "traceId": self._ids[place] if inside else self._outside,
+            "traceId": self._outside if place is None else self._ids[place],
             "spanId": _span_id(span),
             **parent,
             "name": span.node.operation,
@@ -86,6 +83,11 @@ class _Traces:
             "endTimeUnixNano": str(unix_time(self._session, span.end)),
             "attributes": [*attributes({"category": span.node.category}), *lane],
         }
+
+    def _place(self, span: Span) -> int | None:
+        """The iteration a span began in."""
+        place = bisect_right(self._starts, span.start) - 1
+        return place if place >= 0 and span.start < self._turns[place].end else None
 
 
 def _span_id(span: Span) -> str:

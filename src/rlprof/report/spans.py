@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -56,6 +57,11 @@ class Spans:
     def lost(self) -> int:
         """Ended spans that are not here; complete once all have been read."""
         return self._lost + self._unknown
+
+    def earliest(self) -> int | None:
+        """When the first of them began, which may be before the recording did."""
+        # An event is three times 8 bytes, the first of which is its start.
+        return min((min(array("q", block)[::3]) for block in self._blocks), default=None)
 
     def remark(self) -> str | None:
         """What a reader of the export must know; None where it is complete."""

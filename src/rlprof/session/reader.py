@@ -90,7 +90,7 @@ class Gain:
 
 
 class Session:
-    """An open session. Use as a context manager."""
+    """A session as it is when it is opened: what is flushed later is not seen. Use as a context manager."""
 
     def __init__(self, given: str | Path) -> None:
         self.path = find_database(given)
@@ -258,8 +258,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     if path.stat().st_size == 0:
         raise UnreadableError(f"{path} is empty: the run was stopped before its first flush")
     address = f"file:{quote(str(path.absolute()))}"
-    connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=5)
+    connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=5, isolation_level=None)
     try:
+        connection.execute("BEGIN")  # all tables as of one moment
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
         connection.close()

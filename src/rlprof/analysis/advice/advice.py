@@ -18,7 +18,8 @@ class Advice:
     action: str
     """What to change."""
     gain: tuple[float, float] | None
-    """How many times faster the training would be, at least and at most: (1.0, 1.8). None where speed is not the point."""
+    """How many times faster the training would be, at least and at most: (1.0, 1.8). None where speed is not
+    the point."""
     check: str
     """How to see whether it helped."""
 

@@ -11,7 +11,7 @@ from rlprof.analysis.facts import Facts
 from rlprof.analysis.operations import Operation
 
 CONSIDERABLE = 0.10
-"""Of the wall time. What takes less cannot bring 1.12x even if it vanished, and noise between two runs is of that size."""
+"""Of the wall time. What takes less cannot bring 1.12x even if it vanished; two runs differ as much by noise."""
 
 ENOUGH_CALLS = 20
 """For a mean or a ratio of calls to say something."""
@@ -81,8 +81,8 @@ def computing(operations: Iterable[Operation]) -> float | None:
 
 
 def env_step_calls(facts: Facts) -> int:
-    """Calls of `env_step`: of a vector where that is what is timed, or of the environments one by one."""
-    return outermost(facts, lambda row: row.operation == "env_step").most_calls
+    """Calls of `env_step` to train on: of a vector where that is what is timed, or of the environments one by one."""
+    return outermost(facts, lambda row: row.operation == "env_step", ("system",)).most_calls
 
 
 def policy_calls(facts: Facts) -> Outermost:

@@ -1,0 +1,43 @@
+"""The training waits while nobody in it works."""
+
+from __future__ import annotations
+
+from rlprof.analysis.advice.advice import Advice, speedup
+from rlprof.analysis.advice.figures import count, duration, fraction, number, percent
+from rlprof.analysis.advice.places import AGAIN
+from rlprof.analysis.facts import Facts
+
+LARGE_SHARE = 0.20
+"""Of the wall time."""
+
+CHILDREN_AT_WORK = 20.0
+"""Percent of one core: then the work that is waited for is in child processes, whose spans are not in this session."""
+
+
+def idle_waiting(facts: Facts) -> Advice | None:
+    idle = {
+        operation.operation: min(number(operation.ledger_ns), number(operation.waited_ns))
+        for operation in facts.operations
+        if operation.waited_ns > 0
+    }
+    share = fraction(sum(idle.values()), facts.breakdown.wall_ns)
+    children = number(facts.resources.children_cpu_mean)
+    if share < LARGE_SHARE or children >= CHILDREN_AT_WORK:
+        return None
+    names = sorted((name for name in idle if idle[name]), key=lambda name: -idle[name])
+    evidence = [
+        f"{name} waited for {duration(idle[name])} while no lane was at work, "
+        f"{percent(fraction(idle[name], facts.breakdown.wall_ns))} of the wall time."
+        for name in names[:3]
+    ]
+    evidence.append(f"Child processes used {count(round(children))}% of one core.")
+    return Advice(
+        rule="idle_waiting",
+        title=f"For {percent(share)} of the wall time the training waits and nobody in it works.",
+        operations=tuple(names),
+        evidence=tuple(evidence),
+        action="Give it something to do meanwhile: keep more environments or requests under way than are waited for, "
+        "or let the learner update on the batch before while the next is collected.",
+        gain=(1.0, speedup(share, float("inf"))),
+        check=f"{AGAIN}: {names[0]} should have a smaller share, and steps per second rise.",
+    )

@@ -1,0 +1,40 @@
+"""Results are fetched from the device at every step, and each fetch waits for all that was queued before it."""
+
+from __future__ import annotations
+
+from rlprof.analysis.advice.advice import Advice, speedup
+from rlprof.analysis.advice.figures import count, duration, number, percent, ratio
+from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, names_of, share_of
+from rlprof.analysis.facts import Facts
+
+FETCHING = ("device_to_host", "to_host", "device_synchronize")
+
+ABOUT_ONCE = 0.5
+"""Fetches a step. Every second step is as much a habit of the loop as every step; once a rollout is far below."""
+
+
+def per_step_sync(facts: Facts) -> Advice | None:
+    fetching = [operation for operation in facts.operations if operation.operation in FETCHING]
+    share = share_of(facts, fetching)
+    calls = sum(number(operation.calls) for operation in fetching)
+    # Where the vector is timed its calls are the steps of the loop; without it, the env steps that were counted.
+    steps = env_step_calls(facts) or number(facts.progress.steps)
+    each = ratio(calls, steps)
+    if share < CONSIDERABLE or calls < ENOUGH_CALLS or each < ABOUT_ONCE:
+        return None
+    spent = sum(number(operation.ledger_ns) for operation in fetching)
+    return Advice(
+        rule="per_step_sync",
+        title=f"The loop fetches from the device {count(round(each, 1))} times a step, which takes {percent(share)} of "
+        "the wall time.",
+        operations=names_of(fetching),
+        evidence=(
+            f"{', '.join(names_of(fetching))}: {count(calls)} calls for {count(steps)} steps of the loop.",
+            f"A call holds the training up for {duration(ratio(spent, calls))} on average.",
+            f"Together they take {percent(share)} of the wall time; what the device was still busy with is in it.",
+        ),
+        action="Fetch once a step what the environments need (the actions) and leave the rest on the device until the "
+        "rollout ends; no `.item()`, `.cpu()` or `.numpy()` for values, log-probabilities or logging.",
+        gain=(1.0, speedup(share, float("inf"))),
+        check=f"{AGAIN}: {names_of(fetching)[0]} should have fewer calls a step and a smaller share.",
+    )

@@ -1,0 +1,65 @@
+"""Resetting environments takes a good part of the time: episodes are short, or a reset is dear."""
+
+from __future__ import annotations
+
+from rlprof.analysis.advice.advice import Advice, speedup
+from rlprof.analysis.advice.figures import count, duration, fraction, number, percent, ratio
+from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, env_step_calls, outermost
+from rlprof.analysis.facts import Facts
+
+FEWEST_RESETS = 5
+
+SHORT_EPISODE = 30
+"""Steps a reset. With fewer, even a reset that costs three steps is a tenth of the collecting."""
+
+SHORTER = (
+    "Find out why episodes end so early (a fresh policy may fail at once); let cheap failures go on as part of a "
+    "longer episode, or reset in the background with one more environment than is stepped."
+)
+DEARER = (
+    "Make the reset cheaper: keep what does not change between episodes (assets, connections, levels), or prepare the "
+    "next episode in another thread or process while this one runs."
+)
+
+
+def reset_storm(facts: Facts) -> Advice | None:
+    resets, steps = facts.operation("env_reset"), facts.operation("env_step")
+    if resets is None or resets.calls < FEWEST_RESETS:
+        return None
+    share = _recurring_share(facts)
+    stepped = number(facts.progress.steps) or env_step_calls(facts)
+    if share < CONSIDERABLE or not stepped:
+        return None
+    per_reset = ratio(stepped, resets.calls)
+    dearer = ratio(resets.p50_ns, steps.p50_ns) if steps is not None else 0.0
+    return Advice(
+        rule="reset_storm",
+        title=f"Resets take {percent(share)} of the wall time: one every {count(round(per_reset, 1))} steps.",
+        operations=("env_reset",),
+        evidence=(
+            f"{count(resets.calls)} resets for {count(stepped)} env steps, one every {count(round(per_reset, 1))}.",
+            f"A typical reset takes {duration(number(resets.p50_ns))}"
+            + (f", as long as {count(round(dearer, 1))} calls of env_step." if dearer else "."),
+            f"Without those at the start, resets take {percent(share)} of the wall time.",
+        ),
+        action=SHORTER if per_reset < SHORT_EPISODE else DEARER,
+        gain=(1.0, speedup(share, float("inf"))),
+        check=f"{AGAIN}: env_reset should have fewer calls per env step, or a lower p50, and a smaller share.",
+    )
+
+
+def _recurring_share(facts: Facts) -> float:
+    """Of the wall time: what resets cost once the training is under way. Making the first of each may be dear."""
+    found = outermost(facts, lambda row: row.operation == "env_reset", ("system",))
+    share = fraction(found.total_ns, facts.breakdown.wall_ns)
+    series, resets = facts.series, facts.operation("env_reset")
+    later = series.ledger_ns.get("env_reset", ())[1:]
+    if later:
+        # The series knows the resets themselves, without what they called: scaled to both.
+        with_below = ratio(found.total_ns, resets.ledger_ns) if resets is not None else 0.0
+        spent = sum(map(number, later)) * with_below
+        return min(share, fraction(spent, sum(map(number, series.wall_ns[1:]))))
+    if resets is None:
+        return 0.0
+    typical = number(resets.p50_ns) * max(0.0, number(resets.calls) - 1)
+    return min(share, fraction(typical, facts.breakdown.wall_ns))

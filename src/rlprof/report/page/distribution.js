@@ -1,0 +1,89 @@
+// How an operation's calls are spread over durations. Bucket i covers [2^(i/32), 2^((i+1)/32)) ns.
+
+const MOST_BINS = 90;
+
+/** Neighbouring buckets put together until they are few enough to be seen: [start ns, end ns, calls]. */
+function bins(buckets) {
+  const first = buckets[0];
+  const last = buckets[buckets.length - 2];
+  let size = 1;
+  while ((last - first) / size > MOST_BINS) size *= 2;
+  const calls = new Map();
+  for (let i = 0; i < buckets.length; i += 2) {
+    const bin = Math.floor(buckets[i] / size);
+    calls.set(bin, (calls.get(bin) || 0) + buckets[i + 1]);
+  }
+  const found = [];
+  for (let bin = Math.floor(first / size); bin <= Math.floor(last / size); bin++) {
+    found.push([2 ** ((bin * size) / 32), 2 ** (((bin + 1) * size) / 32), calls.get(bin) || 0]);
+  }
+  return found;
+}
+
+function distribution(element, data) {
+  const select = document.getElementById("distribution-operation");
+  const logarithmic = document.getElementById("distribution-log");
+  if (!data.length) {
+    select.closest(".controls").remove();
+    nothing(element, "No call has ended, so there are no durations to show.");
+    return { show: () => false };
+  }
+  for (const [place, operation] of data.entries()) select.append(new Option(operation.name, String(place)));
+
+  function draw() {
+    const operation = data[Number(select.value)];
+    const found = bins(operation.buckets);
+    const log = logarithmic.checked;
+    const colour = categoryColour(operation.category);
+    const [low, high] = [found[0][0], found[found.length - 1][1]];
+    const trace = {
+      type: "bar",
+      // plotly places bars by their middle and width in ns, on a logarithmic axis too.
+      x: found.map(([start, end]) => (start + end) / 2),
+      width: found.map(([start, end]) => end - start),
+      y: found.map(([, , calls]) => calls),
+      text: found.map(([start, end, calls]) => `${duration(start)} to ${duration(end)}<br>${whole(calls)} calls, ${((100 * calls) / operation.calls).toPrecision(3)}%`),
+      textposition: "none",
+      hovertemplate: "%{text}<extra></extra>",
+      marker: { color: colour, line: { width: 0 } },
+    };
+    const layout = baseLayout(narrow.matches ? 340 : 380);
+    layout.showlegend = false;
+    layout.bargap = 0;
+    layout.margin.t = 66;
+    const pad = (high / low) ** 0.04;
+    layout.xaxis = axis("duration of a call", {
+      type: "log", range: [Math.log10(low / pad), Math.log10(high * pad)], tickmode: "array", ...durationTicks(low / pad, high * pad), showgrid: false,
+    });
+    layout.yaxis = axis("calls", { type: log ? "log" : "linear", ...(log ? { dtick: 1, exponentformat: "none", tickformat: ",d" } : { rangemode: "tozero", tickformat: "," }), fixedrange: true });
+    const marks = Object.entries(operation.marks);
+    const centre = Math.sqrt(low * high);
+    const plotted = layout.height - layout.margin.t - layout.margin.b;
+    // Each has a row of its own above the bars, so that they stay readable where they nearly coincide.
+    const rise = (row) => 18 * (marks.length - 1 - row);
+    layout.shapes = marks.map(([, ns], row) => ({
+      type: "line", x0: ns, x1: ns, y0: 0, y1: 1 + (rise(row) + 14) / plotted, yref: "paper", line: { color: css("--ink"), width: 1.5, dash: ["solid", "dash", "dot"][row] },
+    }));
+    layout.annotations = marks.map(([mark, ns], row) => ({
+      x: Math.log10(ns), y: 1, yref: "paper", yanchor: "bottom", yshift: rise(row), xshift: ns > centre ? -3 : 3, showarrow: false,
+      xanchor: ns > centre ? "right" : "left",
+      text: `${mark} ${duration(ns)}`, font: { color: css("--ink"), size: 12 },
+    }));
+    element.setAttribute("aria-label", `Distribution of ${whole(operation.calls)} calls of ${operation.name}: ` + marks.map(([mark, ns]) => `${mark} ${duration(ns)}`).join(", "));
+    return Plotly.react(element, [trace], layout, CONFIG);
+  }
+
+  select.addEventListener("change", draw);
+  logarithmic.addEventListener("change", draw);
+  register(draw);
+  return {
+    /** Choose an operation by its name; false where it has no distribution. */
+    show(name) {
+      const place = data.findIndex((operation) => operation.name === name);
+      if (place < 0) return false;
+      select.value = String(place);
+      draw();
+      return true;
+    },
+  };
+}

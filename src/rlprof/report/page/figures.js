@@ -1,0 +1,48 @@
+// Figures as rlprof writes them everywhere, and names that plotly must not read as markup.
+
+const DURATION_UNITS = [[1, "ns", 999.5], [1e3, "us", 999.5], [1e6, "ms", 999.5], [1e9, "s", 3600], [3600e9, "h", Infinity]];
+
+/** Three digits and a unit: the same text as rlprof.report.format.duration. */
+function duration(ns) {
+  const [scale, unit] = DURATION_UNITS.find(([scale, , end]) => ns / scale < end);
+  const value = ns / scale;
+  const digits = unit === "ns" || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return `${value.toFixed(digits)} ${unit}`;
+}
+
+/** Whole numbers with commas, in every language of the reader: the rest of the page is in one language too. */
+function whole(number) {
+  return Math.round(number).toLocaleString("en-US");
+}
+
+/** Per second: the same text as rlprof.report.format.rate. */
+function rate(number) {
+  return number >= 99.95 ? whole(number) : String(Number(number.toPrecision(3)));
+}
+
+/** A name for a plotly label. plotly reads <b>, <a href> and entities in texts; the page shows names as they are. */
+function label(name) {
+  return name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+/** The same, but not longer than a legend or a hover box can bear. The middle goes, as in the text report. */
+function shortLabel(name, most) {
+  const characters = Array.from(name);
+  if (characters.length <= most) return label(name);
+  const tail = Math.floor((most - 1) / 3);
+  return label(characters.slice(0, most - 1 - tail).join("") + "…" + characters.slice(-tail).join(""));
+}
+
+/** Values and texts of the ticks of a logarithmic axis of durations. */
+function durationTicks(low, high) {
+  const decades = Math.log10(high / low);
+  const factors = decades > 4 ? [1] : decades > 1.5 ? [1, 3] : [1, 1.5, 2, 3, 4, 5, 7];
+  const values = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+    for (const factor of factors) {
+      const value = factor * 10 ** power;
+      if (value >= low && value <= high) values.push(value);
+    }
+  }
+  return { tickvals: values, ticktext: values.map((value) => duration(value).replace(/\.0+ /, " ").replace(/(\.\d*[1-9])0+ /, "$1 ")) };
+}

@@ -1,0 +1,85 @@
+// The accounts over the iterations, stacked: each point sums to its wall time. Below them, how fast it went.
+
+function ledger(element, data) {
+  const buttons = Array.from(document.querySelectorAll("[data-unit]"));
+  if (!data) {
+    buttons[0].parentElement.remove();
+    nothing(element, "No iteration was marked, so nothing can be shown over them. profiler.iteration() marks one.");
+    return;
+  }
+  const points = data.first.length;
+  const turns = data.first.map((first, point) => data.last[point] - first + 1);
+  const middle = data.first.map((first, point) => (first + data.last[point]) / 2);
+  const names = data.first.map((first, point) => (turns[point] > 1 ? `iterations ${whole(first)} to ${whole(data.last[point])}` : `iteration ${whole(first)}`));
+  const withSteps = data.steps.some((steps) => steps > 0);
+  const hidden = new Set();
+  let unit = "percent";
+
+  function area(part, colour) {
+    const percent = part.ns.map((ns, point) => (data.wall[point] ? (100 * ns) / data.wall[point] : 0));
+    const each = part.ns.map((ns, point) => ns / turns[point]);
+    const shared = {
+      name: shortLabel(part.name, 40),
+      visible: !hidden.has(part.name),
+      x: middle,
+      y: unit === "percent" ? percent : each.map((ns) => ns / 1e6),
+      text: each.map((ns, point) => `${percent[point].toFixed(1)}%, ${duration(ns)}`),
+      hovertemplate: "%{text}",
+    };
+    // One point has no area.
+    if (points === 1) return { ...shared, type: "bar", textposition: "none", marker: { color: colour } };
+    return {
+      ...shared, type: "scatter", mode: "lines", stackgroup: "ledger", fillcolor: colour, line: { color: css("--panel"), width: 0.6 },
+    };
+  }
+
+  function speed() {
+    const values = data.steps.map((steps, point) => (data.wall[point] ? (steps / data.wall[point]) * 1e9 : null));
+    return {
+      type: "scatter", mode: points > 60 ? "lines" : "lines+markers", name: "steps per second", x: middle, y: values, yaxis: "y2",
+      text: values.map((value) => (value === null ? "" : rate(value))), hovertemplate: "%{text}",
+      line: { color: css("--accent"), width: 1.8 }, marker: { size: 4 },
+    };
+  }
+
+  function draw() {
+    const seen = new Map();
+    const colours = data.areas.map((part) => {
+      const place = seen.get(part.category) || 0;
+      seen.set(part.category, place + 1);
+      return shade(categoryColour(part.category), place);
+    });
+    const traces = data.areas.map((part, place) => area(part, colours[place]));
+    const items = data.areas.map(({ name }, place) => ({ name, colour: colours[place], shown: !hidden.has(name) }));
+    legend(document.getElementById("ledger-legend"), items, toggle);
+    if (withSteps) traces.push(speed());
+    const layout = baseLayout(narrow.matches ? 420 : 460);
+    layout.barmode = "stack";
+    layout.hovermode = narrow.matches ? "closest" : "x unified";
+    const ends = [data.first[0] - (points === 1 ? 0.5 : 0), data.last[points - 1] + (points === 1 ? 0.5 : 0)];
+    layout.xaxis = axis("iteration", {
+      anchor: withSteps ? "y2" : "y", range: points === 1 ? ends : [middle[0], middle[points - 1]], showgrid: false, tickformat: ",d",
+      ...(points <= 10 ? { dtick: Math.max(1, turns[0]) } : {}), unifiedhovertitle: { text: "iteration %{x}" },
+    });
+    layout.yaxis = axis(unit === "percent" ? "% of the wall time" : "ms per iteration", {
+      domain: withSteps ? [0.32, 1] : [0, 1], fixedrange: true, ...(unit === "percent" ? { range: [0, 100] } : { rangemode: "tozero" }),
+    });
+    if (withSteps) layout.yaxis2 = axis("steps/s", { domain: [0, 0.24], rangemode: "tozero", fixedrange: true, nticks: 4, tickformat: "," });
+    return Plotly.react(element, traces, layout, CONFIG);
+  }
+
+  function toggle(place) {
+    const { name } = data.areas[place];
+    if (!hidden.delete(name)) hidden.add(name);
+    draw();
+  }
+
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      unit = button.dataset.unit;
+      buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
+      draw();
+    });
+  }
+  register(draw);
+}

@@ -1,0 +1,53 @@
+// CPU and memory over time. What was not measured is a gap, never a zero.
+
+function resources(element, data) {
+  if (!data) {
+    nothing(element, "The machine was not sampled: the run was too short, or sampling failed.");
+    return;
+  }
+  const seconds = data.time_ns.map((ns) => ns / 1e9);
+  const longest = Math.max(...seconds);
+  const [scale, unit] = longest > 7200 ? [3600, "hours"] : longest > 300 ? [60, "minutes"] : [1, "seconds"];
+  const time = seconds.map((value) => value / scale);
+  const CPU = [
+    ["cpu", "process, of one core", "policy"],
+    ["children_cpu", "children, of one core", "environment"],
+    ["machine_cpu", "machine, of all cores", "other"],
+    ["device_busy", "GPU busy", "learning"],
+  ];
+  const MEMORY = [
+    ["rss", "process memory", "policy"],
+    ["children_rss", "children's memory", "environment"],
+    ["device_memory", "GPU memory", "learning"],
+  ];
+  const measured = ([column]) => data[column].some((value) => value !== null);
+  const most = Math.max(0, ...MEMORY.flatMap(([column]) => data[column].map((value) => value || 0)));
+  const [bytes, size] = most >= 2 ** 30 ? [2 ** 30, "GB"] : [2 ** 20, "MB"];
+
+  function line([column, name, colour], divisor, yaxis, show) {
+    return {
+      type: "scatter", mode: time.length > 60 ? "lines" : "lines+markers", name, x: time, yaxis,
+      y: data[column].map((value) => (value === null ? null : value / divisor)),
+      text: data[column].map((value) => (value === null ? "" : show(value / divisor))),
+      hovertemplate: "%{text}", connectgaps: false, line: { color: categoryColour(colour), width: 1.8 }, marker: { size: 4.5 }, cliponaxis: false,
+    };
+  }
+
+  function draw() {
+    const cpu = CPU.filter(measured).map((column) => line(column, 1, "y", (value) => `${value.toFixed(0)}%`));
+    const memory = MEMORY.filter(measured).map((column) => line(column, bytes, "y2", (value) => `${Number(value.toPrecision(3)).toLocaleString("en-US")} ${size}`));
+    const layout = baseLayout(narrow.matches ? 360 : 380);
+    layout.hovermode = narrow.matches ? "closest" : "x unified";
+    legend(document.getElementById("resources-legend"), [...CPU, ...MEMORY].filter(measured).map(([, name, colour]) => ({ name, colour: categoryColour(colour) })));
+    layout.xaxis = axis(`${unit} since recording began`, { anchor: memory.length ? "y2" : "y", showgrid: false, rangemode: "tozero", hoverformat: ".3~f" });
+    layout.yaxis = axis("CPU, %", { domain: memory.length ? [0.54, 1] : [0, 1], rangemode: "tozero", fixedrange: true, nticks: 6 });
+    layout.yaxis2 = axis(`memory, ${size}`, { domain: [0, 0.44], rangemode: "tozero", fixedrange: true, nticks: 5 });
+    return Plotly.react(element, [...cpu, ...memory], layout, CONFIG);
+  }
+
+  if (![...CPU, ...MEMORY].some(measured)) {
+    nothing(element, "Nothing could be sampled on this machine.");
+    return;
+  }
+  register(draw);
+}

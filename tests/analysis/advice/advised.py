@@ -1,0 +1,60 @@
+"""Small trainings that really run, recorded to a session, and what the rules see of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from sessions import facts_of
+
+from rlprof import Profiler
+from rlprof.analysis.advice import RULES, advise
+from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.facts import Facts
+from rlprof.recording.recording import record
+
+
+def spin(seconds: float) -> None:
+    """Use so much CPU time, however long that takes when the core is shared."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def train(folder: Path, program: Callable[[Profiler], None]) -> Facts:
+    """Record a program to a session and read it."""
+    profiler = Profiler()
+    with record("advised", dir=folder, profiler=profiler) as recording:
+        program(profiler)
+    assert recording.folder is not None
+    return facts_of(recording.folder)
+
+
+def given(advice: Advice | None, rule: str) -> Advice:
+    """What a rule said, after checking what holds for all of them."""
+    assert advice is not None, f"{rule} is silent"
+    assert advice.rule == rule
+    assert advice.evidence
+    for sentence in (advice.title, *advice.evidence, advice.action, advice.check):
+        assert sentence.endswith("."), sentence
+        assert sentence[0].isupper() or sentence.split()[0].strip(":,").isidentifier(), sentence
+    if advice.gain is not None:
+        assert 1.0 <= advice.gain[0] <= advice.gain[1]
+    return advice
+
+
+def rules_that_speak(facts: Facts) -> set[str]:
+    assert len({rule.__name__ for rule in RULES}) == len(RULES)
+    return {advice.rule for advice in advise(facts)}
+
+
+def on_cores(facts: Facts, cores: int) -> Facts:
+    """The same on a machine of so many cores: a test must not depend on where it runs."""
+    return replace(facts, session=replace(facts.session, cores=cores))
+
+
+def share(facts: Facts, *operations: str) -> float:
+    """Of the wall time, from the accounts."""
+    return sum(item.ledger_ns for item in facts.operations if item.operation in operations) / facts.breakdown.wall_ns

@@ -1,0 +1,232 @@
+"""Rules about environments, on trainings whose faults are planted."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from advised import given, on_cores, share, spin, train
+
+from rlprof.analysis.advice.idle_waiting import idle_waiting
+from rlprof.analysis.advice.reset_storm import reset_storm
+from rlprof.analysis.advice.single_core_env import single_core_env
+from rlprof.analysis.advice.straggler_env import straggler_env
+
+
+def serial(step, steps=60):
+    """A training that steps one environment after the other on its own thread."""
+
+    def program(profiler):
+        for _ in range(3):
+            profiler.iteration()
+            for _ in range(steps // 3):
+                with profiler.profile("env_step"):
+                    step()
+                profiler.add_steps(1)
+            with profiler.profile("update"):
+                spin(0.01)
+
+    return program
+
+
+def test_environments_that_compute_on_one_of_four_cores_should_be_stepped_in_parallel(tmp_path):
+    facts = on_cores(train(tmp_path, serial(lambda: spin(0.004))), 4)
+    advice = given(single_core_env(facts), "single_core_env")
+    envs = share(facts, "env_step")
+    assert advice.operations == ("env_step",)
+    assert "of 4 cores" in advice.title
+    assert f"{100 * envs:.1f}%" in advice.evidence[0]
+    assert advice.gain == pytest.approx((1.0, 1 / (1 - envs + envs / 4)))
+
+
+def test_environments_that_wait_for_a_server_need_no_core(tmp_path):
+    assert single_core_env(on_cores(train(tmp_path, serial(lambda: time.sleep(0.004))), 4)) is None
+
+
+def test_with_one_core_there_is_none_to_step_on(tmp_path):
+    assert single_core_env(on_cores(train(tmp_path, serial(lambda: spin(0.004))), 1)) is None
+
+
+def test_environments_in_threads_that_take_turns_on_one_core_are_seen(tmp_path):
+    def program(profiler):
+        def step(_):
+            with profiler.profile("env_step"):
+                spin(0.004)
+
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(20):
+                with profiler.profile("collect", wait=True):
+                    list(pool.map(step, range(4)))
+                profiler.add_steps(4)
+
+    advice = given(single_core_env(on_cores(train(tmp_path, program), 4)), "single_core_env")
+    assert "4 threads" in advice.action
+
+
+def test_child_processes_that_work_are_taken_for_environments_in_parallel(tmp_path):
+    def program(profiler):
+        worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            serial(lambda: spin(0.01), steps=120)(profiler)
+        finally:
+            worker.kill()
+            worker.wait()
+
+    facts = on_cores(train(tmp_path, program), 4)
+    assert facts.resources.children_cpu_mean > 20
+    assert single_core_env(facts) is None
+
+
+def lockstep(delay, steps=50):
+    """Four environments, each with a thread of its own, that all wait for the slowest: delay(env, step) seconds."""
+
+    def program(profiler):
+        barrier = threading.Barrier(5)
+
+        def environment(env):
+            for step in range(steps):
+                barrier.wait(20)
+                with profiler.profile("env_step"):
+                    time.sleep(delay(env, step))
+                barrier.wait(20)
+
+        threads = [threading.Thread(target=environment, args=(env,), name=f"env-{env}") for env in range(4)]
+        for thread in threads:
+            thread.start()
+        for _ in range(steps):
+            with profiler.profile("collect", wait=True):
+                barrier.wait(20)
+                barrier.wait(20)
+            profiler.add_steps(4)
+        for thread in threads:
+            thread.join()
+
+    return program
+
+
+def test_a_straggler_is_named_with_the_time_that_it_costs(tmp_path):
+    facts = train(tmp_path, lockstep(lambda env, step: 0.012 if env == 2 else 0.003))
+    advice = given(straggler_env(facts), "straggler_env")
+    assert advice.operations == ("env_step", "collect")
+    assert advice.title.startswith("env-2 ")
+    lost = 1 - 1 / advice.gain[1]
+    # 9 of about 12 ms a step; the ledger gives the straggler its quarter of the first 3 ms as well, which is no loss.
+    assert 0.5 < lost < 0.85
+    assert "50 of its 50 calls" in advice.evidence[1]
+
+
+@pytest.mark.parametrize(
+    "delay",
+    [
+        pytest.param(lambda env, step: 0.005, id="all alike"),
+        pytest.param(lambda env, step: 0.6 if (env, step) == (2, 25) else 0.003, id="one long hold-up"),
+        pytest.param(lambda env, step: 0.012 if step % 4 == env else 0.003, id="each in its turn"),
+    ],
+)
+def test_without_one_lane_that_is_always_slow_there_is_no_straggler(tmp_path, delay):
+    assert straggler_env(train(tmp_path, lockstep(delay))) is None
+
+
+def test_a_slow_environment_that_moves_between_the_threads_of_a_pool_is_no_slow_lane(tmp_path):
+    def program(profiler):
+        def step(env):
+            with profiler.profile("env_step"):
+                time.sleep(0.012 if env == 2 else 0.003)
+
+        chance = random.Random(0)
+        for _ in range(50):
+            # A pool hands tasks to whoever is free; a new one each time makes sure that nobody keeps an environment.
+            envs = chance.sample(range(4), 4)
+            with profiler.profile("collect", wait=True):
+                threads = [threading.Thread(target=step, args=(env,)) for env in envs]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            profiler.add_steps(4)
+
+    assert straggler_env(train(tmp_path, program)) is None
+
+
+def episodes(length, reset, first=0.0, steps=120, iterations=4):
+    """A training with a reset every so many steps; the first takes longer by some seconds."""
+
+    def program(profiler):
+        done = 0
+        with profiler.profile("env_reset"):
+            spin(first + reset)
+        for _ in range(iterations):
+            profiler.iteration()
+            for _ in range(steps // iterations):
+                with profiler.profile("env_step"):
+                    spin(0.002)
+                profiler.add_steps(1)
+                done += 1
+                if done % length == 0:
+                    with profiler.profile("env_reset"):
+                        spin(reset)
+            with profiler.profile("update"):
+                spin(0.01)
+
+    return program
+
+
+def test_short_episodes_with_dear_resets_are_a_storm(tmp_path):
+    facts = train(tmp_path, episodes(length=4, reset=0.01))
+    advice = given(reset_storm(facts), "reset_storm")
+    assert advice.operations == ("env_reset",)
+    assert advice.evidence[0].startswith("31 resets for 120 env steps, one every 3.9")
+    assert "early" in advice.action
+    # 4 steps of 2 ms to a reset of 10 ms, and some updating.
+    assert 1 / (1 - 0.35) < advice.gain[1] < 1 / (1 - 0.7)
+
+
+def test_dear_resets_of_long_episodes_ask_for_a_cheaper_reset(tmp_path):
+    advice = given(reset_storm(train(tmp_path, episodes(length=40, reset=0.08, steps=240))), "reset_storm")
+    assert advice.action.startswith("Make the reset cheaper")
+
+
+@pytest.mark.parametrize("iterations", [1, 4])
+def test_a_dear_first_reset_alone_is_no_storm(tmp_path, iterations):
+    facts = train(tmp_path, episodes(length=20, reset=0.001, first=0.4, iterations=iterations))
+    assert share(facts, "env_reset") > 0.2
+    assert reset_storm(facts) is None
+
+
+def test_cheap_resets_are_no_storm(tmp_path):
+    assert reset_storm(train(tmp_path, episodes(length=4, reset=0.0002))) is None
+
+
+def waiting(worker):
+    """A training that waits 10 ms at a time for what a thread does meanwhile."""
+
+    def program(profiler):
+        for _ in range(20):
+            thread = threading.Thread(target=worker, args=(profiler,))
+            thread.start()
+            with profiler.profile("env_wait", wait=True):
+                thread.join()
+            with profiler.profile("update"):
+                spin(0.002)
+
+    return program
+
+
+def test_waiting_with_nobody_at_work_is_idle(tmp_path):
+    facts = train(tmp_path, waiting(lambda profiler: time.sleep(0.01)))
+    advice = given(idle_waiting(facts), "idle_waiting")
+    assert advice.operations == ("env_wait",)
+    assert advice.gain[1] == pytest.approx(1 / (1 - share(facts, "env_wait")), rel=0.05)
+
+
+def test_waiting_for_a_lane_that_works_is_not_idle(tmp_path):
+    def worker(profiler):
+        with profiler.profile("env_step"):
+            time.sleep(0.01)
+
+    assert idle_waiting(train(tmp_path, waiting(worker))) is None

@@ -1,0 +1,146 @@
+"""However a training ends, its session is complete, and the end is what it would have been alone."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from sessions import facts_of, run_program, start_program
+
+TRAIN = """
+import os, signal, sys, threading, time
+from rlprof import get_profiler, profile, record
+
+profiler = get_profiler()
+recording = record("run")
+for _ in range(20):
+    with profiler.iteration(), profile("env_step"):
+        sum(range(2_000))
+    profiler.add_steps(1)
+"""
+
+
+def only_session(folder: Path) -> Path:
+    (session,) = folder.iterdir()
+    return session
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "ended"),
+    [
+        ("", 0, "finished"),
+        ("recording.stop()", 0, "finished"),
+        ("sys.exit(3)", 3, "finished"),
+        ("raise ValueError('diverged')", 1, "ValueError: diverged"),
+        ("os.kill(os.getpid(), signal.SIGINT); time.sleep(5)", -2, "KeyboardInterrupt"),
+        ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)", -15, "SIGTERM"),
+        ("os.kill(os.getpid(), signal.SIGHUP); time.sleep(5)", -1, "SIGHUP"),
+        ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); os.kill(os.getpid(), 15); time.sleep(5)", 7, "finished"),
+    ],
+    ids=["end", "stop", "exit", "exception", "SIGINT", "SIGTERM", "SIGHUP", "own handler"],
+)
+def test_the_session_is_complete(ending, code, ended, tmp_path):
+    done = run_program(TRAIN + ending, tmp_path)
+    assert done.returncode == code, done.stderr
+    session = only_session(tmp_path)
+    facts = facts_of(session)
+    assert facts.ended == ended
+    assert facts.progress.steps == 20
+    assert facts.operation("env_step").calls == 20
+    assert facts.progress.iterations == 20
+    assert {path.name for path in session.iterdir()} == {"session.db", "raw.json", "summary.txt"}
+    if code == 0:
+        assert done.stderr == ""
+
+
+def test_an_exception_inside_the_block_is_raised_on(tmp_path):
+    program = """
+from rlprof import profile, record
+try:
+    with record("run"):
+        with profile("env_step"):
+            raise RuntimeError("the simulator is gone")
+except RuntimeError as error:
+    print("raised", error)
+"""
+    done = run_program(program, tmp_path)
+    assert done.stdout == "raised the simulator is gone\n"
+    assert facts_of(only_session(tmp_path)).ended == "RuntimeError: the simulator is gone"
+
+
+def test_exit_at_once_keeps_what_was_flushed(tmp_path):
+    done = run_program(TRAIN + "recording.flush(); os._exit(4)", tmp_path)
+    assert done.returncode == 4
+    assert facts_of(only_session(tmp_path)).progress.steps == 20
+
+
+def test_sigterm_while_the_main_thread_waits_for_another(tmp_path):
+    process = start_program(TRAIN + "print('waiting'); threading.Event().wait()", tmp_path)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == -signal.SIGTERM
+    finally:
+        process.kill()
+        process.communicate()
+    assert facts_of(only_session(tmp_path)).ended == "SIGTERM"
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path):
+    program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)" + TRAIN
+    done = run_program(program + "os.kill(os.getpid(), signal.SIGHUP); print('alive')", tmp_path)
+    assert done.stdout == "alive\n"
+
+
+def test_the_signal_handlers_are_as_before_when_it_has_stopped(tmp_path):
+    program = TRAIN + "recording.stop(); print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)"
+    assert run_program(program, tmp_path).stdout == "True\n"
+
+
+@pytest.mark.parametrize("ending", ["os._exit(0)", "sys.exit(0)", "os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)"])
+def test_a_forked_child_leaves_the_session_alone(ending, tmp_path):
+    program = f"""{TRAIN}
+child = os.fork()
+if child == 0:
+    with profile("in_child"):
+        pass
+    {ending}
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status))
+for _ in range(5):
+    with profile("env_step"):
+        pass
+"""
+    done = run_program(program, tmp_path)
+    assert done.stdout == ("-15\n" if "kill" in ending else "0\n"), done.stderr
+    facts = facts_of(only_session(tmp_path))
+    assert facts.operation("in_child") is None
+    assert facts.operation("env_step").calls == 25
+
+
+def test_two_recordings_one_after_the_other(tmp_path):
+    program = TRAIN + "recording.stop(); profiler.reset(); second = record('run')\nwith profile('render'): pass"
+    done = run_program(program, tmp_path)
+    assert done.stderr == ""
+    first, second = sorted(tmp_path.iterdir())
+    assert facts_of(first).operation("env_step").calls == 20
+    assert [item.operation for item in facts_of(second).operations] == ["render"]
+
+
+def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
+    """A flush that never returns: the training's end comes all the same."""
+    from rlprof import Profiler
+    from rlprof.recording import recording as module
+
+    monkeypatch.setattr(module, "JOIN_SECONDS", 0.2)
+    recorded = module.record("run", dir=tmp_path, profiler=Profiler())
+    try:
+        assert recorded._lock.acquire(timeout=5)
+        began = time.monotonic()
+        recorded.stop()
+        assert time.monotonic() - began < 5
+    finally:
+        recorded._lock.release()

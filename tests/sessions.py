@@ -1,0 +1,120 @@
+"""Sessions for tests: of a fake clock's profiler, flushed when told, and of small real programs in other processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from fakes import Fake
+
+from rlprof import SpanCost
+from rlprof.analysis.facts import Facts, gather_facts
+from rlprof.analysis.report import Report, build_report
+from rlprof.session.info import Info
+from rlprof.session.reader import Session
+from rlprof.session.records import Batch, Sample
+from rlprof.session.writer import SessionWriter
+
+INFO = Info(
+    name="planted",
+    started=1_790_000_000_000_000_000,
+    origin=0,
+    pid=1234,
+    command=("python", "train.py", "--seed", "1"),
+    folder="/home/user/project",
+    python="3.11.7",
+    platform="Linux 6.1 x86_64",
+    host="machine",
+    processor="A processor",
+    cores=4,
+    memory=16 << 30,
+    core="c",
+    packages={"rlprof": "0.1.0"},
+    settings={"envs": 8},
+)
+
+
+class Written:
+    """A fake clock's profiler and the session that it is flushed to."""
+
+    def __init__(self, folder: Path, fake: Fake | None = None, cost: SpanCost | None = None, **writer: Any) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / "session.db"
+        self.fake = fake or Fake("auto", start=0)
+        self.fake.profiler._costs = [cost or SpanCost()]
+        self.writer = SessionWriter(self.path, INFO, **writer)
+        self.samples: list[Sample] = []
+
+    def batch(self) -> Batch:
+        profiler = self.fake.profiler
+        iterations, gains = profiler.drain_iterations()
+        events, lost = profiler.drain_timeline()
+        samples, self.samples = self.samples, []
+        return Batch(
+            time=self.fake.wall,
+            raw=profiler._ledger.raw() | {"process_peak": 64 << 20},
+            costs=profiler._costs,
+            resets=profiler._resets,
+            iterations=iterations,
+            gains=gains,
+            samples=samples,
+            events=events,
+            events_lost=lost,
+        )
+
+    def flush(self) -> None:
+        self.writer.write(self.batch())
+
+    def end(self, how: str = "finished") -> Path:
+        self.fake.profiler.disable()
+        self.flush()
+        self.writer.end(how)
+        self.writer.close()
+        return self.path
+
+    def work(self, operation: str, wall: int, cpu: int | None = None, **options: Any) -> None:
+        with self.fake.profile(operation, **options):
+            self.fake.tick(wall, cpu)
+
+
+def sample(time: int, **figures: Any) -> Sample:
+    """One second of a process that uses half a core."""
+    usual: dict[str, Any] = {
+        "weight": 1, "cpu": 50.0, "children_cpu": 0.0, "machine_cpu": 25.0, "rss": 100 << 20, "children_rss": 0,
+        "children": 0, "machine_available": 8 << 30, "device_busy": None, "device_memory": None, "cost": 100_000,
+    }  # fmt: skip
+    return Sample(time=time, **(usual | figures))
+
+
+def facts_of(path: Path) -> Facts:
+    with Session(path) as session:
+        facts = gather_facts(session)
+    facts.check()
+    return facts
+
+
+def report_of(path: Path) -> Report:
+    with Session(path) as session:
+        report = build_report(session)
+    report.facts.check()
+    return report
+
+
+def start_program(program: str, folder: Path, **environment: str) -> subprocess.Popen[str]:
+    """Run a program in another process, whose sessions go to a folder."""
+    environ = {**os.environ, "RLPROF_DIR": str(folder), "PYTHONUNBUFFERED": "1", **environment}
+    return subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ
+    )
+
+
+def run_program(program: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    process = start_program(program, folder, **environment)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
