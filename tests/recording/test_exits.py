@@ -37,7 +37,11 @@ def only_session(folder: Path) -> Path:
         ("os.kill(os.getpid(), signal.SIGINT); time.sleep(5)", -2, "KeyboardInterrupt"),
         ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)", -15, "SIGTERM"),
         ("os.kill(os.getpid(), signal.SIGHUP); time.sleep(5)", -1, "SIGHUP"),
-        ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); os.kill(os.getpid(), 15); time.sleep(5)", 7, "finished"),
+        (
+            "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); os.kill(os.getpid(), 15); time.sleep(5)",
+            7,
+            "finished",
+        ),
     ],
     ids=["end", "stop", "exit", "exception", "SIGINT", "SIGTERM", "SIGHUP", "own handler"],
 )
@@ -100,7 +104,9 @@ def test_the_signal_handlers_are_as_before_when_it_has_stopped(tmp_path):
     assert run_program(program, tmp_path).stdout == "True\n"
 
 
-@pytest.mark.parametrize("ending", ["os._exit(0)", "sys.exit(0)", "os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)"])
+@pytest.mark.parametrize(
+    "ending", ["os._exit(0)", "sys.exit(0)", "os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)"]
+)
 def test_a_forked_child_leaves_the_session_alone(ending, tmp_path):
     program = f"""{TRAIN}
 child = os.fork()

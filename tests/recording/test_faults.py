@@ -25,7 +25,9 @@ def train(n=50):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    done = run_program(TRAIN + "record('run'); train(); print('trained', profiler.snapshot().iterations)", tmp_path / "file")
+    done = run_program(
+        TRAIN + "record('run'); train(); print('trained', profiler.snapshot().iterations)", tmp_path / "file"
+    )
     assert done.returncode == 0
     assert done.stdout == "trained 50\n"
     assert done.stderr.count("RlprofWarning") == 1

@@ -55,11 +55,7 @@ def kill_one(folder: Path, after: float) -> tuple[float, Path]:
     last = int.from_bytes(beat.read_bytes()[:8], sys.byteorder)
     (session,) = (folder / "runs").iterdir()
     with Session(session) as opened:
-        written = opened.state.written if opened.state else None
-    if written is None:
-        assert after < 1.0, "nothing was flushed in the first second"
-        return after, session
-    return (last - written) / 1e9, session
+        return (last - opened.state.written) / 1e9, session
 
 
 def test_fifty_killed_trainings_leave_sessions_that_lack_a_second(tmp_path):
@@ -71,7 +67,8 @@ def test_fifty_killed_trainings_leave_sessions_that_lack_a_second(tmp_path):
     for _, session in killed:
         facts = facts_of(session)  # checks every sum
         assert facts.ended == RUNNING
-        assert facts.progress.steps == 8 * facts.operation("env_step").calls or facts.progress.iterations > 0
+        calls = facts.operation("env_step").calls if facts.operations else 0
+        assert 0 <= 8 * calls - facts.progress.steps <= 8  # the one step that was under way
     _, session = killed[0]
     shown = subprocess.run(
         [sys.executable, "-m", "rlprof", "report", str(session)], capture_output=True, text=True, check=True

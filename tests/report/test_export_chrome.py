@@ -1,4 +1,4 @@
-"""The Chrome trace, read as a viewer does: by the rules of the trace event format, not by how it was written."""
+"""The Chrome trace, read as a viewer does: by the rules of the trace event format, not by how it was kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 from collections import Counter, defaultdict
 
 import pytest
-from written import ITERATION, MS, NASTY, ORIGIN, SPANS, STARTED, Written, sample, training
+from timelines import ITERATION, MS, NASTY, ORIGIN, SPANS, STARTED, Kept, training
 
 from rlprof import SpanCost
 from rlprof.report.chrome import write_chrome
@@ -43,9 +43,7 @@ def spans(made):
 def test_every_span_is_one_complete_event(made):
     assert len(spans(made)) == SPANS
     counts = Counter(event["name"] for event in spans(made))
-    assert counts == dict.fromkeys(
-        [*NASTY, "collect", "env_step", "env_reset", "update", "backward", "clip"], 3
-    )
+    assert counts == dict.fromkeys([*NASTY, "collect", "env_step", "env_reset", "update", "backward", "clip"], 3)
     assert {event["cat"] for event in spans(made) if event["name"] == "env_step"} == {"environment"}
     assert {event["cat"] for event in spans(made) if event["name"] == "backward"} == {"learning"}
 
@@ -73,12 +71,12 @@ def test_spans_of_a_track_nest_and_never_cross(made):
 
 
 def test_nanoseconds_are_kept_as_fractions_of_a_microsecond(tmp_path):
-    written = Written(tmp_path)
-    written.tick(36_000_000_000_000)  # ten hours
-    written.work("env_step", 1)
-    written.tick(122)
-    written.work("backward", 1_001)
-    made, _ = trace(written.session())
+    kept = Kept(tmp_path)
+    kept.tick(36_000_000_000_000)  # ten hours
+    kept.work("env_step", 1)
+    kept.tick(122)
+    kept.work("backward", 1_001)
+    made, _ = trace(kept.session())
     assert sorted((event["ts"], event["dur"]) for event in spans(made)) == [
         (36_000_000_000.0, 0.001),
         (36_000_000_000.123, 1.001),
@@ -125,22 +123,22 @@ def test_without_a_timeline_no_span_is_made_up(tmp_path):
 
 
 def test_lost_spans_are_told_in_the_file(tmp_path):
-    written = Written(tmp_path, timeline=4)
+    kept = Kept(tmp_path, timeline=4)
     for _ in range(10):
-        written.work("env_step", 5)
-    made, remark = trace(written.session())
+        kept.work("env_step", 5)
+    made, remark = trace(kept.session())
     assert len(spans(made)) == 4
     assert made["otherData"]["spans_lost"] == 6
     assert made["otherData"]["remark"] == remark
 
 
 def test_what_began_before_the_recording_is_not_before_zero(tmp_path):
-    written = Written(tmp_path)
-    written.fake.profiler.iteration()
-    with written.profile("setup"):
-        written.tick(100)
-    written.fake.profiler.iteration()
-    session = written.session()
+    kept = Kept(tmp_path)
+    kept.iteration()
+    with kept.profile("setup"):
+        kept.tick(100)
+    kept.iteration()
+    session = kept.session()
     object.__setattr__(session.info, "origin", ORIGIN + 60)
     made, _ = trace(session)
     stamps = {event["name"]: event["ts"] for event in made["traceEvents"] if "ts" in event}
@@ -152,31 +150,33 @@ def test_what_began_before_the_recording_is_not_before_zero(tmp_path):
 
 
 def test_spans_that_cross_are_on_a_track_beside_their_lanes(tmp_path):
-    written = Written(tmp_path)
-    a, b = written.profile("a"), written.profile("b")
+    kept = Kept(tmp_path)
+    a, b = kept.profile("a"), kept.profile("b")
     a.__enter__()
-    written.tick(MS)
+    kept.tick(MS)
     b.__enter__()
-    written.tick(MS)
+    kept.tick(MS)
     a.__exit__(None, None, None)
-    written.tick(MS)
+    kept.tick(MS)
     b.__exit__(None, None, None)
-    made, _ = trace(written.session())
+    made, _ = trace(kept.session())
     assert set(tracks(made)) == {"iterations", "main", "main (crossing spans 1)"}
     assert {event["dur"] for event in spans(made)} == {2000.0}
 
 
 def test_marks_are_instants(tmp_path):
-    written = Written(tmp_path)
-    written.work("env_step", 5_000)
-    written.flush([sample(written.fake.wall, 1.0, 1)], [Mark(ORIGIN + 5_000, "warning", "careful")])
-    made, _ = trace(written.session())
+    kept = Kept(tmp_path)
+    kept.work("env_step", 5_000)
+    batch = kept.batch()
+    batch.marks = [Mark(ORIGIN + 5_000, "warning", "careful")]
+    kept.writer.write(batch)
+    made, _ = trace(kept.session())
     (mark,) = of(made, "i")
     assert (mark["ts"], mark["name"], mark["args"]["text"]) == (5.0, "warning", "careful")
 
 
 def test_a_session_with_nothing_in_it_is_still_a_trace(tmp_path):
-    made, _ = trace(Written(tmp_path).session())
+    made, _ = trace(Kept(tmp_path).session())
     assert {event["ph"] for event in made["traceEvents"]} == {"M"}
 
 

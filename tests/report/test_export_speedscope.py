@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 import pytest
-from written import BACKWARD, COLLECT, ITERATION, MS, NASTY, SPANS, STEP, Written, training
+from timelines import BACKWARD, COLLECT, ITERATION, MS, NASTY, SPANS, STEP, Kept, training
 
 from rlprof import SpanCost
 from rlprof.report.speedscope import write_speedscope
@@ -161,14 +161,14 @@ def test_without_a_timeline_there_are_call_trees_and_it_says_why(tmp_path):
 
 
 def test_spans_whose_parents_were_lost_still_nest(tmp_path):
-    written = Written(tmp_path, timeline=4)
-    with written.profile("training"):
+    kept = Kept(tmp_path, timeline=4)
+    with kept.profile("training"):
         for _ in range(5):
-            with written.profile("update"):
+            with kept.profile("update"):
                 for _ in range(4):
-                    written.work("backward", 3)
-                written.flush()
-    made, remark = scope(written.session())
+                    kept.work("backward", 3)
+                kept.flush()
+    made, remark = scope(kept.session())
     found = spans(made, "main")
     assert found[("training", "backward"), 3] + found[("training", "update", "backward"), 3] > 0
     assert sum(found.values()) == int(remark.split(" of ")[1].split()[0]) - int(remark.split()[0])
@@ -183,18 +183,18 @@ def test_frames_are_told_apart_by_category_and_named_once(tmp_path):
 
 
 def test_deep_recursion_keeps_its_depth(tmp_path):
-    written = Written(tmp_path, timeline=4096)
-    opened = [written.profile("search") for _ in range(500)]
+    kept = Kept(tmp_path, timeline=4096)
+    opened = [kept.profile("search") for _ in range(500)]
     for span in opened:
         span.__enter__()
-        written.tick(1)
+        kept.tick(1)
     for span in reversed(opened):
         span.__exit__(None, None, None)
-    made, _ = scope(written.session())
+    made, _ = scope(kept.session())
     assert len(spans(made, "main")) == 500
     assert max(map(len, made.profile("main: call tree (self time)").samples)) == 500
 
 
 def test_a_session_with_nothing_in_it_is_still_a_file(tmp_path):
-    made, _ = scope(Written(tmp_path).session())
+    made, _ = scope(Kept(tmp_path).session())
     assert made.profiles == []

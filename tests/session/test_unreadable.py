@@ -257,7 +257,9 @@ def test_a_session_with_anything_in_its_cells_is_shown_or_refused(data, session,
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         column = data.draw(st.sampled_from(columns))
         value = data.draw(
-            st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(max_size=5), st.binary(max_size=5))
+            st.one_of(
+                st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(max_size=5), st.binary(max_size=5)
+            )
         )
         offset = data.draw(st.integers(0, 4))
         key = columns[0]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from rlprof.ledger.snapshot import Snapshot
 from rlprof.session.reader import Turn
@@ -61,13 +63,10 @@ def _spread(turns: Sequence[Turn]) -> Spread | None:
     if not count:
         return None
 
+    seen = list(accumulate(weight for _, weight in weighted))
+
     def quantile(q: float) -> float:
-        seen = 0
-        for ns, weight in weighted:
-            seen += weight
-            if seen > q * (count - 1):
-                return ns
-        return weighted[-1][0]
+        return weighted[bisect_right(seen, q * (count - 1))][0]
 
     mean = sum(ns * weight for ns, weight in weighted) / count
     return Spread(mean, quantile(0.5), quantile(0.95), weighted[0][0], weighted[-1][0])

@@ -116,11 +116,11 @@ def export(session: str, to: str, output: str | None, table: str | None) -> None
 
 @contextmanager
 def _writing(path: Path, session: Session) -> Iterator[BinaryIO]:
-    """A file that is there whole or not at all. A pipe or a device is written to as it is."""
+    """A file that is there whole or not at all. A pipe, a device or what a link points to is written to as it is."""
     with _explained(path):
         if path.exists() and path.samefile(session.path):
             raise RlprofError(f"{path} is the session itself; give --output another name")
-        if path.exists() and not path.is_file():
+        if path.exists() and (path.is_symlink() or not path.is_file()):
             with path.open("wb") as file:
                 yield file
             return

@@ -63,6 +63,7 @@ class Recording:
         """Begin recording and flushing."""
         self.profiler.enable(timeline)
         if self._writer is not None:
+            self.flush()  # so that a run that is killed at once leaves a session that says so
             self._thread = threading.Thread(target=self._run, name="rlprof-flush", daemon=True)
             self._thread.start()
         exits.watch(self)
@@ -108,9 +109,9 @@ class Recording:
 
     def _run(self) -> None:
         # The first flush comes soon, so that even a short run that is killed leaves something.
-        wait = FLUSH_SECONDS / 4
-        while not self._wake.wait(wait):
-            wait = FLUSH_SECONDS
+        due = time.monotonic() + FLUSH_SECONDS / 4
+        while not self._wake.wait(max(FLUSH_SECONDS / 4, due - time.monotonic())):
+            due = time.monotonic() + FLUSH_SECONDS  # from start to start: a slow flush does not put off the next
             self.flush()
 
     def _flush(self) -> None:
@@ -168,6 +169,8 @@ class Recording:
         writer.close()
         if self._sampler is not None:
             self._sampler.close()
+        for watcher in self.watchers:
+            self._call(_close, watcher)
         for left in self.at_end:
             self._call(left, self.folder)
 
@@ -182,6 +185,11 @@ class Recording:
 
 
 _abandoned: list[Any] = []
+
+
+def _close(watcher: Any) -> None:
+    if hasattr(watcher, "close"):  # a function has nothing to close
+        watcher.close()
 
 
 def _torch_threads() -> int | None:
@@ -226,7 +234,11 @@ def record(
     recording = Recording(
         profiler or get_profiler(), name or default_name(), Path(dir) if dir else sessions_folder(), settings or {}
     )
-    recording.watchers += watch.watchers(recording, summary_every, jsonl, tensorboard)
+    for make in watch.watchers(recording.profiler, summary_every, jsonl, tensorboard):
+        try:
+            recording.watchers.append(make())
+        except Exception as error:
+            recording._warn("a view of the running training is left out", error)
     recording.at_end += leave.leavers(flat)
     recording.start(timeline)
     return recording

@@ -20,7 +20,8 @@ class Point:
     """One iteration."""
 
     iteration: int
-    """Counted from 1."""
+    """Counted from 1. Where iterations come faster than they can be written, the last of `iterations`."""
+    iterations: int
     time: float
     """Unix time of its end, in seconds."""
     seconds: float
@@ -46,10 +47,11 @@ class Points:
         for iteration, node, _, _, spent, *_ in _GAIN.iter_unpack(batch.gains):
             ledger[iteration][self._operations.get(node, UNATTRIBUTED)] += spent
         now = time.time()
-        for start, end, _, last, steps, episodes in _MARK.iter_unpack(batch.iterations):
+        for start, end, first, last, steps, episodes in _MARK.iter_unpack(batch.iterations):
             seconds = (end - start) / 1e9
             yield Point(
                 iteration=last + 1,
+                iterations=last - first + 1,
                 time=now - (batch.time - end) / 1e9,
                 seconds=seconds,
                 steps=steps,

@@ -3,48 +3,50 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
-from rlprof.errors import MissingLibraryError
+from rlprof.ledger.profiler import Profiler
 from rlprof.recording.turns import Point, Points
+from rlprof.report.scalars import Scalars
 from rlprof.report.summary import to_summary
 from rlprof.session.records import Batch
 
 
-class Recorded(Protocol):
-    """What a watcher knows of the recording it belongs to."""
+class Watcher(Protocol):
+    """Called after each flush with what it wrote; closed when the run has ended."""
 
-    profiler: Any
-    watchers: list[Any]
-    at_end: list[Any]
+    def __call__(self, batch: Batch) -> None: ...
+    def close(self) -> None: ...
 
 
 def watchers(
-    recording: Recorded,
+    profiler: Profiler,
     summary_every: int,
     jsonl: str | os.PathLike[str] | None,
     tensorboard: str | os.PathLike[str] | None,
-) -> Iterator[Any]:
-    """Those that were asked for."""
+) -> Iterator[Callable[[], Watcher]]:
+    """How to make those that were asked for."""
     if summary_every > 0:
-        yield Summary(recording.profiler, summary_every)
+        yield lambda: Summary(profiler, summary_every)
     if jsonl is not None:
-        yield JsonLines(Path(jsonl))
+        yield lambda: JsonLines(Path(jsonl))
     if tensorboard is not None:
-        yield TensorBoard(Path(tensorboard))
+        yield lambda: TensorBoard(Path(tensorboard))
 
 
 @dataclass
 class Summary:
     """Prints a short table every so many iterations, about a second late."""
 
-    profiler: Any
+    profiler: Profiler
     every: int
     _printed: int = 0
 
@@ -53,6 +55,9 @@ class Summary:
         if done > self._printed:
             self._printed = done
             say(to_summary(self.profiler.snapshot()))
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class JsonLines:
@@ -68,28 +73,32 @@ class JsonLines:
         if lines:
             self._file.write(lines)
 
+    def close(self) -> None:
+        self._file.close()
+
 
 class TensorBoard:
-    """Writes scalars an iteration: rlprof/steps_per_second, rlprof/seconds, rlprof/share/OPERATION."""
+    """Writes scalars an iteration: rlprof/steps_per_second, rlprof/seconds_per_iteration, rlprof/share/OPERATION."""
 
     def __init__(self, folder: Path) -> None:
-        try:
-            from rlprof.report.tensorboard import Scalars  # noqa: PLC0415 - optional, and slow to import
-        except ImportError as error:
-            raise MissingLibraryError("TensorBoard scalars", "tensorboard", "tensorboard") from error
         self._points = Points()
-        self._scalars = Scalars(folder)
+        name = f"events.out.tfevents.{int(time.time())}.{platform.node()}.{os.getpid()}.rlprof"
+        self._scalars = Scalars(folder / name, time.time())
 
     def __call__(self, batch: Batch) -> None:
         for point in self._points.of(batch):
-            self._scalars.write(point.iteration, point.time, scalars_of(point))
+            for tag, value in scalars_of(point).items():
+                self._scalars.write(point.time, point.iteration, tag, value)
         self._scalars.flush()
+
+    def close(self) -> None:
+        self._scalars.close()
 
 
 def scalars_of(point: Point) -> dict[str, float]:
     """The figures of an iteration under the names TensorBoard shows."""
     seconds = point.seconds
-    scalars = {"rlprof/seconds": seconds}
+    scalars = {"rlprof/seconds_per_iteration": seconds / point.iterations}
     if point.steps_per_second is not None:
         scalars["rlprof/steps_per_second"] = point.steps_per_second
     if seconds:

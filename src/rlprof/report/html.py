@@ -18,7 +18,16 @@ from rlprof.report import html_findings, html_machine, html_tables
 from rlprof.report.html_charts import chart_data
 from rlprof.report.html_markup import Markup, escape, plain_name
 
-_SCRIPTS = ("figures.js", "theme.js", "icicle.js", "ledger.js", "distribution.js", "resources.js", "table.js", "start.js")
+_SCRIPTS = (
+    "figures.js",
+    "theme.js",
+    "icicle.js",
+    "ledger.js",
+    "distribution.js",
+    "resources.js",
+    "table.js",
+    "start.js",
+)
 """Joined in this order, so that each may use what stands before it."""
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
@@ -56,7 +65,8 @@ def to_html(report: Report) -> str:
 
 def _policy(*scripts: str) -> str:
     """What the browser may load and run: these scripts and nothing else, whatever gets into the page."""
-    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts)
+    digests = (hashlib.sha256(text.encode()).digest() for text in scripts)
+    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     # plotly styles its elements inline, and makes its pictures from data: and blob: addresses.
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "

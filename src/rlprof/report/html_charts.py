@@ -12,8 +12,8 @@ from rlprof.analysis.report import Report
 from rlprof.report.format import count, duration, percent
 from rlprof.report.html_markup import plain_name
 
-_MOST_PLACES = 1_500
-"""Of the call tree: more are thinner than a pixel."""
+_MOST_PLACES = 600
+"""Of the call tree: more are thinner than a pixel, and take the browser seconds to place."""
 _MOST_AREAS = 10
 _MOST_BUCKETS = 60_000
 """Of all histograms together: half a megabyte."""
@@ -93,10 +93,12 @@ def _ledger(report: Report) -> dict[str, Any] | None:
         category = category_of.get(name, "other")
         return (order.index(category) if category in order else len(order), -totals[name])
 
-    areas = [(plain_name(name), category_of.get(name, "other"), series.ledger_ns[name]) for name in sorted(shown, key=place)]
+    areas = [
+        (plain_name(name), category_of.get(name, "other"), series.ledger_ns[name]) for name in sorted(shown, key=place)
+    ]
     if rest:
         summed = tuple(sum(values) for values in zip(*(series.ledger_ns[name] for name in rest)))
-        areas.append((OTHER, "other", summed))
+        areas.append((OTHER, "remaining", summed))
     areas += [(name, name, series.ledger_ns[name]) for name in (UNATTRIBUTED, RLPROF)]
     return {
         "first": series.first,
@@ -105,7 +107,8 @@ def _ledger(report: Report) -> dict[str, Any] | None:
         "steps": series.steps,
         # A gain may be a little below zero where a span was corrected afterwards; an area cannot be.
         "areas": [
-            {"name": name, "category": category, "ns": [max(0, ns) for ns in values]} for name, category, values in areas
+            {"name": name, "category": category, "ns": [max(0, ns) for ns in values]}
+            for name, category, values in areas
         ],
     }
 

@@ -136,7 +136,7 @@ def _gain(advice: Advice) -> str | None:
     if advice.gain is None:
         return None
     least, most = (f"{factor:.1f}" for factor in advice.gain)
-    return f"{most}× as fast" if least == most else f"{least}× to {most}× as fast"
+    return f"{most}x as fast" if least == most else f"{least}x to {most}x as fast"
 
 
 def findings(report: Report) -> Markup:

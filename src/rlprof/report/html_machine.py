@@ -43,7 +43,7 @@ def parallelism(report: Report) -> Markup:
     equation = [
         ("efficiency", f"{100 * found.efficiency:.0f}%", f"of {found.lanes} lane{'s' if found.lanes > 1 else ''}"),
         ("= load balance", f"{100 * found.load_balance:.0f}%", "mean over largest useful time"),
-        ("× communication", f"{100 * found.communication_efficiency:.0f}%", "largest useful time over wall time"),
+        ("x communication", f"{100 * found.communication_efficiency:.0f}%", "largest useful time over wall time"),
     ]
     parts: list[str] = [figures(equation)]
     if found.capacity is None:
@@ -59,7 +59,9 @@ def parallelism(report: Report) -> Markup:
             for item in found.capacity
         ]
         cores = f"{found.cores} core{'s' if found.cores > 1 else ''}"
-        parts.append(table(f"CPU time, of what {cores} could give", ("taken by", "share", "CPU time", ""), rows, "bars"))
+        parts.append(
+            table(f"CPU time, of what {cores} could give", ("taken by", "share", "CPU time", ""), rows, "bars")
+        )
     if found.lanes > 1:
         lanes = [
             (plain_name(worker.lane), worker.kind, percent(worker.share), duration(worker.useful_ns), bar(worker.share))
@@ -124,7 +126,7 @@ def _notes(report: Report) -> Iterator[str]:
     if whole.overlapped:
         most = plain_name(next(iter(whole.overlapped)))
         total = duration(sum(whole.overlapped.values()))
-        yield f"Overlapped: {total} of other lanes' work while the driver was busy, most of it in {most}. It is no share."
+        yield f"Overlapped: {total} of other lanes' work beside the driver's own, most of it in {most}. It is no share."
     if whole.lanes.by_kind:
         kinds = " and ".join(f"{n:,} {kind}{'s' if n > 1 else ''}" for kind, n in whole.lanes.by_kind.items())
         yield f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} at work at the same time."

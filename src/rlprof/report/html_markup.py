@@ -42,8 +42,9 @@ def _attributes(attributes: dict[str, Attribute]) -> str:
     for name, value in attributes.items():
         if value is None or value is False:
             continue
-        name = name.rstrip("_").replace("_", "-")
-        written.append(f" {name}" if value is True else f' {name}="{html.escape(str(value))}"')
+        written.append(" " + name.rstrip("_").replace("_", "-"))
+        if value is not True:
+            written.append(f'="{html.escape(str(value))}"')
     return "".join(written)
 
 

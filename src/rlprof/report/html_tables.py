@@ -72,7 +72,10 @@ def operations(report: Report) -> Markup:
         element(
             "tr",
             element("th", swatch(row.category), row.operation, scope="row"),
-            *(element("td", cell) for cell in (percent(row.share), duration(row.ledger_ns), *[""] * (len(columns) - 2))),
+            *(
+                element("td", cell)
+                for cell in (percent(row.share), duration(row.ledger_ns), *[""] * (len(columns) - 2))
+            ),
         )
         for row in report.facts.breakdown.rows[-2:]
     ]
@@ -90,7 +93,9 @@ def operations(report: Report) -> Markup:
         [
             element(
                 "p",
-                element("label", "Filter ", element("input", type="search", id="filter", placeholder="name or category")),
+                element(
+                    "label", "Filter ", element("input", type="search", id="filter", placeholder="name or category")
+                ),
                 element("output", f"{len(shown):,} operations", id="filter-count", for_="filter"),
                 class_="controls",
             ),
@@ -126,7 +131,12 @@ def categories(report: Report) -> Markup:
     if not whole.wall_ns:
         return element("p", "No time was recorded.", class_="empty")
     rows = [
-        (join([swatch(item.name), item.name]), percent(item.share), duration(item.ledger_ns), bar(item.share, item.name))
+        (
+            join([swatch(item.name), item.name]),
+            percent(item.share),
+            duration(item.ledger_ns),
+            bar(item.share, item.name),
+        )
         for item in whole.categories
     ]
     return table("Wall time by kind of work", ("category", "share", "time", ""), rows, "bars")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -86,8 +86,8 @@ def _samples(session: Session) -> Iterator[Scalar]:
 
 
 def _iteration_at(time: int, turns: list[Turn], starts: list[int]) -> int:
-    """The iteration an instant lies in, or the last before it; 0 before the first."""
-    place = bisect_right(starts, time) - 1
+    """The iteration that was under way just before an instant, or the last before it; 0 before the first."""
+    place = bisect_left(starts, time) - 1
     return turns[place].last + 1 if place >= 0 else 0
 
 

@@ -6,7 +6,6 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote
@@ -32,7 +31,6 @@ _Node = tuple[
     Id, Signed, Id, Signed, Count, Count, Count, Count, Count, Count, Signed, Count, Count, Count,
     Signed, Signed, Signed, Signed, Count, Count, str,
 ]  # fmt: skip
-_Gain = tuple[Id, Count, Signed, Signed, Signed, Signed, Signed]
 _Histogram = dict[Annotated[int, msgspec.Meta(ge=0, lt=48 * 32)], Count]
 
 
@@ -63,30 +61,25 @@ class End(msgspec.Struct, frozen=True):
     time: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One iteration, or several merged. Times are ns of the ledger's clock, iterations count from 0."""
 
-    start: int
-    end: int
-    first: int
-    last: int
-    steps: int
-    episodes: int
-    wall_ns: int
+    start: Signed
+    end: Signed
+    first: Id
+    last: Id
+    steps: Signed
+    episodes: Signed
+    wall_ns: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """What one place of a call tree gained in some iterations."""
 
-    node: int
-    calls: int
-    self_ns: int
-    ledger_ns: int
-    overlapped_ns: int
-    waited_ns: int
-    off_cpu_ns: int
+    node: Id
+    calls: Count
+    self_ns: Signed
+    ledger_ns: Signed
 
 
 class Session:
@@ -146,14 +139,14 @@ class Session:
     def turns(self) -> list[Turn]:
         """The iterations, in order."""
         columns = ", ".join(schema.ITERATION_COLUMNS)
-        kind = tuple[Signed, Signed, Id, Id, Signed, Signed, Count]
-        return [Turn(*row) for row in self._rows(f"SELECT {columns} FROM iteration ORDER BY last", kind)]
+        return self._rows(f"SELECT {columns} FROM iteration ORDER BY last", Turn)
 
     def gains(self, first: Turn, last: Turn) -> list[Gain]:
         """What each node gained from one turn to another, both included."""
-        sums = ", ".join(f"sum({name})" for name in schema.GAIN_COLUMNS[2:])
-        query = f"SELECT node, {sums} FROM gain WHERE iteration BETWEEN ? AND ? GROUP BY node"
-        return [Gain(*row) for row in self._rows(query, _Gain, (first.last, last.last))]
+        query = (
+            "SELECT node, sum(calls), sum(self), sum(ledger) FROM gain WHERE iteration BETWEEN ? AND ? GROUP BY node"
+        )
+        return self._rows(query, Gain, (first.last, last.last))
 
     def samples(self) -> list[Sample]:
         """How the system was doing, in order."""

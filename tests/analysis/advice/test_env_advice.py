@@ -10,7 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from advised import given, on_cores, share, spin, train
+from advised import given, on_cores, share, speaking, spin, train
 
 from rlprof.analysis.advice.idle_waiting import idle_waiting
 from rlprof.analysis.advice.reset_storm import reset_storm
@@ -35,7 +35,7 @@ def serial(step, steps=60):
 
 
 def test_environments_that_compute_on_one_of_four_cores_should_be_stepped_in_parallel(tmp_path):
-    facts = on_cores(train(tmp_path, serial(lambda: spin(0.004))), 4)
+    facts = speaking(single_core_env, lambda: on_cores(train(tmp_path, serial(lambda: spin(0.004))), 4))
     advice = given(single_core_env(facts), "single_core_env")
     envs = share(facts, "env_step")
     assert advice.operations == ("env_step",)
@@ -64,7 +64,8 @@ def test_environments_in_threads_that_take_turns_on_one_core_are_seen(tmp_path):
                     list(pool.map(step, range(4)))
                 profiler.add_steps(4)
 
-    advice = given(single_core_env(on_cores(train(tmp_path, program), 4)), "single_core_env")
+    facts = speaking(single_core_env, lambda: on_cores(train(tmp_path, program), 4))
+    advice = given(single_core_env(facts), "single_core_env")
     assert "4 threads" in advice.action
 
 

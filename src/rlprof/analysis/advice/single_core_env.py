@@ -10,9 +10,9 @@ from rlprof.analysis.facts import Facts
 LARGE_SHARE = 0.40
 """Of the wall time. Below it, a second core could not bring more than 1.25x."""
 
-ONE_CORE = (0.5, 1.3)
+ONE_CORE = (0.4, 1.3)
 """Cores computing while the training waits for its environments. Below, they wait for something that is no core: a
-server, a pipe, a sleep. Above, they already run side by side. Threads that hold Python's lock in turn come out at 1."""
+server, a pipe, a sleep (what others on the machine take from a busy thread leaves it half and more). Above, they already run side by side. Threads that hold Python's lock in turn come out at 1."""
 
 CHILDREN_AT_WORK = 20.0
 """Percent of one core. Child processes that burn this much are probably environments that run side by side already."""

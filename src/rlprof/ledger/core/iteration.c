@@ -9,7 +9,7 @@
  * They are merged, their sums are kept. */
 #include "core.h"
 
-#define MAX_ROWS (1u << 14) /* what a flush can write in a tenth of a second */
+#define MAX_ROWS (1u << 13) /* what a flush can write in some tens of milliseconds */
 
 /* Makes room for one more record; returns its place, or NULL when full. */
 static void *

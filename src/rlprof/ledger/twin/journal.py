@@ -7,7 +7,7 @@ from collections import deque
 
 from rlprof.ledger.twin.records import Entry, Node
 
-_MAX_ROWS = 1 << 14
+_MAX_ROWS = 1 << 13
 _EVENT = struct.Struct("=qqII")
 _MARK = struct.Struct("=qqIIqq")
 _ROW = struct.Struct("=IIQqqqqq")

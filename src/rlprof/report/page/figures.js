@@ -25,12 +25,16 @@ function label(name) {
   return name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
-/** The same, but not longer than a legend or a hover box can bear. The middle goes, as in the text report. */
-function shortLabel(name, most) {
+/** At most so many characters of a name. The middle goes, as in the text report. */
+function shorter(name, most) {
   const characters = Array.from(name);
-  if (characters.length <= most) return label(name);
+  if (characters.length <= most) return name;
   const tail = Math.floor((most - 1) / 3);
-  return label(characters.slice(0, most - 1 - tail).join("") + "…" + characters.slice(-tail).join(""));
+  return characters.slice(0, most - 1 - tail).join("") + "…" + characters.slice(-tail).join("");
+}
+
+function shortLabel(name, most) {
+  return label(shorter(name, most));
 }
 
 /** Values and texts of the ticks of a logarithmic axis of durations. */

@@ -16,7 +16,7 @@ function icicle(element, data) {
       type: "icicle",
       ids,
       parents: data.parents.map((parent) => (parent < 0 ? "" : ids[parent])),
-      labels: data.names.map(label),
+      labels: data.names.map((name) => shortLabel(name, narrow.matches ? 18 : 28)),
       values: data.values,
       text: data.texts,
       // plotly breaks lines at <br>; the names around them are escaped.
@@ -38,7 +38,7 @@ function icicle(element, data) {
       textfont: { color: colours.map(inkOn), size: narrow.matches ? 10 : 12 },
       root: { color: css("--raised") },
     };
-    const layout = { ...baseLayout(narrow.matches ? 460 : 520), margin: { l: 0, r: 0, t: 0, b: 0 } };
+    const layout = { ...baseLayout(narrow.matches ? 460 : 600), margin: { l: 0, r: 0, t: 0, b: 0 } };
     // Text that would have to be smaller is left out: the hover and the table have it.
     layout.uniformtext = { minsize: narrow.matches ? 10 : 12, mode: "hide" };
     reset.disabled = level === "0";
@@ -58,7 +58,7 @@ function icicle(element, data) {
   });
   if (data.hidden) {
     const note = document.getElementById("icicle-hidden");
-    note.textContent = `Not drawn: ${whole(data.hidden)} places thinner than a pixel.`;
+    note.textContent = `Not drawn: the ${whole(data.hidden)} smallest places.`;
     note.hidden = false;
   }
 }

@@ -40,8 +40,8 @@ function resources(element, data) {
     layout.hovermode = narrow.matches ? "closest" : "x unified";
     legend(document.getElementById("resources-legend"), [...CPU, ...MEMORY].filter(measured).map(([, name, colour]) => ({ name, colour: categoryColour(colour) })));
     layout.xaxis = axis(`${unit} since recording began`, { anchor: memory.length ? "y2" : "y", showgrid: false, rangemode: "tozero", hoverformat: ".3~f" });
-    layout.yaxis = axis("CPU, %", { domain: memory.length ? [0.54, 1] : [0, 1], rangemode: "tozero", fixedrange: true, nticks: 6 });
-    layout.yaxis2 = axis(`memory, ${size}`, { domain: [0, 0.44], rangemode: "tozero", fixedrange: true, nticks: 5 });
+    if (cpu.length) layout.yaxis = axis("CPU, %", { domain: memory.length ? [0.54, 1] : [0, 1], rangemode: "tozero", fixedrange: true, nticks: 6 });
+    layout.yaxis2 = axis(`memory, ${size}`, { domain: cpu.length ? [0, 0.44] : [0, 1], rangemode: "tozero", fixedrange: true, nticks: 5 });
     return Plotly.react(element, [...cpu, ...memory], layout, CONFIG);
   }
 

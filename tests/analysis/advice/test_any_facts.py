@@ -1,0 +1,109 @@
+"""Rules are total: facts may come from anybody's JSON, and the worst of them must be silence."""
+
+from __future__ import annotations
+
+import math
+import types
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sessions import Written, facts_of, sample
+
+from rlprof.analysis.advice import RULES, advise
+from rlprof.analysis.facts import Facts
+from rlprof.ledger.catalogue import _CATEGORY_OF, CATEGORIES
+
+INTEGERS = st.sampled_from([0, 1, 2, 5, 20, 100, 1_000, 10**6, 10**9, 2**31, 2**62, 10**30, -1, -(2**62)])
+FLOATS = st.sampled_from([0.0, 0.5, 1.0, 12.5, 100.0, 1e6, 1e300, 5e-324, -1.0, -1e300])
+WORDS = st.sampled_from(["unattributed", "rlprof", "outside spans", "", *CATEGORIES, *_CATEGORY_OF])
+
+
+def of_type(kind: Any) -> st.SearchStrategy[Any]:
+    """Values of a type as the facts are made of them, extreme ones first."""
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return st.builds(kind, **{field.name: of_type(hints[field.name]) for field in fields(kind)})
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return st.one_of([of_type(argument) for argument in arguments])
+    if origin is tuple:
+        # Long enough at times for a trend to be looked for.
+        few = st.lists(of_type(arguments[0]), max_size=4)
+        plain = arguments[0] in (int, float) or get_origin(arguments[0]) is types.UnionType
+        many = st.lists(of_type(arguments[0]), min_size=30, max_size=40) if plain else few
+        return st.one_of(few, many).map(tuple)
+    if origin is dict:
+        return st.dictionaries(of_type(arguments[0]), of_type(arguments[1]), max_size=3)
+    return {int: INTEGERS, float: FLOATS, str: WORDS, bool: st.booleans(), type(None): st.none()}[kind]
+
+
+def check(facts: Facts) -> None:
+    for advice in advise(facts):
+        assert advice.rule in {rule.__name__ for rule in RULES}
+        assert advice.evidence
+        assert not any("nan" in text or "inf " in text for text in (advice.title, *advice.evidence))
+        if advice.gain is not None:
+            assert 1.0 <= advice.gain[0] <= advice.gain[1]
+            assert math.isfinite(advice.gain[1])
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(of_type(Facts))
+def test_no_facts_make_a_rule_fail(facts):
+    check(facts)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A report with a fault for most rules, as JSON."""
+    written = Written(tmp_path_factory.mktemp("any"))
+    for i in range(60):
+        written.fake.profiler.iteration()
+        for operation, ms in (
+            ("policy_forward", 0.49), ("agent_calls", 0.25), ("agent_calls", 0.25), ("device_to_host", 0.49),
+            ("env_step", 0.1 + 0.018 * i), ("env_reset", 0.5), ("gae", 30.0 if i == 1 else 0.0), ("logging", 0.5),
+        ):  # fmt: skip
+            written.work(operation, int(ms * 1e6))
+        with written.fake.profile("collect", wait=True):
+            written.fake.tick(980_000)
+        written.fake.profiler.add_steps(1)
+        written.samples.append(sample(written.fake.wall, rss=(100 + 5 * i) << 20, cpu=300.0))
+    facts = facts_of(written.end())
+    facts = replace(facts, resources=replace(facts.resources, torch_threads=4))
+    assert len(advise(facts)) >= 8
+    return msgspec.to_builtins(facts)
+
+
+def mutate(value: Any, data: st.DataObject) -> Any:
+    """The same with one place changed: another number, null, an empty list, or a row less."""
+    if isinstance(value, dict) and value:
+        key = data.draw(st.sampled_from(sorted(value, key=str)))
+        return {**value, key: mutate(value[key], data)}
+    if isinstance(value, (list, tuple)) and value:
+        rows = list(value)
+        change = data.draw(st.integers(0, 5))
+        if change == 0:
+            return []
+        place = data.draw(st.integers(0, len(rows) - 1))
+        return rows[:place] if change == 1 else [*rows[:place], mutate(rows[place], data), *rows[place + 1 :]]
+    if isinstance(value, str):
+        return data.draw(WORDS)
+    return data.draw(st.one_of(INTEGERS, FLOATS, st.none()))
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_report_that_was_tampered_with_makes_no_rule_fail(report, data):
+    changed = report
+    for _ in range(data.draw(st.integers(1, 12))):
+        candidate = mutate(changed, data)
+        try:
+            msgspec.convert(candidate, Facts)
+        except msgspec.ValidationError:
+            continue  # what reads reports refuses it
+        changed = candidate
+    check(msgspec.convert(changed, Facts))

@@ -1,0 +1,167 @@
+"""Rules about what else is in the training loop: advantages, logging, spans that are missing or too many."""
+
+from __future__ import annotations
+
+import pytest
+from advised import given, share, spin, train
+
+from rlprof.analysis.advice.logging_in_loop import logging_in_loop
+from rlprof.analysis.advice.python_gae import python_gae
+from rlprof.analysis.advice.rlprof_cost import rlprof_cost
+from rlprof.analysis.advice.unattributed_time import unattributed_time
+
+torch = pytest.importorskip("torch")
+
+GAMMA, LAMBDA = 0.99, 0.95
+
+
+def gae_by_timestep(rewards, values, dones):
+    """As everybody writes it first: a few torch calls for each timestep."""
+    advantages, last = torch.zeros_like(rewards), torch.zeros_like(rewards[0])
+    for t in reversed(range(len(rewards))):
+        alive = 1.0 - dones[t]
+        delta = rewards[t] + GAMMA * values[t + 1] * alive - values[t]
+        advantages[t] = last = delta + GAMMA * LAMBDA * alive * last
+    return advantages
+
+
+def gae_by_scan(rewards, values, dones):
+    """The same in log2(T) operations on whole arrays."""
+    alive = 1.0 - dones
+    advantages = rewards + GAMMA * values[1:] * alive - values[:-1]
+    decay = GAMMA * LAMBDA * alive
+    reach = 1
+    while reach < len(rewards):
+        further = advantages.clone()
+        further[:-reach] += decay[:-reach] * advantages[reach:]
+        product = torch.zeros_like(decay)
+        product[:-reach] = decay[:-reach] * decay[reach:]
+        advantages, decay, reach = further, product, 2 * reach
+    return advantages
+
+
+def advantages(gae, calls, idle):
+    """Rollouts of 128 timesteps of 8 environments."""
+    torch.manual_seed(0)
+    rollout = torch.rand(128, 8), torch.rand(129, 8), (torch.rand(128, 8) < 0.02).float()
+    assert torch.allclose(gae_by_timestep(*rollout), gae_by_scan(*rollout), atol=1e-5)
+
+    def program(profiler):
+        for _ in range(calls):
+            profiler.iteration()
+            with profiler.profile("env_step"):
+                spin(idle)
+            profiler.add_steps(128 * 8)
+            with profiler.profile("gae"):
+                gae(*rollout)
+
+    return program
+
+
+def test_a_loop_over_timesteps_is_told_from_the_time_an_env_step_takes(tmp_path):
+    facts = train(tmp_path, advantages(gae_by_timestep, calls=40, idle=0.005))
+    advice = given(python_gae(facts), "python_gae")
+    assert advice.operations == ("gae",)
+    gae = facts.operation("gae")
+    assert "40 calls for 40,960 env steps" in advice.evidence[0]
+    factor = gae.self_ns / (40 * 1_000_000 + 40_960 * 50)
+    assert advice.gain == pytest.approx((1.0, 1 / (1 - share(facts, "gae") * (1 - 1 / factor))))
+
+
+def test_vectorised_advantages_are_fine_however_large_their_share(tmp_path):
+    facts = train(tmp_path, advantages(gae_by_scan, calls=400, idle=0.0002))
+    assert share(facts, "gae") > 0.2
+    assert python_gae(facts) is None
+
+
+def looping(calls, iterations=20, operation="logging", last=0.0):
+    """So many calls of 4 ms an iteration; and one at the end, of `last` seconds."""
+
+    def program(profiler):
+        for _ in range(iterations):
+            profiler.iteration()
+            for _ in range(10):
+                with profiler.profile("env_step"):
+                    spin(0.001)
+            for _ in range(calls):
+                with profiler.profile(operation):
+                    spin(0.002)
+                    with profiler.profile("policy_forward"):
+                        spin(0.002)
+        with profiler.profile("checkpoint"):
+            spin(last)
+
+    return program
+
+
+@pytest.mark.parametrize("operation", ["logging", "evaluation"])
+def test_what_comes_in_each_iteration_is_told_with_all_that_it_calls(tmp_path, operation):
+    facts = train(tmp_path, looping(calls=3, operation=operation))
+    advice = given(logging_in_loop(facts), "logging_in_loop")
+    assert advice.operations == (operation,)
+    assert "60 calls, 3 an iteration" in advice.evidence[0]
+    taken = share(facts, operation, "policy_forward")
+    assert taken > 0.4
+    assert advice.gain == pytest.approx((1.0, 1 / (1 - taken)), rel=0.01)
+
+
+def test_what_comes_with_each_step_is_told_even_without_iterations(tmp_path):
+    def program(profiler):
+        for _ in range(100):
+            with profiler.profile("env_step"):
+                spin(0.002)
+            with profiler.profile("telemetry"):
+                spin(0.002)
+
+    advice = given(logging_in_loop(train(tmp_path, program)), "logging_in_loop")
+    assert "100 calls, 1 for each call of env_step" in advice.evidence[0]
+
+
+def test_a_large_checkpoint_at_the_end_is_not_in_the_loop(tmp_path):
+    facts = train(tmp_path, looping(calls=0, last=0.2))
+    assert share(facts, "checkpoint") > 0.3
+    assert logging_in_loop(facts) is None
+
+
+def test_a_little_logging_in_each_iteration_is_fine(tmp_path):
+    def program(profiler):
+        for _ in range(20):
+            profiler.iteration()
+            with profiler.profile("env_step"):
+                spin(0.01)
+            with profiler.profile("logging"):
+                spin(0.0001)
+
+    assert logging_in_loop(train(tmp_path, program)) is None
+
+
+@pytest.mark.parametrize(("outside", "told"), [(0.006, True), (0.0, False)])
+def test_time_without_a_span_is_told_when_there_is_much_of_it(tmp_path, outside, told):
+    def program(profiler):
+        for _ in range(40):
+            with profiler.profile("env_step"):
+                spin(0.004)
+            spin(outside)
+
+    advice = unattributed_time(train(tmp_path, program))
+    assert (advice is not None) == told
+    if told:
+        assert given(advice, "unattributed_time").gain is None
+
+
+@pytest.mark.parametrize(("inside", "told"), [(0, True), (5_000, False)])
+def test_spans_around_nothing_are_told_with_what_they_cost(tmp_path, inside, told):
+    def program(profiler):
+        for _ in range(200):
+            with profiler.profile("update"):
+                pass
+            for _ in range(1000 if told else 10):
+                with profiler.profile("feature_extraction"):
+                    sum(range(inside))
+
+    advice = rlprof_cost(train(tmp_path, program))
+    assert (advice is not None) == told
+    if told:
+        said = given(advice, "rlprof_cost")
+        assert said.operations[0] == "feature_extraction"
+        assert "200,000 times" in said.evidence[1]

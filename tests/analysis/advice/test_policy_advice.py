@@ -1,0 +1,215 @@
+"""Rules about networks: the policy, the teacher, transfers and torch's threads."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from advised import given, share, speaking, spin, train
+from sessions import Written, facts_of, sample
+
+from rlprof.analysis.advice.per_step_sync import per_step_sync
+from rlprof.analysis.advice.teacher_one_by_one import teacher_one_by_one
+from rlprof.analysis.advice.tiny_batch_inference import tiny_batch_inference
+from rlprof.analysis.advice.torch_threads import torch_threads
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture
+def threads():
+    """Sets torch's threads, for this test only."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def mlp(width):
+    layers = [torch.nn.Linear(8, width), torch.nn.Tanh(), torch.nn.Linear(width, width), torch.nn.Tanh()]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(width, 2))
+
+
+def collecting(envs, steps, count=True):
+    """Steps a vector of environments, a call of the policy for all of them."""
+    net = mlp(64)
+
+    def program(profiler):
+        for _ in range(4):
+            profiler.iteration()
+            for _ in range(steps // 4):
+                with profiler.profile("policy_forward"), torch.no_grad():
+                    net(torch.zeros(envs, 8))
+                    with profiler.profile("value_forward"):
+                        net(torch.zeros(envs, 8))
+                with profiler.profile("env_step"):
+                    spin(0.00001 * envs)
+                if count:
+                    profiler.add_steps(envs)
+
+    return program
+
+
+def test_a_policy_that_is_asked_for_one_action_at_a_time_should_have_a_larger_batch(tmp_path, threads):
+    threads(1)
+    facts = train(tmp_path, collecting(envs=1, steps=2000))
+    advice = given(tiny_batch_inference(facts), "tiny_batch_inference")
+    assert advice.operations == ("policy_forward",)  # value_forward is part of its calls
+    assert "2,000 calls for 2,000 env steps" in advice.evidence[0]
+    policy = share(facts, "policy_forward", "value_forward")
+    assert advice.gain == pytest.approx((1.0, 1 / (1 - policy + policy * 1.6 / 64)))
+
+
+def test_a_large_batch_is_not_tiny_however_long_it_takes(tmp_path, threads):
+    threads(1)
+    facts = train(tmp_path, collecting(envs=64, steps=400))
+    assert share(facts, "policy_forward", "value_forward") > 0.1
+    assert tiny_batch_inference(facts) is None
+
+
+def test_without_counted_steps_nobody_knows_the_batch(tmp_path, threads):
+    threads(1)
+    assert tiny_batch_inference(train(tmp_path, collecting(envs=1, steps=400, count=False))) is None
+
+
+def test_a_long_call_is_calculation_that_a_larger_batch_makes_no_cheaper(tmp_path):
+    def program(profiler):
+        for _ in range(40):
+            with profiler.profile("policy_forward"):
+                spin(0.005)
+            profiler.add_steps(1)
+
+    assert tiny_batch_inference(train(tmp_path, program)) is None
+
+
+def fetching(every, seconds, steps=200):
+    """A loop that fetches from the device every so many steps."""
+
+    def program(profiler):
+        for step in range(steps):
+            if step % 100 == 0:
+                profiler.iteration()
+            with profiler.profile("env_step"):
+                spin(0.001)
+            profiler.add_steps(8)
+            if step % every == 0:
+                with profiler.profile("device_to_host"):
+                    time.sleep(seconds)
+
+    return program
+
+
+def test_fetching_from_the_device_at_every_step_is_told(tmp_path):
+    facts = train(tmp_path, fetching(every=1, seconds=0.001))
+    advice = given(per_step_sync(facts), "per_step_sync")
+    assert advice.operations == ("device_to_host",)
+    assert "200 calls for 200 steps" in advice.evidence[0]
+    assert advice.gain == pytest.approx((1.0, 1 / (1 - share(facts, "device_to_host"))))
+
+
+def test_fetching_as_much_once_a_rollout_is_fine(tmp_path):
+    facts = train(tmp_path, fetching(every=20, seconds=0.02))
+    assert share(facts, "device_to_host") > 0.2
+    assert per_step_sync(facts) is None
+
+
+def teaching(calls, seconds, taught=40, steps=40):
+    """Eight environments. The teacher is called so many times a step, and switched off after `taught` steps."""
+
+    def program(profiler):
+        for step in range(steps):
+            profiler.iteration()
+            with profiler.profile("policy_forward"):
+                spin(0.002)
+            if step < taught:
+                with profiler.profile("teacher_total"):
+                    for _ in range(calls):
+                        with profiler.profile("agent_calls"):
+                            spin(seconds)
+            with profiler.profile("env_step"):
+                spin(0.002)
+            profiler.add_steps(8)
+
+    return program
+
+
+@pytest.mark.parametrize(("taught", "called"), [(40, 320), (15, 120)])
+def test_a_teacher_called_for_each_environment_is_told_from_the_policys_calls(tmp_path, taught, called):
+    facts = train(tmp_path, teaching(calls=8, seconds=0.001, taught=taught))
+    advice = given(teacher_one_by_one(facts), "teacher_one_by_one")
+    assert advice.operations == ("agent_calls", "teacher_total")
+    assert "called 8 times for each call of policy_forward" in advice.title
+    assert f"agent_calls: {called} calls; policy_forward: 40" in advice.evidence[0]
+    teacher = share(facts, "agent_calls", "teacher_total")
+    assert advice.gain == pytest.approx((1.0, 1 / (1 - teacher + teacher / 8)))
+
+
+def test_a_teacher_that_answers_for_all_at_once_is_fine(tmp_path):
+    assert teacher_one_by_one(train(tmp_path, teaching(calls=1, seconds=0.008))) is None
+
+
+def updating(width, batch, seconds=0.9):
+    net = mlp(width)
+    optimizer = torch.optim.Adam(net.parameters())
+
+    def program(profiler):
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            with profiler.profile("loss"):
+                loss = net(torch.zeros(batch, 8)).pow(2).mean()
+            with profiler.profile("backward"):
+                optimizer.zero_grad()
+                loss.backward()
+            with profiler.profile("optimizer_step"):
+                optimizer.step()
+
+    return program
+
+
+def on_a_free_machine(facts):
+    """Others on the machine are another reason for the same advice."""
+    return replace(facts, resources=replace(facts.resources, machine_cpu_mean=60.0))
+
+
+def test_two_threads_for_tiny_operations_burn_a_core_beside_the_training(tmp_path, threads):
+    threads(2)
+    facts = speaking(torch_threads, lambda: train(tmp_path, updating(width=64, batch=256)))
+    advice = given(torch_threads(facts), "torch_threads")
+    assert set(advice.operations) == {"loss", "backward", "optimizer_step"}
+    assert "uses 2 threads" in advice.evidence[0]
+    assert "OMP_NUM_THREADS=1" in advice.check
+
+
+def test_one_thread_for_tiny_operations_is_right(tmp_path, threads):
+    threads(1)
+    assert torch_threads(train(tmp_path, updating(width=64, batch=256))) is None
+
+
+def test_two_threads_for_large_operations_are_right(tmp_path, threads):
+    threads(2)
+    assert torch_threads(on_a_free_machine(train(tmp_path, updating(width=512, batch=1024)))) is None
+
+
+def contended(folder, on_cpu, machine_cpu):
+    """What was seen of two torch threads on two cores that others wanted too: operations of 50 ms, off the CPU half of
+    the time, that took 1 ms when nobody was in the way."""
+    written = Written(folder)
+    for second in range(1, 6):
+        for duration in [50_000_000] * 19 + [50_000_000, 1_000_000]:
+            written.work("backward", duration, cpu=int(on_cpu * duration))
+        written.samples.append(sample(written.fake.wall, cpu=100.0, machine_cpu=machine_cpu))
+        written.flush()
+    facts = facts_of(written.end())
+    return replace(facts, resources=replace(facts.resources, torch_threads=2))
+
+
+def test_threads_that_wait_for_each_other_on_taken_cores_are_told_with_the_fastest_call_as_the_bound(tmp_path):
+    advice = given(torch_threads(contended(tmp_path, on_cpu=0.5, machine_cpu=100.0)), "torch_threads")
+    mean = (20 * 50 + 1) / 21
+    assert advice.gain == pytest.approx((1.0, mean / 1), rel=0.01)
+    assert "50.0% of their time" in advice.evidence[-1]
+
+
+@pytest.mark.parametrize(("on_cpu", "machine_cpu"), [(0.95, 100.0), (0.5, 40.0)])
+def test_long_operations_that_have_their_cores_may_use_threads(tmp_path, on_cpu, machine_cpu):
+    assert torch_threads(contended(tmp_path, on_cpu, machine_cpu)) is None

@@ -1,0 +1,185 @@
+"""Rules about what changes while the training runs: memory that grows, speed that falls."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from advised import given, spin, train
+from sessions import Written, facts_of, sample
+
+from rlprof import Profiler
+from rlprof.analysis.advice.memory_growth import memory_growth
+from rlprof.analysis.advice.slowing_down import LEAST_FALL, SURE, slowing_down
+from rlprof.analysis.drift import drift, trend_of
+from rlprof.recording.recording import record
+
+MB = 1 << 20
+MS = 1_000_000
+
+
+def growing(folder, grows, iterations=60):
+    """Keeps 3 MB of each iteration that `grows` names. Flushed, and so sampled, in each."""
+    profiler, kept = Profiler(), []
+    with record("advised", dir=folder, profiler=profiler) as recording:
+        for i in range(iterations):
+            profiler.iteration()
+            with profiler.profile("update"):
+                spin(0.004)
+                if grows(i):
+                    kept.append(b"x" * (3 * MB))
+            recording.flush()
+    return facts_of(recording.folder)
+
+
+def test_memory_that_an_iteration_keeps_is_told_with_its_amount(tmp_path):
+    facts = growing(tmp_path, lambda i: True)
+    advice = given(memory_growth(facts), "memory_growth")
+    assert advice.gain is None
+    amount, unit, *_ = advice.evidence[1].removeprefix("That is ").split()
+    assert unit == "MB"
+    assert 1.5 < float(amount) < 6  # 3 MB, by a wall time that others on the machine share in
+
+
+def test_memory_that_levels_off_after_the_start_is_fine(tmp_path):
+    assert memory_growth(growing(tmp_path, lambda i: i < 30)) is None
+
+
+def sampled(folder, sizes, **others):
+    written = Written(folder)
+    for second, size in enumerate(sizes, start=1):
+        written.fake.profiler.iteration()
+        written.work("update", 1_000 * MS)
+        written.samples.append(sample(second * 1_000 * MS, rss=size, **{name: f(second) for name, f in others.items()}))
+    return facts_of(written.end())
+
+
+def test_the_growth_is_said_a_minute_and_an_iteration_and_when_the_memory_is_full(tmp_path):
+    """From 1 GB at 10 MB a second, on a machine of 16 GB: 16384 - 1024 - 3000 MB are left, for 1236 s."""
+    advice = given(memory_growth(sampled(tmp_path, [1024 * MB + 10 * MB * s for s in range(301)])), "memory_growth")
+    assert "600 MB more memory each minute" in advice.title
+    assert advice.evidence[1] == "That is 10.0 MB an iteration."
+    assert "16.0 GB are full in 1236 s" in advice.evidence[-1]
+
+
+def test_child_processes_that_grow_are_told_as_such(tmp_path):
+    facts = sampled(tmp_path, [1024 * MB] * 200, children_rss=lambda second: (500 + 5 * second) * MB)
+    assert given(memory_growth(facts), "memory_growth").title.startswith("The child processes took 300 MB")
+
+
+@pytest.mark.parametrize("end", [0.3, 0.5, 0.7, 0.85])
+def test_growth_that_has_ended_is_fine_wherever_it_ended(tmp_path, end):
+    sizes = [1024 * MB + 10 * MB * min(s, int(300 * end)) for s in range(300)]
+    assert memory_growth(sampled(tmp_path, sizes)) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_memory_that_goes_up_and_down_is_fine(tmp_path, seed):
+    chance = random.Random(seed)
+    sizes = [1024 * MB + int(chance.uniform(-100, 100) * MB) for _ in range(300)]
+    assert memory_growth(sampled(tmp_path, sizes)) is None
+
+
+def test_a_buffer_that_is_searched_as_it_grows_explains_the_slower_steps(tmp_path):
+    def program(profiler):
+        buffer = []
+        for _ in range(70):
+            profiler.iteration()
+            with profiler.profile("env_step"):
+                spin(0.002)
+                buffer += [1.0] * 5_000
+            profiler.add_steps(100)
+            with profiler.profile("buffer_sample"):
+                for _ in range(3):
+                    sum(buffer)
+            with profiler.profile("update"):
+                spin(0.001)
+
+    facts = train(tmp_path, program)
+    advice = given(slowing_down(facts), "slowing_down")
+    assert advice.operations[0] == "buffer_sample"
+    assert drift(facts.series).grown[0].explains > 0.5
+    assert advice.gain[1] > 1.3
+
+
+def iterations(folder, times, count=100, steps=50):
+    """A training whose operations take times(i) ms in iteration i, all planted."""
+    written = Written(folder)
+    for i in range(count):
+        written.fake.profiler.iteration()
+        for operation, ms in times(i).items():
+            written.work(operation, int(ms * MS))
+        if steps:
+            written.fake.profiler.add_steps(steps)
+    return facts_of(written.end())
+
+
+@pytest.mark.parametrize(("steps", "unit"), [(50, "step"), (0, "iteration")])
+def test_the_operation_that_grows_is_named_with_what_it_explains(tmp_path, steps, unit):
+    """env_step grows from 20 to about 60 ms beside 40 ms of update; loss from 10 to 20."""
+    facts = iterations(tmp_path, lambda i: {"env_step": 20 + 0.4 * i, "update": 40, "loss": 10 + 0.1 * i}, steps=steps)
+    found = drift(facts.series)
+    assert found.unit == unit
+    assert [grown.operation for grown in found.grown] == ["env_step", "loss"]
+    assert found.grown[0].explains == pytest.approx(0.8, abs=0.01)
+    each = max(1, steps)
+    # Iterations 10 to 99 are looked at: the quarters' medians are at 20.5 and 88.5.
+    assert found.grown[0].before_ns * each == pytest.approx((20 + 0.4 * 20.5) * MS, rel=0.02)
+    assert found.grown[0].after_ns * each == pytest.approx((20 + 0.4 * 88.5) * MS, rel=0.02)
+    advice = given(slowing_down(facts), "slowing_down")
+    assert advice.operations == ("env_step", "loss")
+    assert "env_step explains 80.0% of it" in advice.title
+    mean = facts.breakdown.wall_ns / 100
+    assert advice.gain[1] == pytest.approx(mean / (75 * MS), rel=0.05)  # at iteration 10 one took 75 ms
+
+
+def test_where_everything_becomes_slower_alike_no_operation_is_blamed(tmp_path):
+    facts = iterations(tmp_path, lambda i: {"env_step": 20 + 0.2 * i, "update": 40 + 0.4 * i})
+    advice = given(slowing_down(facts), "slowing_down")
+    assert "no single operation" in advice.title
+    assert "machine" in advice.action
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param(lambda i: {"env_step": 20}, id="constant"),
+        pytest.param(lambda i: {"env_step": 20 + 0.01 * i}, id="a trend too small to matter"),
+        pytest.param(lambda i: {"env_step": 500 if i > 94 else 20}, id="a hold-up at the end"),
+        pytest.param(lambda i: {"env_step": 60 - 0.4 * i}, id="faster and faster"),
+        pytest.param(lambda i: {"env_step": 200 if i < 5 else 20}, id="a slow start"),
+    ],
+)
+def test_a_training_that_does_not_slow_down_is_fine(tmp_path, times):
+    assert slowing_down(iterations(tmp_path, times)) is None
+
+
+def test_too_few_iterations_say_nothing(tmp_path):
+    assert drift(iterations(tmp_path, lambda i: {"env_step": 20 + 10 * i}, count=20).series) is None
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
+def test_noise_alone_does_not_trigger(tmp_path, memory):
+    """Noise of 20 % whose neighbours are alike, as on a shared machine: 400 runs, and next to none seems to slow down."""
+    empty = iterations(tmp_path, lambda i: {"env_step": 20}).series
+    false = 0
+    for seed in range(400):
+        chance, level, walls = random.Random(seed), 0.0, []
+        for _ in empty.first:
+            level = memory * level + (1 - memory**2) ** 0.5 * chance.gauss(0, 1)
+            walls.append(int(20 * MS * (1 + 0.2 * max(-3.0, min(3.0, level)))))
+        found = drift(replace(empty, wall_ns=tuple(walls), ledger_ns={"env_step": tuple(walls)}))
+        false += found.fall >= LEAST_FALL and found.z <= -SURE
+    assert false / 400 <= 0.02
+
+
+def test_a_trend_is_the_line_that_was_planted_whatever_single_points_do():
+    x = [float(i) for i in range(120)]
+    y = [5.0 + 2.0 * i for i in range(120)]
+    y[7] = y[60] = y[113] = 1e9
+    trend = trend_of(x, y)
+    assert trend.slope == pytest.approx(2.0, rel=0.01)
+    assert trend.start == pytest.approx(5.0, abs=1)
+    assert trend.end == pytest.approx(243.0, abs=3)
+    assert trend.z > 4
