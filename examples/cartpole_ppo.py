@@ -19,9 +19,10 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from rich.console import Console
 from torch import Tensor, nn
 
-from rlprof import get_profiler, profile, profile_function
-from rlprof.analysis.breakdown import breakdown
-from rlprof.report.breakdown import render
+from rlprof import get_profiler, profile, profile_function, record
+from rlprof.analysis.report import build_report
+from rlprof.report.text import render
+from rlprof.session.reader import Session
 
 Envs = VectorEnv[Any, Any, Any]
 
@@ -52,8 +53,10 @@ class Args:
     """weight of the entropy bonus"""
     max_gradient: float = 0.5
     """norm that gradients are clipped to"""
+    summary_every: int = 0
+    """iterations between two short tables of where the time goes; 0 for none"""
     profile: bool = True
-    """record the training and print where its time went"""
+    """record the training to a session and print where its time went"""
 
 
 class Agent(nn.Module):
@@ -105,6 +108,7 @@ def advantages_of(rollout: Rollout, next_value: Tensor, args: Args) -> Tensor:
 
 def collect(envs: Envs, agent: Agent, rollout: Rollout, args: Args) -> list[float]:
     """Fill the rollout; the returns of the episodes that ended."""
+    profiler = get_profiler()
     finished: list[float] = []
     for step in range(args.steps):
         with profile("policy_forward"), torch.no_grad():
@@ -123,9 +127,12 @@ def collect(envs: Envs, agent: Agent, rollout: Rollout, args: Args) -> list[floa
             rollout.rewards[step] = torch.from_numpy(reward)
             rollout.dones[step] = done
             rollout.return_so_far += rollout.rewards[step]
-            finished += rollout.return_so_far[done].tolist()
+            ended = rollout.return_so_far[done].tolist()
+            finished += ended
             rollout.return_so_far[done] = 0
             rollout.observation = torch.from_numpy(observation)
+        profiler.add_steps(len(done))
+        profiler.add_episodes(len(ended))
         if truncated.any():  # the time was up while the pole still stood: what is missing, the critic estimates
             with profile("value_estimation"), torch.no_grad():
                 last = torch.from_numpy(np.stack(list(info["final_obs"][truncated])))
@@ -178,8 +185,6 @@ def train(args: Args) -> Agent:
     recent: deque[float] = deque(maxlen=100)
 
     profiler = get_profiler()
-    if args.profile:
-        profiler.enable()
     with profile("env_reset"):
         rollout = Rollout(args.steps, torch.from_numpy(envs.reset(seed=args.seed)[0]))
     for iteration in range(1, args.iterations + 1):
@@ -194,7 +199,6 @@ def train(args: Args) -> Agent:
                     print(f"iteration {iteration:4d}   mean return {mean:6.1f}", flush=True)
     with profile("env_close"):
         envs.close()
-    profiler.disable()
     return agent
 
 
@@ -207,11 +211,17 @@ def main() -> None:
             parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default)
     args = Args(**vars(parser.parse_args()))
     torch.set_num_threads(1)  # networks this small lose more by handing work over than they gain
-    agent = train(args)
+    if args.profile:
+        with record("cartpole_ppo", summary_every=args.summary_every, settings=vars(args)) as recording:
+            agent = train(args)
+    else:
+        agent = train(args)
     weights = b"".join(parameter.detach().numpy().tobytes() for parameter in agent.parameters())
     print(f"checksum of the weights {zlib.crc32(weights):08x}\n")
-    if args.profile:
-        render(breakdown(get_profiler().snapshot()), Console())
+    if args.profile and recording.folder is not None:
+        with Session(recording.folder) as session:
+            render(build_report(session), Console())
+        print(f"\nThe session is in {recording.folder}: rlprof report {recording.folder} --output report.html")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ print("trained")
 
 def test_a_disk_that_stays_full(tmp_path):
     program = f"""{TRAIN}
-resource.setrlimit(resource.RLIMIT_FSIZE, (70_000, 70_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 recording = record("run", timeline=1 << 20)
 for _ in range(30):
     train(200)

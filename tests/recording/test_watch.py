@@ -51,10 +51,10 @@ def test_tensorboard_gets_the_scalars_of_each_iteration(tmp_path):
     board.close()
     read = EventAccumulator(str(tmp_path / "board"))
     read.Reload()
-    assert [(e.step, e.value) for e in read.Scalars("rlprof/steps_per_second")] == [
+    assert [(e.step, e.value) for e in read.Scalars("rlprof_speed/steps_per_second")] == [
         (1, pytest.approx(8 / 0.0015)), (2, pytest.approx(8 / 0.0025)), (3, pytest.approx(8 / 0.0035)),
     ]  # fmt: skip
-    assert read.Scalars("rlprof/share/env_step")[2].value == pytest.approx(100 * 3 / 3.5)
+    assert read.Scalars("rlprof_share_percent/env_step")[2].value == pytest.approx(100 * 3 / 3.5)
 
 
 def test_a_summary_is_printed_every_so_many_iterations(tmp_path, capsys):

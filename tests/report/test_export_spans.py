@@ -166,5 +166,4 @@ def test_an_export_needs_little_more_memory_than_the_packed_spans(tmp_path, writ
             tracemalloc.stop()
     # 24 bytes a span, 32 more for speedscope's two events, and one chunk as objects and as text. All of them as
     # dictionaries would be 15 MB and more.
-    print(peak)
     assert peak < 50_000 * (24 + 2 * 32) + 6e6

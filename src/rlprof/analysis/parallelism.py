@@ -15,7 +15,8 @@ from rlprof.ledger.snapshot import Snapshot
 
 OUTSIDE = "outside spans"
 CHILDREN = "child processes"
-IDLE = "idle"
+IDLE = "idle, or others'"
+"""What this training did not use."""
 MOST_LANES = 32
 
 
@@ -44,7 +45,7 @@ class Capacity:
     """CPU time that something took of what the cores could give."""
 
     name: str
-    """A category, `outside spans`, `child processes` or `idle`."""
+    """A category, `outside spans`, `child processes` or `idle, or others'`."""
     cpu_ns: int
     share: float
     """Percent of wall time x cores, with one decimal; they sum to 100.0."""

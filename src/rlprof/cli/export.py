@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
-from rlprof.errors import RlprofError
+from rlprof.cli.output import explained, writing
 from rlprof.session.reader import Session
 
 TABLES = ("operations", "tree", "iterations", "samples")
@@ -26,7 +22,7 @@ def _chrome(session: Session, path: Path | None, _table: str) -> Made:
     from rlprof.report.chrome import write_chrome  # noqa: PLC0415 - each format imports only what it needs
 
     path = path or session.folder / "export.json"
-    with _writing(path, session) as file:
+    with writing(path, session.path) as file:
         remark = write_chrome(session, file)
     return [path], remark
 
@@ -35,7 +31,7 @@ def _speedscope(session: Session, path: Path | None, _table: str) -> Made:
     from rlprof.report.speedscope import write_speedscope  # noqa: PLC0415
 
     path = path or session.folder / "export.speedscope.json"
-    with _writing(path, session) as file:
+    with writing(path, session.path) as file:
         remark = write_speedscope(session, file)
     return [path], remark
 
@@ -44,7 +40,7 @@ def _csv(session: Session, path: Path | None, table: str) -> Made:
     from rlprof.report.spreadsheet import write_csv  # noqa: PLC0415
 
     path = path or session.folder / f"{table}.csv"
-    with _writing(path, session) as file:
+    with writing(path, session.path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         write_csv(session, text, table)
         text.detach()  # flushes; closing is the other's
@@ -55,7 +51,7 @@ def _tensorboard(session: Session, path: Path | None, _table: str) -> Made:
     from rlprof.report.tensorboard import write_tensorboard  # noqa: PLC0415
 
     path = path or session.folder / "tensorboard"
-    with _explained(path):
+    with explained(path):
         write_tensorboard(session, path)
     return [path], None
 
@@ -66,12 +62,12 @@ def _otlp(session: Session, path: Path | None, _table: str) -> Made:
     from rlprof.report.spans import NOT_KEPT  # noqa: PLC0415
 
     path = path or session.folder / "export.otlp.json"
-    with _writing(path, session) as file:
+    with writing(path, session.path) as file:
         write_otlp_metrics(session, file)
     if not any(session.timeline()):
         return [path], NOT_KEPT
     traces = _sibling(path)
-    with _writing(traces, session) as file:
+    with writing(traces, session.path) as file:
         remark = write_otlp_traces(session, file)
     return [path, traces], remark
 
@@ -112,36 +108,6 @@ def export(session: str, to: str, output: str | None, table: str | None) -> None
         click.echo(f"wrote {path}")
     if remark:
         click.echo(f"note: {remark}", err=True)
-
-
-@contextmanager
-def _writing(path: Path, session: Session) -> Iterator[BinaryIO]:
-    """A file that is there whole or not at all. A pipe, a device or what a link points to is written to as it is."""
-    with _explained(path):
-        if path.exists() and path.samefile(session.path):
-            raise RlprofError(f"{path} is the session itself; give --output another name")
-        if path.exists() and (path.is_symlink() or not path.is_file()):
-            with path.open("wb") as file:
-                yield file
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            with gzip.open(partial, "wb", compresslevel=6) if path.suffix == ".gz" else partial.open("wb") as file:
-                yield file  # type: ignore[misc]  # a GzipFile does all that is asked of it
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # the reader of a pipe has had enough
-    except OSError as error:
-        raise RlprofError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _sibling(path: Path) -> Path:

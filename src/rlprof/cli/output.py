@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from rlprof.errors import RlprofError
 
@@ -15,31 +18,42 @@ def write(text: str, output: str | None) -> None:
     if output is None:
         sys.stdout.write(text)
         sys.stdout.flush()
-    else:
-        write_file(Path(output), text.encode("utf-8", "replace"))
+        return
+    write_file(Path(output), text.encode("utf-8", "replace"))
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Replace a file in one step. A pipe or a device is written to as it is."""
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
+    with writing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
+    """A file that is there whole or not at all, compressed where its name ends with .gz. A pipe, a device or what a link
+    points to is written to as it is. The session itself is not overwritten."""
+    with explained(path):
+        if path.exists() and (path.is_symlink() or not path.is_file()):
+            with path.open("wb") as file:
+                yield file
             return
+        if session is not None and path.exists() and path.samefile(session):
+            raise RlprofError(f"{path} is the session itself; give --output another name")
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        partial = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+            with gzip.open(partial, "wb", compresslevel=6) if path.suffix == ".gz" else partial.open("wb") as file:
+                yield file  # type: ignore[misc]  # a GzipFile does all that is asked of it
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """What the operating system refuses becomes one sentence."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader of a pipe has had enough
     except OSError as error:
         raise RlprofError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

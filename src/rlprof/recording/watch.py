@@ -78,7 +78,7 @@ class JsonLines:
 
 
 class TensorBoard:
-    """Writes scalars an iteration: rlprof/steps_per_second, rlprof/seconds_per_iteration, rlprof/share/OPERATION."""
+    """Writes scalars an iteration, under the names that `rlprof export --to tensorboard` gives them."""
 
     def __init__(self, folder: Path) -> None:
         self._points = Points()
@@ -98,11 +98,11 @@ class TensorBoard:
 def scalars_of(point: Point) -> dict[str, float]:
     """The figures of an iteration under the names TensorBoard shows."""
     seconds = point.seconds
-    scalars = {"rlprof/seconds_per_iteration": seconds / point.iterations}
+    scalars = {"rlprof_speed/seconds_per_iteration": seconds / point.iterations}
     if point.steps_per_second is not None:
-        scalars["rlprof/steps_per_second"] = point.steps_per_second
+        scalars["rlprof_speed/steps_per_second"] = point.steps_per_second
     if seconds:
-        scalars |= {f"rlprof/share/{name}": 100 * spent / seconds for name, spent in point.ledger.items()}
+        scalars |= {f"rlprof_share_percent/{name}": 100 * spent / seconds for name, spent in point.ledger.items()}
     return scalars
 
 

@@ -88,7 +88,7 @@ def _script() -> str:
 
 @cache
 def _file(name: str) -> str:
-    return resources.files("rlprof.report").joinpath("page", name).read_text(encoding="utf-8")
+    return (resources.files("rlprof.report") / "page" / name).read_text(encoding="utf-8")
 
 
 def _plotly() -> str:

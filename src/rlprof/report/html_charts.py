@@ -118,9 +118,11 @@ def _distributions(report: Report) -> list[dict[str, Any]]:
     room = _MOST_BUCKETS
     found = []
     for operation in report.facts.operations:
+        if not operation.calls or len(operation.histogram) > room:
+            continue
         buckets = [(bucket, calls) for bucket, calls in sorted(operation.histogram.items()) if calls > 0]
         room -= len(buckets)
-        if not buckets or room < 0:
+        if not buckets:
             continue
         marks = {"p50": operation.p50_ns, "p95": operation.p95_ns, "p99": operation.p99_ns}
         found.append(

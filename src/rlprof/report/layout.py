@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -54,7 +53,9 @@ class Layout:
         shown = literal(text, self.ascii)
         if self.ascii:
             shown = shown.replace("\\xd7", "x").replace("\\xb1", "+-")
-        self._console.print(Padding(Text(shown, style=style), (0, 0, 0, indent), expand=False), width=self.width)
+        for line in Text(shown, style=style).wrap(self._console, max(10, self.width - indent)):
+            line.rstrip()
+            self._console.print(Text(" " * indent) + line, soft_wrap=True)
 
     def table(
         self,

@@ -174,7 +174,7 @@ def parallelism(report: Report, layout: Layout) -> None:
             Column("of capacity", 11, lambda item: percent(item.share)),
             Column("CPU time", 8, lambda item: duration(item.cpu_ns)),
         ]
-        shown = [item for item in found.capacity if item.cpu_ns or item.name == "idle"]
+        shown = [item for item in found.capacity if item.cpu_ns]
         layout.table(f"CPU time, of {found.cores} cores", [item.name for item in shown], shown, columns)
     layout.line(
         f"Efficiency of {found.lanes} lane{'s' if found.lanes != 1 else ''}: {100 * found.efficiency:.0f}% = "

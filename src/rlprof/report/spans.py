@@ -18,7 +18,7 @@ from rlprof.session.reader import Session
 NOT_KEPT = "spans were not kept, only their sums; record(timeline=100_000) keeps them for an export"
 
 _EVENT = struct.Struct("=qqII")
-_CHUNK = 4096
+_CHUNK = 1024
 """Events that are Python objects at one time."""
 
 

@@ -7,10 +7,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from rlprof.analysis.series import series
-from rlprof.errors import MissingLibraryError
+from rlprof.report.scalars import Scalars
 from rlprof.session.reader import Session, Turn
 from rlprof.session.records import Sample
 
@@ -23,25 +22,17 @@ Scalar = tuple[int, int, str, float]
 
 def write_tensorboard(session: Session, folder: Path) -> Path:
     """Write an event file into a folder; returns the file. A second export of the session replaces the first."""
-    try:
-        from tensorboard.compat.proto import event_pb2, summary_pb2  # noqa: PLC0415 - an optional library
-        from tensorboard.summary.writer.record_writer import RecordWriter  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingLibraryError("an export to TensorBoard", "tensorboard", "tensorboard") from error
     scalars = sorted([*_iterations(session), *_samples(session)], key=lambda scalar: scalar[0])
     info = session.info
-    folder.mkdir(parents=True, exist_ok=True)
-    # Not EventFileWriter: its file is a new one each time, and two of one session would be drawn over each other.
+    # One name a session: TensorBoard would draw two files of one over each other.
     host = re.sub(r"[^\w-]+", "-", info.host) or "host"
     path = folder / f"events.out.tfevents.{info.started // 10**9:010d}.{host}.{info.pid}.rlprof"
-    with path.open("wb") as file:
-        writer: Any = RecordWriter(file)
-        start = event_pb2.Event(wall_time=info.started / 1e9, file_version="brain.Event:2")
-        writer.write(start.SerializeToString())
+    file = Scalars(path, info.started / 1e9)
+    try:
         for time, step, tag, value in scalars:
-            summary = summary_pb2.Summary(value=[summary_pb2.Summary.Value(tag=tag, simple_value=value)])
-            wall_time = (info.started + time - info.origin) / 1e9
-            writer.write(event_pb2.Event(wall_time=wall_time, step=step, summary=summary).SerializeToString())
+            file.write((info.started + time - info.origin) / 1e9, step, tag, value)
+    finally:
+        file.close()
     return path
 
 
@@ -55,11 +46,11 @@ def _iterations(session: Session) -> Iterator[Scalar]:
         if not wall:
             continue
         time = ends[step]
-        yield time, step, "speed/seconds_per_iteration", wall / 1e9 / (step - points.first[place] + 1)
+        yield time, step, "rlprof_speed/seconds_per_iteration", wall / 1e9 / (step - points.first[place] + 1)
         if steps > 0:
-            yield time, step, "speed/steps_per_second", steps / wall * 1e9
+            yield time, step, "rlprof_speed/steps_per_second", steps / wall * 1e9
         for operation, values in points.ledger_ns.items():
-            yield time, step, f"share_percent/{operation}", 100 * values[place] / wall
+            yield time, step, f"rlprof_share_percent/{operation}", 100 * values[place] / wall
 
 
 def _samples(session: Session) -> Iterator[Scalar]:
@@ -73,13 +64,13 @@ def _samples(session: Session) -> Iterator[Scalar]:
     for number, group in groupby(session.samples(), key=step):
         samples = list(group)
         for tag, value in (
-            ("system/cpu_percent_of_a_core", _mean(samples, "cpu")),
-            ("system/children_cpu_percent_of_a_core", _mean(samples, "children_cpu")),
-            ("system/machine_cpu_percent", _mean(samples, "machine_cpu")),
-            ("system/rss_bytes", _largest(samples, "rss")),
-            ("system/children_rss_bytes", _largest(samples, "children_rss")),
-            ("system/device_busy_percent", _mean(samples, "device_busy")),
-            ("system/device_memory_bytes", _largest(samples, "device_memory")),
+            ("rlprof_system/cpu_percent_of_a_core", _mean(samples, "cpu")),
+            ("rlprof_system/children_cpu_percent_of_a_core", _mean(samples, "children_cpu")),
+            ("rlprof_system/machine_cpu_percent", _mean(samples, "machine_cpu")),
+            ("rlprof_system/rss_bytes", _largest(samples, "rss")),
+            ("rlprof_system/children_rss_bytes", _largest(samples, "children_rss")),
+            ("rlprof_system/device_busy_percent", _mean(samples, "device_busy")),
+            ("rlprof_system/device_memory_bytes", _largest(samples, "device_memory")),
         ):
             if value is not None:
                 yield samples[-1].time, number, tag, value

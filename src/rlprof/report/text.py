@@ -74,7 +74,7 @@ def first_try(report: Report) -> str:
     if findings.advice:
         first = findings.advice[0]
         gain = f" (up to {first.most:.1f}x faster)" if first.most > 1 else ""
-        return f"{first.action}{gain}"
+        return f"{first.action.rstrip('.')}{gain}."
     largest = report.facts.breakdown.largest.name
     if largest == "unattributed":
         return "put spans around what is not named yet: most of the time is unattributed."

@@ -45,7 +45,7 @@ def given(advice: Advice | None, rule: str) -> Advice:
 
 
 def speaking(rule: Callable[[Facts], Advice | None], run: Callable[[], Facts], tries: int = 3) -> Facts:
-    """Facts that make a rule speak, where it asks for CPU time: others on the machine may take a run's cores away."""
+    """Facts that make a rule speak, of a few runs: others on the machine may take the cores away from one."""
     for _ in range(tries):
         facts = run()
         if rule(facts) is not None:

@@ -51,7 +51,7 @@ def check(facts: Facts) -> None:
             assert math.isfinite(advice.gain[1])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(of_type(Facts))
 def test_no_facts_make_a_rule_fail(facts):
     check(facts)
@@ -95,7 +95,7 @@ def mutate(value: Any, data: st.DataObject) -> Any:
     return data.draw(st.one_of(INTEGERS, FLOATS, st.none()))
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_report_that_was_tampered_with_makes_no_rule_fail(report, data):
     changed = report

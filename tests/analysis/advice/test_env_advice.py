@@ -79,7 +79,7 @@ def test_child_processes_that_work_are_taken_for_environments_in_parallel(tmp_pa
             worker.wait()
 
     facts = on_cores(train(tmp_path, program), 4)
-    assert facts.resources.children_cpu_mean > 20
+    assert facts.resources.children_cpu_mean > 0.2 * facts.resources.cpu_mean
     assert single_core_env(facts) is None
 
 
@@ -111,7 +111,7 @@ def lockstep(delay, steps=50):
 
 
 def test_a_straggler_is_named_with_the_time_that_it_costs(tmp_path):
-    facts = train(tmp_path, lockstep(lambda env, step: 0.012 if env == 2 else 0.003))
+    facts = train(tmp_path, lockstep(lambda env, _: 0.012 if env == 2 else 0.003))
     advice = given(straggler_env(facts), "straggler_env")
     assert advice.operations == ("env_step", "collect")
     assert advice.title.startswith("env-2 ")
@@ -124,7 +124,7 @@ def test_a_straggler_is_named_with_the_time_that_it_costs(tmp_path):
 @pytest.mark.parametrize(
     "delay",
     [
-        pytest.param(lambda env, step: 0.005, id="all alike"),
+        pytest.param(lambda *_: 0.005, id="all alike"),
         pytest.param(lambda env, step: 0.6 if (env, step) == (2, 25) else 0.003, id="one long hold-up"),
         pytest.param(lambda env, step: 0.012 if step % 4 == env else 0.003, id="each in its turn"),
     ],
@@ -219,7 +219,7 @@ def waiting(worker):
 
 
 def test_waiting_with_nobody_at_work_is_idle(tmp_path):
-    facts = train(tmp_path, waiting(lambda profiler: time.sleep(0.01)))
+    facts = train(tmp_path, waiting(lambda _: time.sleep(0.01)))
     advice = given(idle_waiting(facts), "idle_waiting")
     assert advice.operations == ("env_wait",)
     assert advice.gain[1] == pytest.approx(1 / (1 - share(facts, "env_wait")), rel=0.05)

@@ -194,7 +194,7 @@ def contended(folder, on_cpu, machine_cpu):
     """What was seen of two torch threads on two cores that others wanted too: operations of 50 ms, off the CPU half of
     the time, that took 1 ms when nobody was in the way."""
     written = Written(folder)
-    for second in range(1, 6):
+    for _ in range(5):
         for duration in [50_000_000] * 19 + [50_000_000, 1_000_000]:
             written.work("backward", duration, cpu=int(on_cpu * duration))
         written.samples.append(sample(written.fake.wall, cpu=100.0, machine_cpu=machine_cpu))

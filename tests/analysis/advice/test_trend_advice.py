@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from advised import given, spin, train
+from advised import given, speaking, spin, train
 from sessions import Written, facts_of, sample
 
 from rlprof import Profiler
@@ -34,7 +34,7 @@ def growing(folder, grows, iterations=60):
 
 
 def test_memory_that_an_iteration_keeps_is_told_with_its_amount(tmp_path):
-    facts = growing(tmp_path, lambda i: True)
+    facts = growing(tmp_path, lambda _: True)
     advice = given(memory_growth(facts), "memory_growth")
     assert advice.gain is None
     amount, unit, *_ = advice.evidence[1].removeprefix("That is ").split()
@@ -88,15 +88,15 @@ def test_a_buffer_that_is_searched_as_it_grows_explains_the_slower_steps(tmp_pat
             profiler.iteration()
             with profiler.profile("env_step"):
                 spin(0.002)
-                buffer += [1.0] * 5_000
+                buffer += [1.0] * 10_000
             profiler.add_steps(100)
             with profiler.profile("buffer_sample"):
-                for _ in range(3):
+                for _ in range(4):
                     sum(buffer)
             with profiler.profile("update"):
                 spin(0.001)
 
-    facts = train(tmp_path, program)
+    facts = speaking(slowing_down, lambda: train(tmp_path, program))
     advice = given(slowing_down(facts), "slowing_down")
     assert advice.operations[0] == "buffer_sample"
     assert drift(facts.series).grown[0].explains > 0.5
@@ -144,7 +144,7 @@ def test_where_everything_becomes_slower_alike_no_operation_is_blamed(tmp_path):
 @pytest.mark.parametrize(
     "times",
     [
-        pytest.param(lambda i: {"env_step": 20}, id="constant"),
+        pytest.param(lambda _: {"env_step": 20}, id="constant"),
         pytest.param(lambda i: {"env_step": 20 + 0.01 * i}, id="a trend too small to matter"),
         pytest.param(lambda i: {"env_step": 500 if i > 94 else 20}, id="a hold-up at the end"),
         pytest.param(lambda i: {"env_step": 60 - 0.4 * i}, id="faster and faster"),
@@ -161,8 +161,8 @@ def test_too_few_iterations_say_nothing(tmp_path):
 
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
 def test_noise_alone_does_not_trigger(tmp_path, memory):
-    """Noise of 20 % whose neighbours are alike, as on a shared machine: 400 runs, and next to none seems to slow down."""
-    empty = iterations(tmp_path, lambda i: {"env_step": 20}).series
+    """Noise of 20 % whose neighbours are alike, as on a shared machine: next to none of 400 runs seems to slow down."""
+    empty = iterations(tmp_path, lambda _: {"env_step": 20}).series
     false = 0
     for seed in range(400):
         chance, level, walls = random.Random(seed), 0.0, []

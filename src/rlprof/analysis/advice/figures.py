@@ -52,8 +52,10 @@ def count(amount: float) -> str:
     return f"{whole:,.0f}" if whole >= 100 or whole == round(whole) else f"{whole:.3g}"
 
 
-def times(factor: float) -> str:
-    return f"{count(factor)}x"
+def many(amount: float, noun: str) -> str:
+    """With the noun: `1 step`, `2.5 steps`."""
+    shown = count(round(number(amount), 1))
+    return f"{shown} {noun}" if shown == "1" else f"{shown} {noun}s"
 
 
 def _scaled(value: float, units: tuple[tuple[float, str, float], ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, number, percent, ratio
+from rlprof.analysis.advice.figures import count, duration, many, number, percent, ratio
 from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, names_of, share_of
 from rlprof.analysis.facts import Facts
 
@@ -25,7 +25,7 @@ def per_step_sync(facts: Facts) -> Advice | None:
     spent = sum(number(operation.ledger_ns) for operation in fetching)
     return Advice(
         rule="per_step_sync",
-        title=f"The loop fetches from the device {count(round(each, 1))} times a step, which takes {percent(share)} of "
+        title=f"The loop fetches from the device {many(each, 'time')} a step, which takes {percent(share)} of "
         "the wall time.",
         operations=names_of(fetching),
         evidence=(

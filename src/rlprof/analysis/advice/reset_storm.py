@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, fraction, number, percent, ratio
+from rlprof.analysis.advice.figures import count, duration, fraction, many, number, percent, ratio
 from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, env_step_calls, outermost
 from rlprof.analysis.facts import Facts
 
@@ -34,7 +34,7 @@ def reset_storm(facts: Facts) -> Advice | None:
     dearer = ratio(resets.p50_ns, steps.p50_ns) if steps is not None else 0.0
     return Advice(
         rule="reset_storm",
-        title=f"Resets take {percent(share)} of the wall time: one every {count(round(per_reset, 1))} steps.",
+        title=f"Resets take {percent(share)} of the wall time: one every {many(per_reset, 'step')}.",
         operations=("env_reset",),
         evidence=(
             f"{count(resets.calls)} resets for {count(stepped)} env steps, one every {count(round(per_reset, 1))}.",

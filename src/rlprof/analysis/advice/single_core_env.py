@@ -12,17 +12,19 @@ LARGE_SHARE = 0.40
 
 ONE_CORE = (0.4, 1.3)
 """Cores computing while the training waits for its environments. Below, they wait for something that is no core: a
-server, a pipe, a sleep (what others on the machine take from a busy thread leaves it half and more). Above, they already run side by side. Threads that hold Python's lock in turn come out at 1."""
+server, a pipe, a sleep; others on the machine usually leave a busy thread half of its core. Above, they run side by
+side already. Threads that hold Python's lock in turn come out at 1."""
 
-CHILDREN_AT_WORK = 20.0
-"""Percent of one core. Child processes that burn this much are probably environments that run side by side already."""
+CHILDREN_AT_WORK = 0.2
+"""Of this process's own CPU time. Child processes that use this much are probably environments already."""
 
 
 def single_core_env(facts: Facts) -> Advice | None:
     env = [operation for operation in facts.of_category("environment", "rendering") if operation.cpu_ns is not None]
     share = share_of(facts, env)
     cores = int(number(facts.session.cores))
-    if share < LARGE_SHARE or cores < 2 or number(facts.resources.children_cpu_mean) >= CHILDREN_AT_WORK:
+    children = number(facts.resources.children_cpu_mean)
+    if share < LARGE_SHARE or cores < 2 or children > CHILDREN_AT_WORK * number(facts.resources.cpu_mean):
         return None
     waited_for = sum(number(operation.ledger_ns) for operation in env)
     used = ratio(sum(number(operation.cpu_ns) for operation in env), waited_for)
@@ -36,11 +38,11 @@ def single_core_env(facts: Facts) -> Advice | None:
         operations=names_of(env),
         evidence=(
             f"{', '.join(names_of(env)[:3])}: {percent(share)} of the wall time is theirs.",
-            f"Meanwhile they kept {count(round(used, 2))} cores computing, of {cores} that this process may use.",
-            f"Child processes used {count(round(number(facts.resources.children_cpu_mean)))}% of one core.",
+            f"Meanwhile they kept {used:.2f} cores computing, of {cores} that this process may use.",
+            f"Child processes used {count(round(children))}% of one core.",
         ),
         action=f"Step the environments in worker processes{threads}: gymnasium's AsyncVectorEnv, "
         "stable-baselines3's SubprocVecEnv; or use an environment that is vectorised in native code.",
         gain=(1.0, speedup(share, cores)),
-        check=f"{AGAIN}: steps per second should rise, and the environments' share fall towards 1/{cores} of it.",
+        check=f"{AGAIN}: steps per second should rise, and the environments' share of the wall time fall.",
     )

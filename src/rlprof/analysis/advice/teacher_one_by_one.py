@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, fraction, number, percent, ratio
+from rlprof.analysis.advice.figures import count, duration, fraction, many, number, percent, ratio
 from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, outermost, policy_calls
 from rlprof.analysis.facts import Facts
 
@@ -29,7 +29,7 @@ def teacher_one_by_one(facts: Facts) -> Advice | None:
     names = tuple(dict.fromkeys((caller.operation, *within.operations)))
     return Advice(
         rule="teacher_one_by_one",
-        title=f"The teacher is called {count(round(each, 1))} times for each call of {reference}, and takes "
+        title=f"The teacher is called {many(each, 'time')} for each call of {reference}, and takes "
         f"{percent(share)} of the wall time.",
         operations=names,
         evidence=(

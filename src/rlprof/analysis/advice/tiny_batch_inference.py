@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, number, percent, ratio
+from rlprof.analysis.advice.figures import count, duration, many, number, percent, ratio
 from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS, policy_calls, share_of
 from rlprof.analysis.facts import Facts
 
@@ -36,12 +36,11 @@ def tiny_batch_inference(facts: Facts) -> Advice | None:
     factor = GOOD_BATCH / max(1.0, batch) / GOOD_BATCH_COST
     return Advice(
         rule="tiny_batch_inference",
-        title=f"The policy chooses {count(round(batch, 1))} actions a call, and its calls take {percent(share)} of the "
+        title=f"The policy chooses {many(batch, 'action')} a call, and its calls take {percent(share)} of the "
         "wall time.",
         operations=found.operations,
         evidence=(
-            f"{largest.operation}: {count(calls)} calls for {count(steps)} env steps, "
-            f"{count(round(batch, 1))} steps a call.",
+            f"{largest.operation}: {count(calls)} calls for {count(steps)} env steps, {many(batch, 'step')} a call.",
             f"Half of the calls took less than {duration(median)}, which is the cost of starting them rather than of "
             "calculating.",
             f"The policy takes {percent(share)} of the wall time.",

@@ -48,7 +48,7 @@ def torch_threads(facts: Facts) -> Advice | None:
     evidence = [
         f"torch uses {count(threads)} threads on {cores} cores, and its operations take {percent(share)} of the wall "
         "time.",
-        f"{count(round(helpers, 2))} cores were computing outside of all spans, which torch's helper threads do while "
+        f"{helpers:.2f} cores were computing outside of all spans, which torch's helper threads do while "
         "they wait for work.",
         f"Half of the calls of {largest.operation} took less than {duration(number(largest.p50_ns))}, the fastest "
         f"{duration(number(largest.min_ns))}.",
@@ -61,7 +61,7 @@ def torch_threads(facts: Facts) -> Advice | None:
     return Advice(
         rule="torch_threads",
         title=f"torch splits {'its operations' if held_up else 'tiny operations'} over {count(threads)} threads, and "
-        f"{count(round(helpers, 1))} cores burn beside the training.",
+        f"{helpers:.1f} cores burn beside the training.",
         operations=names_of(torch),
         evidence=tuple(evidence),
         action="Set OMP_NUM_THREADS=1, or call torch.set_num_threads(1) before training, and use the cores for "

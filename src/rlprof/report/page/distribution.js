@@ -42,7 +42,10 @@ function distribution(element, data) {
       x: found.map(([start, end]) => (start + end) / 2),
       width: found.map(([start, end]) => end - start),
       y: found.map(([, , calls]) => calls),
-      text: found.map(([start, end, calls]) => `${duration(start)} to ${duration(end)}<br>${whole(calls)} calls, ${((100 * calls) / operation.calls).toPrecision(3)}%`),
+      text: found.map(([start, end, calls]) => {
+        const share = ((100 * calls) / operation.calls).toPrecision(3);
+        return `${duration(start)} to ${duration(end)}<br>${whole(calls)} calls, ${share}%`;
+      }),
       textposition: "none",
       hovertemplate: "%{text}<extra></extra>",
       marker: { color: colour, line: { width: 0 } },
@@ -53,23 +56,42 @@ function distribution(element, data) {
     layout.margin.t = 66;
     const pad = (high / low) ** 0.04;
     layout.xaxis = axis("duration of a call", {
-      type: "log", range: [Math.log10(low / pad), Math.log10(high * pad)], tickmode: "array", ...durationTicks(low / pad, high * pad), showgrid: false,
+      type: "log",
+      range: [Math.log10(low / pad), Math.log10(high * pad)],
+      tickmode: "array",
+      ...durationTicks(low / pad, high * pad),
+      showgrid: false,
     });
-    layout.yaxis = axis("calls", { type: log ? "log" : "linear", ...(log ? { dtick: 1, exponentformat: "none", tickformat: ",d" } : { rangemode: "tozero", tickformat: "," }), fixedrange: true });
+    const scale = log ? { type: "log", dtick: 1, tickformat: ",d" } : { rangemode: "tozero", tickformat: "," };
+    layout.yaxis = axis("calls", { ...scale, fixedrange: true });
     const marks = Object.entries(operation.marks);
     const centre = Math.sqrt(low * high);
     const plotted = layout.height - layout.margin.t - layout.margin.b;
     // Each has a row of its own above the bars, so that they stay readable where they nearly coincide.
     const rise = (row) => 18 * (marks.length - 1 - row);
     layout.shapes = marks.map(([, ns], row) => ({
-      type: "line", x0: ns, x1: ns, y0: 0, y1: 1 + (rise(row) + 14) / plotted, yref: "paper", line: { color: css("--ink"), width: 1.5, dash: ["solid", "dash", "dot"][row] },
+      type: "line",
+      x0: ns,
+      x1: ns,
+      y0: 0,
+      y1: 1 + (rise(row) + 14) / plotted,
+      yref: "paper",
+      line: { color: css("--ink"), width: 1.5, dash: ["solid", "dash", "dot"][row] },
     }));
     layout.annotations = marks.map(([mark, ns], row) => ({
-      x: Math.log10(ns), y: 1, yref: "paper", yanchor: "bottom", yshift: rise(row), xshift: ns > centre ? -3 : 3, showarrow: false,
+      x: Math.log10(ns),
       xanchor: ns > centre ? "right" : "left",
-      text: `${mark} ${duration(ns)}`, font: { color: css("--ink"), size: 12 },
+      xshift: ns > centre ? -3 : 3,
+      y: 1,
+      yref: "paper",
+      yanchor: "bottom",
+      yshift: rise(row),
+      showarrow: false,
+      text: `${mark} ${duration(ns)}`,
+      font: { color: css("--ink"), size: 12 },
     }));
-    element.setAttribute("aria-label", `Distribution of ${whole(operation.calls)} calls of ${operation.name}: ` + marks.map(([mark, ns]) => `${mark} ${duration(ns)}`).join(", "));
+    const read = marks.map(([mark, ns]) => `${mark} ${duration(ns)}`).join(", ");
+    element.setAttribute("aria-label", `Distribution of ${whole(operation.calls)} calls of ${operation.name}: ${read}`);
     return Plotly.react(element, [trace], layout, CONFIG);
   }
 

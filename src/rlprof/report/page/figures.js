@@ -1,6 +1,12 @@
 // Figures as rlprof writes them everywhere, and names that plotly must not read as markup.
 
-const DURATION_UNITS = [[1, "ns", 999.5], [1e3, "us", 999.5], [1e6, "ms", 999.5], [1e9, "s", 3600], [3600e9, "h", Infinity]];
+const DURATION_UNITS = [
+  [1, "ns", 999.5],
+  [1e3, "us", 999.5],
+  [1e6, "ms", 999.5],
+  [1e9, "s", 3600],
+  [3600e9, "h", Infinity],
+];
 
 /** Three digits and a unit: the same text as rlprof.report.format.duration. */
 function duration(ns) {
@@ -48,5 +54,7 @@ function durationTicks(low, high) {
       if (value >= low && value <= high) values.push(value);
     }
   }
-  return { tickvals: values, ticktext: values.map((value) => duration(value).replace(/\.0+ /, " ").replace(/(\.\d*[1-9])0+ /, "$1 ")) };
+  // Three digits are for figures that were measured; a tick is where it is.
+  const texts = values.map((value) => duration(value).replace(/\.0+ /, " ").replace(/(\.\d*[1-9])0+ /, "$1 "));
+  return { tickvals: values, ticktext: texts };
 }

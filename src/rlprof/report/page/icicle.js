@@ -20,7 +20,10 @@ function icicle(element, data) {
       values: data.values,
       text: data.texts,
       // plotly breaks lines at <br>; the names around them are escaped.
-      hovertext: data.hovers.map((hover, place) => `<b>${shortLabel(data.names[place], 60)}</b><br>${label(hover).replace(/\n/g, "<br>")}`),
+      hovertext: data.hovers.map((hover, place) => {
+        const lines = [`<b>${shortLabel(data.names[place], 60)}</b>`, ...hover.split("\n").map(label)];
+        return lines.join("<br>");
+      }),
       hoverinfo: "text",
       texttemplate: " %{label}  %{text}",
       leaf: { opacity: 1 },

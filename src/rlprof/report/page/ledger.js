@@ -10,7 +10,7 @@ function ledger(element, data) {
   const points = data.first.length;
   const turns = data.first.map((first, point) => data.last[point] - first + 1);
   const middle = data.first.map((first, point) => (first + data.last[point]) / 2);
-  const names = data.first.map((first, point) => (turns[point] > 1 ? `iterations ${whole(first)} to ${whole(data.last[point])}` : `iteration ${whole(first)}`));
+  const merged = Math.max(...turns);
   const withSteps = data.steps.some((steps) => steps > 0);
   const hidden = new Set();
   let unit = "percent";
@@ -28,17 +28,23 @@ function ledger(element, data) {
     };
     // One point has no area.
     if (points === 1) return { ...shared, type: "bar", textposition: "none", marker: { color: colour } };
-    return {
-      ...shared, type: "scatter", mode: "lines", stackgroup: "ledger", fillcolor: colour, line: { color: css("--panel"), width: 0.6 },
-    };
+    const line = { color: css("--panel"), width: 0.6 };
+    return { ...shared, type: "scatter", mode: "lines", stackgroup: "ledger", fillcolor: colour, line };
   }
 
   function speed() {
     const values = data.steps.map((steps, point) => (data.wall[point] ? (steps / data.wall[point]) * 1e9 : null));
     return {
-      type: "scatter", mode: points > 60 ? "lines" : "lines+markers", name: "steps per second", x: middle, y: values, yaxis: "y2",
-      text: values.map((value) => (value === null ? "" : rate(value))), hovertemplate: "%{text}",
-      line: { color: css("--accent"), width: 1.8 }, marker: { size: 4 },
+      type: "scatter",
+      mode: points > 60 ? "lines" : "lines+markers",
+      name: "steps per second",
+      x: middle,
+      y: values,
+      yaxis: "y2",
+      text: values.map((value) => (value === null ? "" : rate(value))),
+      hovertemplate: "%{text}",
+      line: { color: css("--accent"), width: 1.8 },
+      marker: { size: 4 },
     };
   }
 
@@ -56,15 +62,24 @@ function ledger(element, data) {
     const layout = baseLayout(narrow.matches ? 420 : 460);
     layout.barmode = "stack";
     layout.hovermode = narrow.matches ? "closest" : "x unified";
-    const ends = [data.first[0] - (points === 1 ? 0.5 : 0), data.last[points - 1] + (points === 1 ? 0.5 : 0)];
-    layout.xaxis = axis("iteration", {
-      anchor: withSteps ? "y2" : "y", range: points === 1 ? ends : [middle[0], middle[points - 1]], showgrid: false, tickformat: ",d",
-      ...(points <= 10 ? { dtick: Math.max(1, turns[0]) } : {}), unifiedhovertitle: { text: "iteration %{x}" },
+    layout.xaxis = axis(merged > 1 ? `iteration (a point is the mean of up to ${whole(merged)})` : "iteration", {
+      anchor: withSteps ? "y2" : "y",
+      range: points === 1 ? [middle[0] - 0.5, middle[0] + 0.5] : [middle[0], middle[points - 1]],
+      showgrid: false,
+      tickformat: ",d",
+      // Between few iterations plotly would put ticks at halves.
+      ...(points <= 10 ? { dtick: merged } : {}),
+      unifiedhovertitle: { text: merged > 1 ? "around iteration %{x}" : "iteration %{x}" },
     });
     layout.yaxis = axis(unit === "percent" ? "% of the wall time" : "ms per iteration", {
-      domain: withSteps ? [0.32, 1] : [0, 1], fixedrange: true, ...(unit === "percent" ? { range: [0, 100] } : { rangemode: "tozero" }),
+      domain: withSteps ? [0.32, 1] : [0, 1],
+      fixedrange: true,
+      ...(unit === "percent" ? { range: [0, 100] } : { rangemode: "tozero" }),
     });
-    if (withSteps) layout.yaxis2 = axis("steps/s", { domain: [0, 0.24], rangemode: "tozero", fixedrange: true, nticks: 4, tickformat: "," });
+    if (withSteps) {
+      const below = { domain: [0, 0.24], rangemode: "tozero", fixedrange: true, nticks: 4, tickformat: "," };
+      layout.yaxis2 = axis("steps/s", below);
+    }
     return Plotly.react(element, traces, layout, CONFIG);
   }
 

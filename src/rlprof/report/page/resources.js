@@ -26,22 +26,36 @@ function resources(element, data) {
 
   function line([column, name, colour], divisor, yaxis, show) {
     return {
-      type: "scatter", mode: time.length > 60 ? "lines" : "lines+markers", name, x: time, yaxis,
+      type: "scatter",
+      mode: time.length > 60 ? "lines" : "lines+markers",
+      name,
+      x: time,
       y: data[column].map((value) => (value === null ? null : value / divisor)),
+      yaxis,
       text: data[column].map((value) => (value === null ? "" : show(value / divisor))),
-      hovertemplate: "%{text}", connectgaps: false, line: { color: categoryColour(colour), width: 1.8 }, marker: { size: 4.5 }, cliponaxis: false,
+      hovertemplate: "%{text}",
+      connectgaps: false,
+      cliponaxis: false,
+      line: { color: categoryColour(colour), width: 1.8 },
+      marker: { size: 4.5 },
     };
   }
 
   function draw() {
     const cpu = CPU.filter(measured).map((column) => line(column, 1, "y", (value) => `${value.toFixed(0)}%`));
-    const memory = MEMORY.filter(measured).map((column) => line(column, bytes, "y2", (value) => `${Number(value.toPrecision(3)).toLocaleString("en-US")} ${size}`));
+    const amount = (value) => `${Number(value.toPrecision(3)).toLocaleString("en-US")} ${size}`;
+    const memory = MEMORY.filter(measured).map((column) => line(column, bytes, "y2", amount));
     const layout = baseLayout(narrow.matches ? 360 : 380);
     layout.hovermode = narrow.matches ? "closest" : "x unified";
-    legend(document.getElementById("resources-legend"), [...CPU, ...MEMORY].filter(measured).map(([, name, colour]) => ({ name, colour: categoryColour(colour) })));
-    layout.xaxis = axis(`${unit} since recording began`, { anchor: memory.length ? "y2" : "y", showgrid: false, rangemode: "tozero", hoverformat: ".3~f" });
-    if (cpu.length) layout.yaxis = axis("CPU, %", { domain: memory.length ? [0.54, 1] : [0, 1], rangemode: "tozero", fixedrange: true, nticks: 6 });
-    layout.yaxis2 = axis(`memory, ${size}`, { domain: cpu.length ? [0, 0.44] : [0, 1], rangemode: "tozero", fixedrange: true, nticks: 5 });
+    const lines = [...CPU, ...MEMORY].filter(measured);
+    const items = lines.map(([, name, colour]) => ({ name, colour: categoryColour(colour) }));
+    legend(document.getElementById("resources-legend"), items);
+    const anchor = memory.length ? "y2" : "y";
+    const hovered = { hoverformat: ".3~f", unifiedhovertitle: { text: `%{x} ${unit}` } };
+    layout.xaxis = axis(`${unit} since recording began`, { anchor, showgrid: false, rangemode: "tozero", ...hovered });
+    const vertical = { rangemode: "tozero", fixedrange: true, nticks: 5, tickformat: "," };
+    if (cpu.length) layout.yaxis = axis("CPU, %", { ...vertical, domain: memory.length ? [0.54, 1] : [0, 1] });
+    if (memory.length) layout.yaxis2 = axis(`memory, ${size}`, { ...vertical, domain: cpu.length ? [0, 0.44] : [0, 1] });
     return Plotly.react(element, [...cpu, ...memory], layout, CONFIG);
   }
 

@@ -1,6 +1,8 @@
 // Charts in the colours of the page. They come from its style sheet, so that a category has one colour everywhere.
 
 const narrow = matchMedia("(max-width: 600px)");
+const paper = matchMedia("print");
+const PAPER_WIDTH = 680; // px of A4 and Letter inside their margins; browsers tell nobody before they lay the paper out
 const charts = [];
 
 function css(name) {
@@ -45,13 +47,17 @@ function inkOn(colour) {
 function baseLayout(height) {
   return {
     height,
-    autosize: true,
+    ...(paper.matches ? { width: PAPER_WIDTH } : { autosize: true }),
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: narrow.matches ? 11 : 12.5, color: css("--ink") },
-    margin: { l: narrow.matches ? 46 : 60, r: 12, t: 10, b: 44 },
+    margin: { l: narrow.matches ? 58 : 74, r: 12, t: 10, b: 44 },
     hoverlabel: {
-      bgcolor: css("--panel"), bordercolor: css("--muted"), font: { color: css("--ink"), size: 12.5 }, align: "left", namelength: -1,
+      bgcolor: css("--panel"),
+      bordercolor: css("--muted"),
+      font: { color: css("--ink"), size: 12.5 },
+      align: "left",
+      namelength: -1,
     },
     showlegend: false,
     dragmode: narrow.matches ? false : "zoom",
@@ -112,6 +118,6 @@ function nothing(element, text) {
   element.textContent = text;
 }
 
-for (const query of [narrow, matchMedia("(prefers-color-scheme: dark)"), matchMedia("print")]) {
+for (const query of [narrow, paper, matchMedia("(prefers-color-scheme: dark)")]) {
   query.addEventListener("change", () => charts.forEach((draw) => draw()));
 }

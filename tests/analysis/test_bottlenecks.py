@@ -1,0 +1,83 @@
+"""Scores and recommendations, against planted operations."""
+
+from __future__ import annotations
+
+import pytest
+from sessions import Written, report_of
+
+from rlprof.analysis.bottlenecks import WEIGHTS, bottlenecks, recommendations
+from rlprof.analysis.report import find
+
+MS = 1_000_000
+MB = 1 << 20
+
+
+@pytest.fixture
+def planted(tmp_path):
+    written = Written(tmp_path)
+    with written.fake.profile("training_total"):
+        for _ in range(10):
+            written.work("env_step", 40 * MS)
+            written.work("policy_forward", 5 * MS)
+        written.work("checkpoint", 250 * MS)
+        written.work("evaluation", 101 * MS)
+        written.work("loss", 99 * MS)
+    return report_of(written.end())
+
+
+def scores(report):
+    return {bottleneck.operation: bottleneck for bottleneck in report.findings.bottlenecks}
+
+
+def test_each_part_is_normalised_and_the_score_is_their_weighted_sum(planted):
+    assert sum(WEIGHTS.values()) == 100
+    for item in planted.findings.bottlenecks:
+        parts = {name: getattr(item, name) for name in WEIGHTS}
+        assert all(0 <= part <= 1 for part in parts.values())
+        assert item.score == pytest.approx(sum(WEIGHTS[name] * part for name, part in parts.items()))
+        assert 0 <= item.score <= 100
+    env = scores(planted)["env_step"]
+    assert env.time == pytest.approx(400 / 900)
+    assert env.per_call == pytest.approx(0.4)
+    assert scores(planted)["checkpoint"].per_call == 1.0
+    assert env.score == pytest.approx(40 * 400 / 900 + 30 * 0.4)
+
+
+def test_the_highest_score_comes_first(planted):
+    found = [item.score for item in planted.findings.bottlenecks]
+    assert found == sorted(found, reverse=True)
+
+
+def test_every_operation_that_qualifies_is_recommended_and_no_other(planted):
+    found = {(item.severity, item.operation) for item in planted.findings.recommendations}
+    assert found == {
+        ("CRITICAL", "env_step"), ("SLOW", "training_total"), ("SLOW", "checkpoint"), ("SLOW", "evaluation"),
+    }  # fmt: skip
+
+
+def test_memory_counts_from_100_mb_on(planted):
+    from dataclasses import replace
+
+    operation = planted.facts.operation("loss")
+    for rise, device, severities in (
+        (100 * MB, 100 * MB, []),
+        (101 * MB, None, ["MEMORY"]),
+        (None, 101 * MB, ["GPU MEMORY"]),
+        (500 * MB, 500 * MB, ["MEMORY", "GPU MEMORY"]),
+    ):
+        changed = replace(operation, memory_rise=rise, device_rise=device)
+        assert [item.severity for item in recommendations([changed])] == severities
+        (scored,) = bottlenecks([changed])
+        assert scored.memory == (min(1.0, rise / (100 * MB)) if rise else 0.0)
+
+
+def test_operations_with_few_calls_can_be_left_out(planted):
+    few = find(planted.facts, min_calls=2)
+    assert {item.operation for item in few.bottlenecks} == {"env_step", "policy_forward"}
+    assert {item.operation for item in few.recommendations} == {"env_step"}
+
+
+def test_a_slow_operation_says_whether_the_time_is_its_own(planted):
+    texts = {item.operation: item.text for item in planted.findings.recommendations if item.severity == "SLOW"}
+    assert texts["training_total"].endswith("most of it in what it calls: look there")
+    assert texts["checkpoint"].endswith("look at its own code")

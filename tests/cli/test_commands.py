@@ -1,0 +1,184 @@
+"""The command line as people type it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sessions import Written
+
+from rlprof.cli.main import COMMANDS
+
+MS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory) -> Path:
+    written = Written(tmp_path_factory.mktemp("runs") / "planted_20260101-120000")
+    for _ in range(10):
+        with written.fake.profiler.iteration():
+            written.work("env_step", 6 * MS)
+            written.work("update", 3 * MS)
+            written.fake.profiler.add_steps(8)
+    return written.end().parent
+
+
+def rlprof(*arguments: str, cwd: Path | None = None, module: str = "rlprof") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        timeout=60,
+    )
+
+
+def test_help_names_every_command_and_answers_at_once():
+    began = time.perf_counter()
+    shown = rlprof("--help").stdout
+    seconds = time.perf_counter() - began
+    for command in COMMANDS:
+        assert f"  {command} " in shown
+    empty = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    assert seconds < 20 * (time.perf_counter() - empty)  # no command's libraries are imported for it
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command):
+    done = rlprof(command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Usage: rlprof {command}")
+
+
+def test_the_version_is_the_packages():
+    from importlib import metadata
+
+    assert rlprof("--version").stdout == f"rlprof, version {metadata.version('rlprof')}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["repot"], ["report", "--format", "pdf"], ["analyze", "--min-calls", "0"], ["--nope"]]
+)
+def test_wrong_use_exits_2_and_says_what_is_wrong(arguments):
+    done = rlprof(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Error: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("given", [lambda path: path, lambda path: path / "session.db"], ids=["folder", "file"])
+def test_a_session_is_its_folder_or_its_file(given, session):
+    done = rlprof("report", given(session))
+    assert done.returncode == 0
+    assert "889 steps/s in 90.0 ms, 10 iterations." in done.stdout
+
+
+def test_last_is_the_newest_session(session, tmp_path, monkeypatch):
+    monkeypatch.setenv("RLPROF_DIR", str(session.parent))
+    assert "planted" in rlprof("report", "last").stdout
+    assert "planted" in rlprof("report").stdout
+    newer = Written(session.parent / "newer_20260101-120001")
+    newer.work("render", MS)
+    newer.end()
+    assert "render" in rlprof("report").stdout
+
+
+def test_the_format_follows_the_outputs_name(session, tmp_path):
+    for name, begins in (
+        ("r.json", "{"),
+        ("r.md", "# planted"),
+        ("r.csv", "operation"),
+        ("r.txt", "planted"),
+        ("r.html", "<!"),
+    ):
+        done = rlprof("report", session, "--output", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / name).read_text().lstrip().lower().startswith(begins.lower())
+        assert done.stderr == f"wrote {tmp_path / name}\n"
+
+
+def test_csv_is_csv(session):
+    rows = list(csv.DictReader(io.StringIO(rlprof("report", session, "--format", "csv").stdout)))
+    assert rows[0]["operation"] == "env_step"
+    assert rows[0]["calls"] == "10"
+
+
+def test_json_can_be_reported_and_analysed_again(session, tmp_path):
+    rlprof("report", session, "--format", "json", "--output", tmp_path / "report.json")
+    text = rlprof("report", session).stdout
+    assert rlprof("report", tmp_path / "report.json").stdout == text
+    assert rlprof("analyze", "--input", tmp_path / "report.json").stdout == rlprof("analyze", session).stdout
+
+
+def test_analyze_writes_what_it_is_asked_for(session, tmp_path):
+    done = rlprof(
+        "analyze", "--input", session, "--output", "analysis.txt", "--charts", "performance.png", "--detailed", "detailed.json",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "Top 2 bottlenecks" in (tmp_path / "analysis.txt").read_text()
+    assert (tmp_path / "performance.png").read_bytes().startswith(b"\x89PNG")
+    detailed = json.loads((tmp_path / "detailed.json").read_text())
+    assert [item["operation"] for item in detailed["bottlenecks"]] == ["env_step", "update"]
+    assert detailed["recommendations"][0]["severity"] == "CRITICAL"
+
+
+def test_analyze_is_a_module_too(session):
+    assert rlprof("--input", session, module="rlprof.analyze").stdout == rlprof("analyze", session).stdout
+
+
+def test_min_calls_leaves_operations_out(session):
+    assert "No operation has enough calls" in rlprof("analyze", session, "--min-calls", "11").stdout
+
+
+@pytest.mark.parametrize("command", [["report"], ["analyze"]])
+def test_an_output_that_cannot_be_written(command, session, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = rlprof(*command, session, "--output", tmp_path / "file" / "report.txt")
+    assert done.returncode == 2
+    assert done.stderr.startswith("rlprof: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_is_no_error(session):
+    done = subprocess.run(
+        f"{sys.executable} -m rlprof report {session} | head -1", shell=True, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("planted")
+    assert done.stderr == ""
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    assert "Traceback" not in rlprof("report", tmp_path / "nothing").stderr
+    assert "Traceback" in rlprof("--debug", "report", tmp_path / "nothing").stderr
+
+
+def test_the_selftest_passes_and_cleans_up(tmp_path):
+    done = rlprof("selftest", "--cleanup", "--dir", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FAILED" not in done.stdout
+    assert "rlprof works here" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_selftest_keeps_its_session_unless_told(tmp_path):
+    rlprof("selftest", "--dir", tmp_path)
+    (session,) = tmp_path.iterdir()
+    assert "simulated_data_collection" in rlprof("report", session).stdout
+
+
+def test_the_selftest_finds_what_is_wrong(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = rlprof("selftest", "--dir", tmp_path / "file")
+    assert done.returncode == 1
+    assert "FAILED   a session is written" in done.stdout
