@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from rlprof.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -19,7 +24,6 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 PYTHON = [pytest.param(block, id=page.name) for page in PAGES for block in blocks(page, "python")]
-COMMANDS = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines()]
 
 
 @pytest.mark.parametrize("program", PYTHON)
@@ -30,22 +34,37 @@ def test_a_python_example_runs_as_it_stands(program, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_the_readme_shows_a_breakdown(tmp_path):
-    (program,) = blocks(ROOT / "README.md", "python")
-    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert "in 20 iterations of" in printed
-    assert "env_step" in printed
-    assert "unattributed" in printed
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
+    """After its Python examples, in the same folder. The README's own `make` is what CI runs, and installing has its
+    tests in test_install.py."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    commands = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    for program in blocks(page, "python") if commands else []:
+        subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=120, check=True)
+    for command in commands:
+        words = shlex.split(command, comments=True)
+        if words[0] == "make":
+            assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        elif words[:2] == ["pip", "install"]:
+            assert re.fullmatch(r"\.(\[report\])?", words[2])
+        else:
+            assert words[0] in ("rlprof", "python"), command
+            done = subprocess.run(
+                words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+            )
+            assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_exists(command):
-    """The README's own are what CI runs; `pip install .` is tested in test_install.py."""
-    words = command.split("#")[0].split()
-    if words[0] == "make":
-        assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    else:
-        assert words == ["pip", "install", "."]
+def test_every_command_and_option_is_documented():
+    """In some page, by its name."""
+    text = "\n".join(page.read_text() for page in PAGES)
+    for name in COMMANDS:
+        assert f"rlprof {name}" in text, name
+        command = getattr(import_module(f"rlprof.cli.{name}"), name)
+        for option in command.params:
+            if option.param_type_name == "option" and option.name != "help":
+                assert any(spelling in text for spelling in option.opts), f"{name} {option.opts}"
 
 
 def test_every_file_a_page_links_to_is_there():

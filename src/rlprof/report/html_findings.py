@@ -23,7 +23,8 @@ def header(report: Report) -> Markup:
     session = report.facts.session
     started = time.gmtime(session.started / 1e9)
     ended = report.facts.ended
-    when = element("time", time.strftime("%Y-%m-%d %H:%M:%S UTC", started), datetime=time.strftime("%Y-%m-%dT%H:%M:%SZ", started))
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", started)
+    when = element("time", time.strftime("%Y-%m-%d %H:%M:%S UTC", started), datetime=stamp)
     state = "still running, or killed: this is what its last flush left" if ended == RUNNING else prose(ended)
     return join(
         [

@@ -28,7 +28,7 @@ function distribution(element, data) {
     nothing(element, "No call has ended, so there are no durations to show.");
     return { show: () => false };
   }
-  for (const [place, operation] of data.entries()) select.append(new Option(shorter(operation.name, 44), String(place)));
+  data.forEach(({ name }, place) => select.append(new Option(shorter(name, 44), String(place))));
 
   function draw() {
     const operation = data[Number(select.value)];

@@ -55,7 +55,8 @@ function resources(element, data) {
     layout.xaxis = axis(`${unit} since recording began`, { anchor, showgrid: false, rangemode: "tozero", ...hovered });
     const vertical = { rangemode: "tozero", fixedrange: true, nticks: 5, tickformat: "," };
     if (cpu.length) layout.yaxis = axis("CPU, %", { ...vertical, domain: memory.length ? [0.54, 1] : [0, 1] });
-    if (memory.length) layout.yaxis2 = axis(`memory, ${size}`, { ...vertical, domain: cpu.length ? [0, 0.44] : [0, 1] });
+    const lower = cpu.length ? [0, 0.44] : [0, 1];
+    if (memory.length) layout.yaxis2 = axis(`memory, ${size}`, { ...vertical, domain: lower });
     return Plotly.react(element, [...cpu, ...memory], layout, CONFIG);
   }
 

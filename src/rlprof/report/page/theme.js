@@ -21,7 +21,8 @@ function channels(colour) {
 /** One colour on the way to another. */
 function mix(colour, other, share) {
   const [from, to] = [channels(colour), channels(other)];
-  return "#" + from.map((value, i) => Math.round(value + (to[i] - value) * share).toString(16).padStart(2, "0")).join("");
+  const mixed = from.map((value, i) => Math.round(value + (to[i] - value) * share));
+  return "#" + mixed.map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
 /** Operations of one category: its colour, then darker and lighter in turn, so that neighbours differ. */
