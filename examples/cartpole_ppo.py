@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from rich.console import Console
 from torch import Tensor, nn
 
-from rlprof import get_profiler, profile, profile_function, record
+from rlprof import Recording, get_profiler, profile, profile_function, record
 from rlprof.analysis.report import build_report
 from rlprof.report.text import render
 from rlprof.session.reader import Session
@@ -174,7 +174,7 @@ def update(agent: Agent, optimizer: torch.optim.Optimizer, rollout: Rollout, adv
                 optimizer.step()
 
 
-def train(args: Args) -> Agent:
+def train(args: Args) -> tuple[Agent, Recording | None]:
     """Train, and print how the returns rise."""
     torch.manual_seed(args.seed)
     envs: Envs = SyncVectorEnv(
@@ -185,6 +185,7 @@ def train(args: Args) -> Agent:
     recent: deque[float] = deque(maxlen=100)
 
     profiler = get_profiler()
+    recording = record("cartpole_ppo", summary_every=args.summary_every, settings=vars(args)) if args.profile else None
     with profile("env_reset"):
         rollout = Rollout(args.steps, torch.from_numpy(envs.reset(seed=args.seed)[0]))
     for iteration in range(1, args.iterations + 1):
@@ -199,7 +200,9 @@ def train(args: Args) -> Agent:
                     print(f"iteration {iteration:4d}   mean return {mean:6.1f}", flush=True)
     with profile("env_close"):
         envs.close()
-    return agent
+    if recording is not None:
+        recording.stop()
+    return agent, recording
 
 
 def main() -> None:
@@ -211,17 +214,14 @@ def main() -> None:
             parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default)
     args = Args(**vars(parser.parse_args()))
     torch.set_num_threads(1)  # networks this small lose more by handing work over than they gain
-    if args.profile:
-        with record("cartpole_ppo", summary_every=args.summary_every, settings=vars(args)) as recording:
-            agent = train(args)
-    else:
-        agent = train(args)
+    agent, recording = train(args)
     weights = b"".join(parameter.detach().numpy().tobytes() for parameter in agent.parameters())
     print(f"checksum of the weights {zlib.crc32(weights):08x}\n")
-    if args.profile and recording.folder is not None:
+    if recording is not None and recording.folder is not None:
         with Session(recording.folder) as session:
             render(build_report(session), Console())
-        print(f"\nThe session is in {recording.folder}: rlprof report {recording.folder} --output report.html")
+        print(f"\nThe session: {recording.folder}")
+        print("In a browser: rlprof report last --output report.html")
 
 
 if __name__ == "__main__":

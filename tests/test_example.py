@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from components import missing
+from sessions import facts_of
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "cartpole_ppo.py"
 
 
-def run(*arguments: str) -> str:
+def run(folder: Path, *arguments: str) -> str:
     """What the example prints, on a terminal of 80 columns."""
     for component in ("torch", "gymnasium"):
         if importlib.util.find_spec(component) is None:
@@ -23,7 +24,7 @@ def run(*arguments: str) -> str:
     environment = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         [sys.executable, str(EXAMPLE), *arguments],
-        capture_output=True, encoding="utf-8", timeout=120, env=environment, check=False,
+        capture_output=True, encoding="utf-8", timeout=120, env=environment, check=False, cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -34,8 +35,13 @@ def returns(output: str) -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def trained() -> str:
-    return run("--iterations", "40")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("example")
+
+
+@pytest.fixture(scope="module")
+def trained(folder) -> str:
+    return run(folder, "--iterations", "40")
 
 
 def test_it_learns_to_hold_the_pole_up(trained):
@@ -56,13 +62,22 @@ def test_its_breakdown_has_a_row_for_each_step_of_ppo_and_fits_80_columns(traine
     inner = {"evaluate_actions", "loss", "backward", "gradient_clip", "optimizer_step"}
     assert top <= set(re.findall(r"^(\w+) ", report, re.MULTILINE))
     assert inner <= set(re.findall(r"^  (\w+) ", report, re.MULTILINE))
-    assert "in 40 iterations of" in trained
+    assert ", 40 iterations." in trained
+    assert "steps/s in " in trained
     assert max(len(line) for line in trained.splitlines()) <= 80
 
 
-def test_returns_and_weights_are_the_same_bit_for_bit_without_profiling():
+def test_it_leaves_a_session_that_counts_its_steps_and_episodes(trained, folder):
+    (session,) = (folder / "rlprof-runs").iterdir()
+    facts = facts_of(session)
+    assert facts.progress.steps == 40 * 8 * 128
+    assert facts.progress.episodes > 100
+    assert facts.session.settings["envs"] == 8
+
+
+def test_returns_and_weights_are_the_same_bit_for_bit_without_profiling(tmp_path):
     arguments = ("--iterations", "3", "--envs", "4", "--steps", "64", "--seed", "7")
-    profiled, plain = run(*arguments), run(*arguments, "--no-profile")
+    profiled, plain = run(tmp_path, *arguments), run(tmp_path, *arguments, "--no-profile")
     assert len(returns(plain)) == 2
     assert "Largest account" not in plain
     training = profiled[: profiled.index("checksum")] + re.search("checksum.*", profiled)[0]

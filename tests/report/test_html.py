@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from html import unescape
 from itertools import count as numbers
 from pathlib import Path
 from typing import Any
@@ -421,6 +422,18 @@ def test_names_are_shown_and_not_interpreted(opener: Opener, folder: Path) -> No
     page.wait_for_selector("#icicle .hoverlayer text")
     assert "<b>bold</b>" in page.locator("#icicle .hoverlayer text").first.text_content()
     assert overflow(page) <= 0
+
+
+def test_the_page_allows_its_own_scripts_and_nothing_else(report: Report) -> None:
+    text = to_html(report)
+    policy = text.split('Content-Security-Policy" content="')[1].split('"')[0]
+    rules = dict(rule.strip().split(" ", 1) for rule in unescape(policy).split(";"))
+    assert rules["default-src"] == "'none'"
+    assert all(source.startswith("'sha256-") for source in rules["script-src"].split())
+    assert text.count("<script") - text.count("<script>") == 1 + html._plotly().count("<script")
+    own = text.replace(html._plotly(), "")
+    assert "http://" not in own
+    assert "https://" not in own
 
 
 def test_data_cannot_end_its_element() -> None:

@@ -62,7 +62,7 @@ function distribution(element, data) {
       ...durationTicks(low / pad, high * pad),
       showgrid: false,
     });
-    const scale = log ? { type: "log", dtick: 1, tickformat: ",d" } : { rangemode: "tozero", tickformat: "," };
+    const scale = log ? { type: "log", dtick: 1, tickformat: ",d" } : { rangemode: "tozero", tickformat: countFormat() };
     layout.yaxis = axis("calls", { ...scale, fixedrange: true });
     const marks = Object.entries(operation.marks);
     const centre = Math.sqrt(low * high);

@@ -77,7 +77,7 @@ function ledger(element, data) {
       ...(unit === "percent" ? { range: [0, 100] } : { rangemode: "tozero" }),
     });
     if (withSteps) {
-      const below = { domain: [0, 0.24], rangemode: "tozero", fixedrange: true, nticks: 4, tickformat: "," };
+      const below = { domain: [0, 0.24], rangemode: "tozero", fixedrange: true, nticks: 4, tickformat: countFormat() };
       layout.yaxis2 = axis("steps/s", below);
     }
     return Plotly.react(element, traces, layout, CONFIG);

@@ -79,6 +79,11 @@ function axis(title, more = {}) {
   };
 }
 
+/** Of ticks that count: 20,000 where there is room, otherwise 20k. */
+function countFormat() {
+  return narrow.matches ? "~s" : ",";
+}
+
 const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, scrollZoom: false, showTips: false };
 
 /** Keep a chart drawn: now, and again when the colours or the width of the page change. */
