@@ -65,11 +65,11 @@ def training(profiler: Profiler) -> None:
         thread = threading.Thread(target=beside, name="beside")
         thread.start()
         with profiler.iteration():
-            for _ in range(6):
+            for step in range(30):
                 with profiler.profile("policy_forward"):
-                    time.sleep(0.0005)
+                    time.sleep(0.0002)
                 with profiler.profile("env_step"):
-                    time.sleep(0.001)
+                    time.sleep(0.0001 * 1.12**step)  # so that no two percentiles are one
                 profiler.add_steps(8)
             with profiler.profile("update"):
                 with profiler.profile("backward"):
@@ -524,6 +524,9 @@ def test_thousands_of_operations_and_hundreds_of_points_stay_quick_and_small(ope
     traces = chart(page, "ledger", "data.map(trace => [trace.name, trace.x.length])")
     assert len(traces) == 10 + 1 + 2 + 1
     assert {length for _, length in traces} == {300}
+    page.get_by_role("button", name="ms per iteration").click()
+    areas = chart(page, "ledger", "data.filter(trace => trace.stackgroup).map(trace => trace.y)")
+    assert [sum(values) for values in zip(*areas)] == pytest.approx([2_002 / 1e6] * 300)  # a point is ten iterations
     page.locator("#filter").fill("operation_1234")
     assert page.locator("#operations-table tbody tr:visible").count() == 1
     assert "Not drawn" in page.locator("#icicle-hidden").text_content()

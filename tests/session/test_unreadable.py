@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -295,21 +294,3 @@ def test_the_command_line_says_it_in_one_line_and_exits_2(command, tmp_path):
     assert done.stdout == ""
     assert done.stderr.startswith("rlprof: ")
     assert done.stderr.count("\n") == 1
-
-
-def test_the_schema_is_published(report):
-    from jsonschema import Draft202012Validator
-
-    published = json.loads((Path(__file__).parents[2] / "docs" / "report.schema.json").read_text())
-    Draft202012Validator.check_schema(published)
-    assert list(Draft202012Validator(published).iter_errors(report)) == []
-    broken = json.loads(json.dumps(report))
-    broken["facts"]["operations"][0]["calls"] = "many"
-    assert list(Draft202012Validator(published).iter_errors(broken))
-
-
-def test_the_published_schema_is_that_of_the_types():
-    from rlprof.report.json import schema
-
-    published = (Path(__file__).parents[2] / "docs" / "report.schema.json").read_bytes()
-    assert json.loads(published) == json.loads(msgspec.json.encode(schema()))

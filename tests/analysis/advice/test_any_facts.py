@@ -17,7 +17,7 @@ from rlprof.analysis.advice import RULES, advise
 from rlprof.analysis.facts import Facts
 from rlprof.ledger.catalogue import _CATEGORY_OF, CATEGORIES
 
-INTEGERS = st.sampled_from([0, 1, 2, 5, 20, 100, 1_000, 10**6, 10**9, 2**31, 2**62, 10**30, -1, -(2**62)])
+INTEGERS = st.sampled_from([0, 1, 2, 5, 20, 100, 1_000, 10**6, 10**9, 2**31, 2**62, 10**400, -1, -(2**62)])
 FLOATS = st.sampled_from([0.0, 0.5, 1.0, 12.5, 100.0, 1e6, 1e300, 5e-324, -1.0, -1e300])
 WORDS = st.sampled_from(["unattributed", "rlprof", "outside spans", "", *CATEGORIES, *_CATEGORY_OF])
 
@@ -107,3 +107,24 @@ def test_a_report_that_was_tampered_with_makes_no_rule_fail(report, data):
             continue  # what reads reports refuses it
         changed = candidate
     check(msgspec.convert(changed, Facts))
+
+
+COLUMN = st.lists(INTEGERS, min_size=30, max_size=60).map(tuple)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_columns_of_any_numbers_and_lengths_make_no_trend_fail(report, data):
+    facts = msgspec.convert(report, Facts)
+    series = {
+        field.name: data.draw(COLUMN) for field in fields(facts.series) if field.name not in ("ledger_ns", "calls")
+    }
+    ledger = data.draw(st.dictionaries(WORDS, COLUMN, max_size=3))
+    samples = replace(facts.resources.samples, time_ns=data.draw(COLUMN), rss=data.draw(COLUMN))
+    check(
+        replace(
+            facts,
+            series=replace(facts.series, **series, ledger_ns=ledger, calls=ledger),
+            resources=replace(facts.resources, samples=samples),
+        )
+    )

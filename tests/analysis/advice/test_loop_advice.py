@@ -173,7 +173,7 @@ def test_spans_around_work_cost_next_to_nothing(tmp_path):
 
 
 def test_a_healthy_training_gets_no_advice(tmp_path):
-    """Short resets now and then, a policy for all environments at once, little logging, most of the time in learning."""
+    """Short resets now and then, a policy for all environments at once, little logging, most time in learning."""
 
     def program(profiler):
         for _ in range(10):

@@ -41,7 +41,7 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
     spread = SCALE * median(abs(_mean(lane) - usual) for lane in others)
     limit = max(FAR_ABOVE * usual, usual + DEVIATIONS * max(spread, LEAST_DEVIATION * usual))
     slow_calls = _calls_above(operation, (usual + _mean(slow)) / 2)
-    if not usual or _mean(slow) <= limit or slow_calls < PERSISTENT * slow.calls:
+    if not usual or _mean(slow) <= limit or slow_calls < PERSISTENT * number(slow.calls):
         return None
     # What all others together do not need, and never more than what the ledger says the training waited for this lane.
     lost = min((_mean(slow) - _mean(others[-1])) * number(slow.calls), number(slow.ledger_ns))

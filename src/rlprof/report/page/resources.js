@@ -34,7 +34,7 @@ function resources(element, data) {
       yaxis,
       text: data[column].map((value) => (value === null ? "" : show(value / divisor))),
       hovertemplate: "%{text}",
-      connectgaps: true,
+      connectgaps: false,
       cliponaxis: false,
       line: { color: categoryColour(colour), width: 1.8 },
       marker: { size: 4.5 },
