@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rlprof.analysis.parallelism import CHILDREN, IDLE, OUTSIDE
 from rlprof.analysis.report import Report
 from rlprof.report.format import duration, percent, rate, size
 from rlprof.report.html_markup import Markup, bar, element, figures, join, plain_name, swatch, table
 
 _MOST_CONCURRENT = 20
+_COLOURS = {OUTSIDE: "outside", CHILDREN: "children", IDLE: "idle"}
+"""Of what takes capacity and is no category."""
 
 
 def resources(report: Report) -> Markup:
@@ -51,10 +54,10 @@ def parallelism(report: Report) -> Markup:
     else:
         rows = [
             (
-                join([swatch(item.name), item.name]),
+                join([swatch(_COLOURS.get(item.name, item.name)), item.name]),
                 percent(item.share),
                 duration(item.cpu_ns),
-                bar(item.share, item.name),
+                bar(item.share, _COLOURS.get(item.name, item.name)),
             )
             for item in found.capacity
         ]
