@@ -1,7 +1,7 @@
 """How long a report of a long run takes, and what writing a session costs the training.
 
-A session with 10^6 iteration rows is made through the writer itself, by a ledger with a fake clock. Then `rlprof report`
-runs on it in processes of their own, as a user would run it: the times include starting Python.
+A session with 10^6 iteration rows is made through the writer itself, by a ledger with a fake clock. Then
+`rlprof report` runs on it in processes of their own, as a user would run it: the times include starting Python.
 
 For the writer, one training takes turns with itself: seconds in which its session is flushed once, and seconds in which
 it is not, in random order; about 10^5 spans a second are recorded in both. The ratio is that of the times for the same
@@ -115,13 +115,15 @@ def measure_writer(folder: Path, pairs: int) -> dict[str, Any]:
     iterations = max(1, round(5 / training.block(5)))
     flush_thread = _Flusher(recording)
     chance = random.Random(2)
-    with_flush, without, noise = [], [], []
+    with_flush: list[float] = []
+    without: list[float] = []
+    noise: list[float] = []
     spans = profiler.snapshot().accounts
     began_spans, began = sum(account.calls for account in spans), perf_counter()
     for pair in range(pairs):
         order = [True, False, False]
         chance.shuffle(order)
-        quiet = []
+        quiet: list[float] = []
         for flushes in order:
             if flushes:
                 flush_thread.flush_soon()

@@ -30,6 +30,7 @@ INFO = Info(
     host="machine",
     processor="A processor",
     cores=4,
+    machine_cores=4,
     memory=16 << 30,
     core="c",
     packages={"rlprof": "0.1.0"},

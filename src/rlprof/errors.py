@@ -1,4 +1,4 @@
-"""What the library raises when a user must do something; the command line turns it into one sentence and exit code 2."""
+"""What the library raises when a user must do something. The command line makes it one sentence and exit code 2."""
 
 from __future__ import annotations
 

@@ -47,7 +47,14 @@ def test_cpu_is_this_processs_time_over_the_wall_time(sampler):
 
 @pytest.mark.figures
 def test_childrens_time_counts_while_they_live_and_when_they_are_gone(sampler):
-    program = "import time\nend = time.process_time() + 0.4\nwhile time.process_time() < end: pass\nprint('done', flush=True)\ninput()"
+    program = """
+import time
+end = time.process_time() + 0.4
+while time.process_time() < end:
+    pass
+print("done", flush=True)
+input()
+"""
     sampler.sample()
     began = time.monotonic()
     child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

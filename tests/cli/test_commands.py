@@ -121,8 +121,8 @@ def test_json_can_be_reported_and_analysed_again(session, tmp_path):
 
 def test_analyze_writes_what_it_is_asked_for(session, tmp_path):
     done = rlprof(
-        "analyze", "--input", session, "--output", "analysis.txt", "--charts", "performance.png", "--detailed", "detailed.json",
-        cwd=tmp_path,
+        "analyze", "--input", session, "--output", "analysis.txt",
+        "--charts", "performance.png", "--detailed", "detailed.json", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""

@@ -179,7 +179,7 @@ def test_every_command_of_the_page_runs(run, session, monkeypatch, tmp_path):
     pytest.importorskip("tensorboard")
     monkeypatch.setenv("RLPROF_DIR", str(session.parent))
     monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     for line in block.splitlines():
         rlprof, command, *arguments = shlex.split(line)
         assert (rlprof, command) == ("rlprof", "export")

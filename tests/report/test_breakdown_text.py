@@ -14,8 +14,8 @@ from rich.console import Console
 
 from rlprof import Profiler, SpanCost
 from rlprof.analysis.breakdown import breakdown
-from rlprof.report.format import count, duration, literal, shorten
 from rlprof.report.breakdown import render, to_text
+from rlprof.report.format import count, duration, literal, shorten
 
 NASTY = ["[bold]env[/bold]", "two\nlines", "\x1b[31mred", ":smile:", "\u202eright to left", "環境" * 30, "x" * 500, ""]
 

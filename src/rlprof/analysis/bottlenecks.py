@@ -28,13 +28,14 @@ class Bottleneck:
     time: float
     """The share of the wall time."""
     per_call: float
-    """The mean duration of a call, of 100 ms; longer ones count as 1."""
+    """The operation's own time a call, without what it called, of 100 ms; more counts as 1."""
     memory: float
     """What a call needed at most, of 100 MB; more counts as 1."""
     device_memory: float
     share: float
     """Percent of the wall time."""
-    mean_ns: float | None
+    own_ns: float | None
+    """Its own time a call."""
     memory_rise: int | None
     device_rise: int | None
 
@@ -59,9 +60,11 @@ def bottlenecks(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Bo
 
 
 def _score(operation: Operation) -> Bottleneck:
+    # Its own: whoever calls the slow one would score as high otherwise, and the call tree's root highest of all.
+    own = operation.self_ns / operation.calls if operation.calls else None
     parts = {
         "time": operation.share / 100,
-        "per_call": (operation.mean_ns or 0) / SLOW_NS,
+        "per_call": (own or 0) / SLOW_NS,
         "memory": (operation.memory_rise or 0) / LARGE_BYTES,
         "device_memory": (operation.device_rise or 0) / LARGE_BYTES,
     }
@@ -72,7 +75,7 @@ def _score(operation: Operation) -> Bottleneck:
         calls=operation.calls,
         score=sum(WEIGHTS[name] * part for name, part in parts.items()),
         share=operation.share,
-        mean_ns=operation.mean_ns,
+        own_ns=own,
         memory_rise=operation.memory_rise,
         device_rise=operation.device_rise,
         **parts,

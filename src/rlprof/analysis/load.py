@@ -43,7 +43,7 @@ def load_facts(given: str | Path) -> Facts:
 
 
 def _looks_like_json(path: Path) -> bool:
-    """SQLite says so in its first bytes. Whatever is neither is told what a JSON report should have been, by its name."""
+    """SQLite says so in its first bytes; of the rest, the name or the first character decides what the error says."""
     try:
         with path.open("rb") as file:
             head = file.read(512)

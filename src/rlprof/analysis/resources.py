@@ -23,6 +23,8 @@ class Samples:
     machine_cpu: tuple[float | None, ...]
     rss: tuple[int | None, ...]
     children_rss: tuple[int | None, ...]
+    machine_available: tuple[int | None, ...]
+    """Memory that a program could still get."""
     device_busy: tuple[float | None, ...]
     device_memory: tuple[int | None, ...]
 

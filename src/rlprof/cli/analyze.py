@@ -34,8 +34,8 @@ def analyze(
 ) -> None:
     """Score the bottlenecks of a session or JSON report and recommend what to do.
 
-    Each operation scores 0 to 100: 40 for its share of the wall time, 30 for its time a call, 15 for memory, 15 for GPU
-    memory.
+    Each operation scores 0 to 100: 40 for its share of the wall time, 30 for its own time a call, 15 for memory, 15
+    for GPU memory.
     """
     if session and input_:
         raise click.UsageError("give the session once: as SESSION or as --input")

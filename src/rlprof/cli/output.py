@@ -29,15 +29,17 @@ def write_file(path: Path, data: bytes) -> None:
 
 @contextmanager
 def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
-    """A file that is there whole or not at all, compressed where its name ends with .gz. A pipe, a device or what a link
-    points to is written to as it is. The session itself is not overwritten."""
+    """A file that is there whole or not at all, compressed where its name ends with .gz.
+
+    A pipe, a device or what a link points to is written to as it is. The session itself is not overwritten.
+    """
     with explained(path):
+        if session is not None and path.exists() and path.samefile(session):
+            raise RlprofError(f"{path} is the session itself; give --output another name")
         if path.exists() and (path.is_symlink() or not path.is_file()):
             with path.open("wb") as file:
                 yield file
             return
-        if session is not None and path.exists() and path.samefile(session):
-            raise RlprofError(f"{path} is the session itself; give --output another name")
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:

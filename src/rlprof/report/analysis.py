@@ -29,7 +29,7 @@ _COLUMNS: tuple[Column[Bottleneck], ...] = (
     _points("memory"),
     _points("device_memory"),
     Column("of wall", 7, lambda item: f"{item.share:.1f}%"),
-    Column("avg", 7, lambda item: "" if item.mean_ns is None else duration(item.mean_ns)),
+    Column("own avg", 7, lambda item: "" if item.own_ns is None else duration(item.own_ns)),
     Column("calls", 7, lambda item: count(item.calls)),
     Column("mem rise", 8, lambda item: "" if item.memory_rise is None else size(item.memory_rise), 2),
     Column("GPU rise", 8, lambda item: "" if item.device_rise is None else size(item.device_rise), 1),
@@ -52,8 +52,8 @@ def render(report: Report, console: Console) -> None:
     if shown:
         layout.table("operation", [item.operation for item in shown], shown, _COLUMNS)
         layout.line(
-            "Score: 40 x share of the wall time + 30 x time a call (100 ms or more: 1) + 15 x memory and 15 x GPU memory "
-            "a call needed (100 MB or more: 1)."
+            "Score: 40 x share of the wall time + 30 x own time a call (100 ms or more: 1) + 15 x memory and 15 x GPU "
+            "memory a call needed (100 MB or more: 1)."
         )
     else:
         layout.line("No operation has enough calls; a smaller --min-calls shows more.")

@@ -157,8 +157,8 @@ def findings(report: Report) -> Markup:
         parts.append(
             element(
                 "p",
-                "Score, 0 to 100: 40 for the share of the wall time, 30 for 100 ms a call or more, 15 each for 100 MB "
-                "or more of memory and of GPU memory.",
+                "Score, 0 to 100: 40 for the share of the wall time, 30 for 100 ms of its own a call or more, "
+                "15 each for 100 MB or more of memory and of GPU memory.",
                 class_="hint",
             )
         )
@@ -197,8 +197,8 @@ def _recommendations(report: Report) -> Markup:
 
 def _bottleneck(item: Bottleneck) -> Markup:
     evidence = [f"{percent(item.share)} of the wall time", f"{count(item.calls)} calls"]
-    if item.mean_ns is not None:
-        evidence.append(f"{duration(item.mean_ns)} a call")
+    if item.own_ns is not None:
+        evidence.append(f"{duration(item.own_ns)} of its own a call")
     if item.memory_rise:
         evidence.append(f"up to {size(item.memory_rise)} of memory a call")
     if item.device_rise:

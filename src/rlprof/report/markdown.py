@@ -48,7 +48,8 @@ def _lines(report: Report) -> Iterable[str]:
         yield from ("", "## What to change", "")
         for item in report.findings.advice:
             gain = f" ({item.gain[0]:.1f}x to {item.gain[1]:.1f}x)" if item.gain else ""
-            yield f"1. **{_escaped(item.title)}**{gain} {_escaped(' '.join(item.evidence))} *Do:* {_escaped(item.action)}"
+            seen = _escaped(" ".join(item.evidence))
+            yield f"1. **{_escaped(item.title)}**{gain} {seen} *Do:* {_escaped(item.action)}"
     if report.findings.recommendations:
         yield from ("", "## Recommendations", "")
         for recommendation in report.findings.recommendations:

@@ -30,7 +30,7 @@ class Check:
     detail: str
 
 
-class Wrong(Exception):
+class WrongError(Exception):
     """A check that fails says what it saw and what it expected."""
 
 
@@ -66,7 +66,7 @@ def run_checks(folder: Path | None, truth: Truth) -> Iterator[Check]:
 def _attempt(name: str, check: Callable[[], str]) -> Check:
     try:
         return Check(name, True, check())
-    except Wrong as wrong:
+    except WrongError as wrong:
         return Check(name, False, str(wrong))
     except Exception as error:  # a check that breaks is a finding too
         return Check(name, False, f"{type(error).__name__}: {error}")
@@ -80,7 +80,7 @@ def _with_library(name: str, library: str, check: Callable[[], str]) -> Check:
 
 def _core() -> str:
     if Profiler().core != "c":
-        raise Wrong(
+        raise WrongError(
             "not built: rlprof runs on its Python twin, at about 100 times the cost a span; install a C compiler"
         )
     return "built"
@@ -89,7 +89,7 @@ def _core() -> str:
 def _written(folder: Path) -> str:
     missing = [name for name in ("session.db", RAW, SUMMARY) if not (folder / name).exists()]
     if missing:
-        raise Wrong(f"{', '.join(missing)} missing in {folder}")
+        raise WrongError(f"{', '.join(missing)} missing in {folder}")
     return f"session.db, {RAW}, {SUMMARY}"
 
 
@@ -104,7 +104,7 @@ def _times(report: Report, truth: Truth) -> str:
         found = report.facts.operation(operation)
         recorded = found.busy_ns / 1e9 if found else 0.0
         if abs(recorded - seconds) > ABSOLUTE_SECONDS + TOLERANCE * seconds:
-            raise Wrong(f"{operation}: {recorded:.4f} s recorded, {seconds:.4f} s planted")
+            raise WrongError(f"{operation}: {recorded:.4f} s recorded, {seconds:.4f} s planted")
         worst = max(worst, abs(recorded / seconds - 1))
     return f"the worst is off by {100 * worst:.2f} %"
 
@@ -113,9 +113,9 @@ def _calls(report: Report, truth: Truth, events: int) -> str:
     for operation, calls in truth.calls.items():
         found = report.facts.operation(operation)
         if found is None or found.calls != calls:
-            raise Wrong(f"{operation}: {found.calls if found else 0} calls recorded, {calls} made")
+            raise WrongError(f"{operation}: {found.calls if found else 0} calls recorded, {calls} made")
     if events != sum(truth.calls.values()):
-        raise Wrong(f"{events} spans on the timeline, {sum(truth.calls.values())} made")
+        raise WrongError(f"{events} spans on the timeline, {sum(truth.calls.values())} made")
     return f"{events} spans"
 
 
@@ -124,9 +124,9 @@ def _counts(report: Report) -> str:
     found = (progress.iterations, progress.steps, progress.episodes)
     planted = (STEPS, STEPS * ENV_STEPS, STEPS)
     if found != planted:
-        raise Wrong(f"{found} recorded, {planted} planted")
+        raise WrongError(f"{found} recorded, {planted} planted")
     if sum(report.facts.series.steps) != STEPS * ENV_STEPS:
-        raise Wrong("the series has other steps than the whole")
+        raise WrongError("the series has other steps than the whole")
     return f"{STEPS} iterations of {ENV_STEPS} steps"
 
 
@@ -134,7 +134,7 @@ def _memory(report: Report) -> str:
     found = report.facts.operation("simulated_model_update")
     rise = found.memory_rise if found else None
     if rise is None or not 0.9 * MEMORY < rise < 1.5 * MEMORY:
-        raise Wrong(f"{rise} bytes recorded, {MEMORY} touched")
+        raise WrongError(f"{rise} bytes recorded, {MEMORY} touched")
     return f"{rise >> 20} MB, {MEMORY >> 20} MB touched"
 
 
@@ -142,22 +142,22 @@ def _analysis(report: Report) -> str:
     found = {(item.severity, item.operation) for item in report.findings.recommendations}
     for planted in (("CRITICAL", "simulated_data_collection"), ("MEMORY", "simulated_model_update")):
         if planted not in found:
-            raise Wrong(f"no {planted[0]} for {planted[1]}")
+            raise WrongError(f"no {planted[0]} for {planted[1]}")
     if "simulated_data_collection" not in analysis_text(report):
-        raise Wrong("the analysis does not name simulated_data_collection")
+        raise WrongError("the analysis does not name simulated_data_collection")
     return f"{len(found)} recommendations"
 
 
 def _samples(report: Report) -> str:
     used = report.facts.resources
     if not used.seconds or not used.rss_peak:
-        raise Wrong("no sample of CPU and memory")
+        raise WrongError("no sample of CPU and memory")
     return f"{used.seconds} samples, at {used.sampling_share or 0:.2f} % of one core"
 
 
 def _shows_names(text: str) -> str:
     if "simulated_data_collection" not in text:
-        raise Wrong("simulated_data_collection is not in it")
+        raise WrongError("simulated_data_collection is not in it")
     return f"{len(text):,} characters"
 
 
@@ -167,7 +167,7 @@ def _round_trip(report: Report) -> str:
         path = Path(folder) / "report.json"
         path.write_text(text, encoding="utf-8")
         if load_facts(path) != report.facts:
-            raise Wrong("what is read back differs from what was written")
+            raise WrongError("what is read back differs from what was written")
     return f"{len(text):,} characters"
 
 
@@ -176,5 +176,5 @@ def _charts(report: Report) -> str:
 
     picture = to_png(report)
     if not picture.startswith(b"\x89PNG"):
-        raise Wrong("not a PNG")
+        raise WrongError("not a PNG")
     return f"{len(picture):,} bytes"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,7 @@ MEMORY = 128 << 20
 class Truth:
     """What really happened."""
 
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     calls: Counter[str] = field(default_factory=Counter)
 
     def add(self, operation: str, began: float) -> None:
@@ -36,16 +36,16 @@ def simulate(parent: Path) -> tuple[Path | None, Truth]:
     profiler = Profiler()
     truth = Truth()
     profile = profiler.profile
-    with record("selftest", dir=parent, profiler=profiler, timeline=10_000, settings={"simulated": True}) as recording:
-        with profile("training_total"):
-            total = time.perf_counter()
-            for step in range(STEPS):
-                with profiler.iteration(), profile("simulated_training_step"):
-                    began = time.perf_counter()
-                    _collect(profiler, truth)
-                    _update(profiler, truth, MEMORY if step == STEPS - 1 else 0)
-                    truth.add("simulated_training_step", began)
-            truth.add("training_total", total)
+    recording = record("selftest", dir=parent, profiler=profiler, timeline=10_000, settings={"simulated": True})
+    with recording, profile("training_total"):
+        total = time.perf_counter()
+        for step in range(STEPS):
+            with profiler.iteration(), profile("simulated_training_step"):
+                began = time.perf_counter()
+                _collect(profiler, truth)
+                _update(profiler, truth, MEMORY if step == STEPS - 1 else 0)
+                truth.add("simulated_training_step", began)
+        truth.add("training_total", total)
     return recording.folder, truth
 
 

@@ -52,6 +52,7 @@ class Info:
     processor: str
     cores: int
     """That this process may use."""
+    machine_cores: int
     memory: int
     """Of the machine, in bytes."""
     core: str
@@ -78,6 +79,7 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Setting]) -
         host=platform.node(),
         processor=_processor(),
         cores=_cores(),
+        machine_cores=os.cpu_count() or 1,
         memory=psutil.virtual_memory().total,
         core=core,
         packages=_packages(),

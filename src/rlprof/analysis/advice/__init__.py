@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.advice.crowded_machine import crowded_machine
 from rlprof.analysis.advice.idle_waiting import idle_waiting
 from rlprof.analysis.advice.logging_in_loop import logging_in_loop
 from rlprof.analysis.advice.memory_growth import memory_growth
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     teacher_one_by_one,
     python_gae,
     torch_threads,
+    crowded_machine,
     logging_in_loop,
     idle_waiting,
     slowing_down,

@@ -57,8 +57,8 @@ def _late_slope(points: Sequence[tuple[float, float]], parts: int) -> float:
 
 
 def _say(facts: Facts, name: str, points: Sequence[tuple[float, float]], trend: Trend) -> Advice:
-    (began, _), (ended, now) = points[0], points[-1]
-    memory = number(facts.session.memory)
+    (began, _), (ended, _) = points[0], points[-1]
+    free = number(next((left for left in reversed(facts.resources.samples.machine_available) if left), None))
     per_iteration = ratio(trend.slope * ratio(facts.progress.wall_ns, 1e9), facts.progress.iterations)
     evidence = [
         f"{name} went from {size(trend.start)} to {size(trend.end)} after warm-up, {size(60 * trend.slope)} a minute "
@@ -67,9 +67,9 @@ def _say(facts: Facts, name: str, points: Sequence[tuple[float, float]], trend: 
     ]
     if per_iteration:
         evidence.insert(1, f"That is {size(per_iteration)} an iteration.")
-    if memory > now:
-        left = duration(ratio(memory - now, trend.slope) * 1e9)
-        evidence.append(f"At this pace the machine's {size(memory)} are full in {left}, if nothing else needs them.")
+    if free:
+        left = duration(ratio(free, trend.slope) * 1e9)
+        evidence.append(f"At this pace the {size(free)} that were left on the machine last for {left}.")
     return Advice(
         rule="memory_growth",
         title=f"{name} took {size(60 * trend.slope)} more memory each minute, and it did not level off.",

@@ -1,0 +1,55 @@
+"""Other programs have the cores: the training is ready to compute, and does not get to."""
+
+from __future__ import annotations
+
+from rlprof.analysis.advice.advice import Advice, speedup
+from rlprof.analysis.advice.figures import count, duration, fraction, number, percent
+from rlprof.analysis.advice.places import computing, names_of, share_of
+from rlprof.analysis.facts import Facts
+
+COMPUTING = ("environment", "rendering", "policy", "teacher", "storage", "learning")
+"""What computes by its nature. Logging and checkpoints wait for disks, transfers for a device."""
+
+LARGE_SHARE = 0.40
+"""Of the wall time in such operations: with less, there is too little to conclude from."""
+
+OFF_CPU = 0.80
+"""Of their own time on a CPU. A training that has its core is on it for 97 % and more; it was 50 % with two other
+programs on two cores."""
+
+CORES_TAKEN = 90.0
+"""Percent of the whole machine."""
+
+OURS = 0.70
+"""Of the machine's CPU time. Above it the training holds itself up: too many threads or processes of its own."""
+
+
+def crowded_machine(facts: Facts) -> Advice | None:
+    used = facts.resources
+    operations = [item for item in facts.of_category(*COMPUTING) if number(item.waited_ns) < 0.1 * number(item.self_ns)]
+    share = share_of(facts, operations)
+    on_cpu = computing(operations)
+    machine = number(used.machine_cpu_mean)
+    if on_cpu is None or on_cpu > OFF_CPU or share < LARGE_SHARE or machine < CORES_TAKEN:
+        return None
+    cores = max(1, facts.session.machine_cores)
+    ours = (number(used.cpu_mean) + number(used.children_cpu_mean)) / 100
+    all_busy = machine / 100 * cores
+    if fraction(ours, all_busy) > OURS:
+        return None
+    lost = share * (1 - on_cpu)
+    return Advice(
+        rule="crowded_machine",
+        title=f"Other programs have the cores: the training was on a CPU for {percent(on_cpu)} of its computing time.",
+        operations=names_of(operations),
+        evidence=(
+            f"Operations that compute take {percent(share)} of the wall time, and were off the CPU for "
+            f"{duration(lost * number(facts.breakdown.wall_ns))} of it without waiting for anything they named.",
+            f"The machine's {count(cores)} cores were {percent(machine / 100)} busy; this training and its children used "
+            f"{count(round(ours, 2))} of them.",
+        ),
+        action="Measure and train when the machine is free, or give the training cores of its own (taskset, a cgroup, "
+        "another node).",
+        gain=(1.0, speedup(fraction(lost, 1.0), float("inf"))),
+        check="See what else runs with `top`, then run again: the CPU column of `rlprof report` should be near 100%.",
+    )
