@@ -45,8 +45,8 @@ def crowded_machine(facts: Facts) -> Advice | None:
         evidence=(
             f"Operations that compute take {percent(share)} of the wall time, and were off the CPU for "
             f"{duration(lost * number(facts.breakdown.wall_ns))} of it without waiting for anything they named.",
-            f"The machine's {count(cores)} cores were {percent(machine / 100)} busy; this training and its children used "
-            f"{count(round(ours, 2))} of them.",
+            f"The machine's {count(cores)} cores were {percent(machine / 100)} busy; this training and its children "
+            f"used {count(round(ours, 2))} of them.",
         ),
         action="Measure and train when the machine is free, or give the training cores of its own (taskset, a cgroup, "
         "another node).",
