@@ -4,8 +4,8 @@ A session with 10^6 iteration rows is made through the writer itself, by a ledge
 `rlprof report` runs on it in processes of their own, as a user would run it: the times include starting Python.
 
 For the writer, one training takes turns with itself: seconds in which its session is flushed once, and seconds in which
-it is not, in random order; about 10^5 spans a second are recorded in both. The ratio is that of the times for the same
-work, with a 95 % interval over the pairs; the same of seconds without a flush against each other tells the noise.
+it is not, in random order; about 10^5 spans a second are recorded in both. The pieces of work around a flush are compared
+with the other pieces of the same second; windows of the same length in seconds without a flush tell the noise.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from math import exp, log
 from pathlib import Path
 from statistics import NormalDist, fmean, median, stdev
 from threading import Thread
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
@@ -90,9 +89,9 @@ class Training:
         self._outer = [profile(f"outer_{i}") for i in range(4)]
         self._inner = [profile(f"inner_{i}") for i in range(16)]
 
-    def block(self, iterations: int) -> float:
-        """Seconds for so many iterations of 10,200 spans."""
-        began = perf_counter()
+    def block(self, iterations: int) -> list[float]:
+        """When each piece of work, 68 spans that are always the same, was done; the first is the start."""
+        done = [perf_counter()]
         for _ in range(iterations):
             with self._profiler.iteration():
                 for _ in range(150):
@@ -100,89 +99,109 @@ class Training:
                         with outer:
                             for inner in self._inner:
                                 with inner:
-                                    sum(range(900))
+                                    sum(range(500))
                     self._profiler.add_steps(8)
-        return perf_counter() - began
+                    done.append(perf_counter())
+        return done
 
 
-def measure_writer(folder: Path, pairs: int) -> dict[str, Any]:
-    """Seconds with one flush against seconds without."""
-    profiler = Profiler()
-    recording = Recording(profiler, "writer", folder, {})
-    profiler.enable()
-    training = Training(profiler)
-    training.block(5)
-    iterations = max(1, round(5 / training.block(5)))
-    flush_thread = _Flusher(recording)
-    chance = random.Random(2)
-    with_flush: list[float] = []
-    without: list[float] = []
-    noise: list[float] = []
-    spans = profiler.snapshot().accounts
-    began_spans, began = sum(account.calls for account in spans), perf_counter()
-    for pair in range(pairs):
-        order = [True, False, False]
-        chance.shuffle(order)
-        quiet: list[float] = []
-        for flushes in order:
-            if flushes:
-                flush_thread.flush_soon()
-            seconds = training.block(iterations)
-            flush_thread.wait()
-            (with_flush if flushes else quiet).append(seconds)
-        without.append(fmean(quiet))
-        noise.append(log(quiet[0] / quiet[1]))
-        if pair % 20 == 19:
-            progress(f"writer: {pair + 1} of {pairs} pairs")
-    elapsed = perf_counter() - began
-    done = sum(account.calls for account in profiler.snapshot().accounts) - began_spans
-    recording.stop()
-    ratios = [log(on / off) for on, off in zip(with_flush, without)]
-    low, middle, high = _interval(ratios)
-    aa_low, aa, aa_high = _interval(noise)
-    return {
-        "writer_slowdown": middle,
-        "writer_slowdown_interval": [low, high],
-        "writer_noise": aa,
-        "writer_noise_interval": [aa_low, aa_high],
-        "writer_pairs": pairs,
-        "writer_spans_per_second": done / elapsed,
-        "writer_cpu_ms_per_flush": recording._cpu_ns / 1e6 / max(1, pairs + 1),
-    }
-
-
-class _Flusher:
+class Flusher:
     """Flushes on a thread of its own when told, as a recording's thread does when a second has passed."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._threads: list[Thread] = []
+        self._thread: Thread | None = None
+        self.began = self.ended = 0.0
 
-    def flush_soon(self) -> None:
-        thread = Thread(target=self._recording.flush, daemon=True)
-        self._threads.append(thread)
-        thread.start()
+    def flush_soon(self, after: float) -> None:
+        self._thread = Thread(target=self._run, args=(after,), daemon=True)
+        self._thread.start()
+
+    def _run(self, after: float) -> None:
+        sleep(after)
+        self.began = perf_counter()
+        self._recording.flush()
+        self.ended = perf_counter()
 
     def wait(self) -> None:
-        while self._threads:
-            self._threads.pop().join()
+        if self._thread is not None:
+            self._thread.join()
 
 
-def _interval(logs: Sequence[float]) -> tuple[float, float, float]:
-    """The mean ratio of the middle half, and an interval: single seconds in which the machine stalled say nothing."""
-    kept = sorted(logs)[len(logs) // 4 : len(logs) - len(logs) // 4]
+def excess(done: Sequence[float], began: float, ended: float) -> float:
+    """How much longer the pieces around a flush took than the others of their second, as a share of that second.
+
+    Only neighbours in time are compared: from one second to the next this machine changes its speed by more than what
+    is to be measured. The window ends a little after the flush, whose traces in the caches are its cost too.
+    """
+    pieces = [(after - before, before < ended + 0.02 and after > began) for before, after in zip(done, done[1:])]
+    usual = median(taken for taken, inside in pieces if not inside)
+    around = [taken for taken, inside in pieces if inside]
+    return (sum(around) - usual * len(around)) / (usual * len(pieces))
+
+
+def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
+    """Seconds with one flush; and, for the noise, the same of as long a window in seconds without."""
+    profiler = Profiler()
+    recording = Recording(profiler, "writer", folder, {})
+    profiler.enable()
+    training = Training(profiler)
+    warm = training.block(5)
+    iterations = max(1, round(5 / (warm[-1] - warm[0])))
+    flusher = Flusher(recording)
+    chance = random.Random(2)
+    flushed: list[float] = []
+    quiet: list[float] = []
+    spans = 0
+    began = perf_counter()
+    for second in range(seconds):
+        for flushes in chance.sample((True, False), 2):
+            start = 0.2 + 0.5 * chance.random()
+            if flushes:
+                flusher.flush_soon(start)
+            done = training.block(iterations)
+            spans += 68 * (len(done) - 1)
+            flusher.wait()
+            if flushes:
+                length = flusher.ended - flusher.began
+                flushed.append(excess(done, flusher.began, flusher.ended))
+            elif flushed:
+                quiet.append(excess(done, done[0] + start, done[0] + start + length))
+        if second % 20 == 19:
+            progress(f"writer: {second + 1} of {seconds} seconds")
+    elapsed = perf_counter() - began
+    recording.stop()
+    low, middle, high = interval(flushed)
+    noise_low, noise, noise_high = interval(quiet)
+    return {
+        "writer_slowdown": 1 + middle,
+        "writer_slowdown_interval": [1 + low, 1 + high],
+        "writer_noise": 1 + noise,
+        "writer_noise_interval": [1 + noise_low, 1 + noise_high],
+        "writer_seconds": seconds,
+        "writer_spans_per_second": spans / elapsed,
+        "writer_cpu_ms_per_flush": recording._cpu_ns / 1e6 / (seconds + 1),
+    }
+
+
+def interval(figures: Sequence[float]) -> tuple[float, float, float]:
+    """The mean of the middle half with a 95 % interval: seconds in which the whole machine stalled say nothing."""
+    ordered = sorted(figures)
+    cut = len(ordered) // 4
+    kept = ordered[cut : len(ordered) - cut]
     middle = fmean(kept)
-    # The standard error of a mean of the middle half, for noise that is about normal.
-    spread = 1.1 * stdev(logs) / len(logs) ** 0.5 if len(logs) > 1 else 0.0
-    half = NormalDist().inv_cdf(0.975) * min(spread, 2.2 * stdev(kept) / len(kept) ** 0.5 if len(kept) > 1 else spread)
-    return exp(middle - half), exp(middle), exp(middle + half)
+    # A trimmed mean's error comes from the winsorised spread.
+    winsorised = [min(max(figure, kept[0]), kept[-1]) for figure in ordered]
+    error = stdev(winsorised) / (len(kept) / len(ordered)) / len(ordered) ** 0.5 if len(ordered) > 1 else 0.0
+    half = NormalDist().inv_cdf(0.975) * error
+    return middle - half, middle, middle + half
 
 
 def measure(options: Any) -> dict[str, Any]:
     results: dict[str, Any] = {"machine": describe_machine()}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        results |= measure_writer(folder, options.pairs)
+        results |= measure_writer(folder, options.seconds)
         progress(f"making a session of {options.rows:,} rows")
         session = folder / "long"
         session.mkdir()
@@ -211,7 +230,7 @@ def table(results: dict[str, Any]) -> Table:
 def main() -> int:
     parser = argument_parser(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="iteration rows of the session (10^6)")
-    parser.add_argument("--pairs", type=int, default=100, help="pairs of seconds for the writer's cost (100)")
+    parser.add_argument("--seconds", type=int, default=100, help="with a flush, and as many without (100)")
     parser.add_argument("--times", type=int, default=3, help="runs of each report; their median counts (3)")
     options = parser.parse_args()
     results = measure(options)

@@ -16,6 +16,7 @@ from rlprof.errors import UnreadableError
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 from rlprof.session import schema
 from rlprof.session.folder import find_database
+from rlprof.session.histograms import unpack_histogram
 from rlprof.session.info import Info
 from rlprof.session.records import Artifact, Mark, Sample
 
@@ -29,9 +30,8 @@ _Operation = tuple[Id, str, str]
 _Lane = tuple[Id, str, str, Literal[0, 1], Literal[0, 1], Count]
 _Node = tuple[
     Id, Signed, Id, Signed, Count, Count, Count, Count, Count, Count, Signed, Count, Count, Count,
-    Signed, Signed, Signed, Signed, Count, Count, str,
+    Signed, Signed, Signed, Signed, Count, Count, bytes,
 ]  # fmt: skip
-_Histogram = dict[Annotated[int, msgspec.Meta(ge=0, lt=48 * 32)], Count]
 
 
 class State(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ class Session:
         operations = self._rows("SELECT id, name, category FROM operation ORDER BY id", _Operation)
         lanes = self._rows("SELECT id, kind, name, on_driver, alive, uses FROM lane ORDER BY id", _Lane)
         rows = self._rows(f"SELECT {', '.join(schema.NODE_COLUMNS)} FROM node ORDER BY id", _Node)
-        nodes = [(*row[:-1], self._json(row[-1], _Histogram, f"histogram of node {row[0]}")) for row in rows]
+        nodes = [(*row[:-1], self._histogram(row)) for row in rows]
         self._check_tree(nodes, {id for id, *_ in operations}, [id for id, *_ in lanes])
         state = msgspec.structs.asdict(self.state)
         named = [(id, kind, name, bool(driver), bool(alive), uses) for id, kind, name, driver, alive, uses in lanes]
@@ -139,7 +139,13 @@ class Session:
     def turns(self) -> list[Turn]:
         """The iterations, in order."""
         columns = ", ".join(schema.ITERATION_COLUMNS)
-        return self._rows(f"SELECT {columns} FROM iteration ORDER BY last", Turn)
+        turns: list[Turn] = self._rows(f"SELECT {columns} FROM iteration ORDER BY last", Turn)
+        before = -1
+        for turn in turns:
+            if not before < turn.first <= turn.last:
+                raise self._damaged(f"iteration {turn.last} is out of order")
+            before = turn.last
+        return turns
 
     def gains(self, first: Turn, last: Turn) -> list[Gain]:
         """What each node gained from one turn to another, both included."""
@@ -174,6 +180,12 @@ class Session:
         """Spans that are not on the timeline: overwritten before they were flushed, or fallen off its far end."""
         ((lost,),) = self._rows("SELECT coalesce(sum(lost), 0) FROM timeline", tuple[Count])
         return int(lost)
+
+    def _histogram(self, row: Sequence[Any]) -> dict[int, int]:
+        try:
+            return unpack_histogram(row[-1])
+        except ValueError as error:
+            raise self._damaged(f"histogram of node {row[0]}: {error}") from error
 
     def _decompress(self, block: Any) -> bytes:
         try:

@@ -9,12 +9,14 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import astuple
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from rlprof.session import schema
+from rlprof.session.histograms import pack_histogram
 from rlprof.session.info import Info, readable
 from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, merge_iterations, merge_samples
 from rlprof.session.records import Batch
@@ -28,6 +30,10 @@ MOST_TIMELINE_BYTES = 64 << 20
 STATE = ("wall", "clock", "cpu", "clock_drift", "open", "iterations", "steps", "episodes", "process_peak",
          "device_pending", "device_lost")  # fmt: skip
 """What `raw` has of the ledger as a whole."""
+
+_ROWS_AT_ONCE = (96, 32, 8, 2, 1)
+MOST_PARAMETERS = 999
+"""Of one statement, in every SQLite."""
 
 _encode = msgspec.json.encode
 
@@ -69,7 +75,7 @@ class SessionWriter:
                 self._gains = self._timeline_bytes = 0
             self._insert("operation", 3, [(id, readable(name), category) for id, name, category in operations])
             self._insert("lane", 6, [(id, kind, readable(name), *rest) for id, kind, name, *rest in lanes])
-            self._insert("node", len(schema.NODE_COLUMNS), nodes)
+            self._insert("node", len(schema.NODE_COLUMNS), [(*row[:-1], pack_histogram(row[-1])) for row in nodes])
             self._insert("iteration", len(schema.ITERATION_COLUMNS), iterations)
             self._insert("gain", len(schema.GAIN_COLUMNS), gains)
             self._insert("sample", len(schema.SAMPLE_COLUMNS), [astuple(sample) for sample in batch.samples])
@@ -103,13 +109,17 @@ class SessionWriter:
         self._connection.execute("INSERT OR REPLACE INTO session VALUES (?, ?)", (key, _encode(value).decode()))
 
     def _insert(self, table: str, columns: int, rows: Sequence[Any]) -> None:
-        """All rows in one statement. SQLite gives the interpreter's lock back for each one it runs, and every such
-        change of hands costs the training more than the insert: a row a statement was 20 times dearer."""
-        if rows:
-            places = ", ".join(f"json_extract(value, '$[{column}]')" for column in range(columns))
-            self._connection.execute(
-                f"INSERT OR REPLACE INTO {table} SELECT {places} FROM json_each(?)", (_encode(rows).decode(),)
-            )
+        """Many rows a statement: SQLite gives the interpreter's lock back for each one it runs, and every such change of
+        hands holds up the training. A few sizes, so that Python keeps the compiled statements."""
+        row = f"({', '.join('?' * columns)})"
+        start = 0
+        for size in _ROWS_AT_ONCE:
+            if size * columns > MOST_PARAMETERS:
+                continue
+            statement = f"INSERT OR REPLACE INTO {table} VALUES {', '.join([row] * size)}"
+            while len(rows) - start >= size:
+                self._connection.execute(statement, tuple(chain.from_iterable(rows[start : start + size])))
+                start += size
 
     def _write_timeline(self, batch: Batch) -> int:
         if not batch.events and not batch.events_lost:
