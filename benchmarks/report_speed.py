@@ -4,8 +4,8 @@ A session with 10^6 iteration rows is made through the writer itself, by a ledge
 `rlprof report` runs on it in processes of their own, as a user would run it: the times include starting Python.
 
 For the writer, one training takes turns with itself: seconds in which its session is flushed once, and seconds in which
-it is not, in random order; about 10^5 spans a second are recorded in both. The pieces of work around a flush are compared
-with the other pieces of the same second; windows of the same length in seconds without a flush tell the noise.
+it is not, in random order; about 10^5 spans a second are recorded in both. The pieces of work around a flush are
+compared with the other pieces of the same second; windows as long in seconds without a flush tell the noise.
 """
 
 from __future__ import annotations
@@ -81,13 +81,12 @@ def time_report(session: Path, format_: str, output: Path, times: int) -> float:
 
 
 class Training:
-    """Spans at about 10^5 a second, of 20 operations two deep, in iterations of about a tenth of a second."""
+    """Spans at about 10^5 a second, of 20 operations two deep as in a PPO, in iterations of a tenth of a second."""
 
     def __init__(self, profiler: Profiler) -> None:
         self._profiler = profiler
         profile = profiler.profile
-        self._outer = [profile(f"outer_{i}") for i in range(4)]
-        self._inner = [profile(f"inner_{i}") for i in range(16)]
+        self._tree = [(profile(f"outer_{i}"), [profile(f"inner_{i}_{j}") for j in range(4)] * 4) for i in range(4)]
 
     def block(self, iterations: int) -> list[float]:
         """When each piece of work, 68 spans that are always the same, was done; the first is the start."""
@@ -95,9 +94,9 @@ class Training:
         for _ in range(iterations):
             with self._profiler.iteration():
                 for _ in range(150):
-                    for outer in self._outer:
+                    for outer, inners in self._tree:
                         with outer:
-                            for inner in self._inner:
+                            for inner in inners:
                                 with inner:
                                     sum(range(500))
                     self._profiler.add_steps(8)
@@ -134,8 +133,8 @@ def excess(done: Sequence[float], began: float, ended: float) -> float:
     Only neighbours in time are compared: from one second to the next this machine changes its speed by more than what
     is to be measured. The window ends a little after the flush, whose traces in the caches are its cost too.
     """
-    pieces = [(after - before, before < ended + 0.02 and after > began) for before, after in zip(done, done[1:])]
-    usual = median(taken for taken, inside in pieces if not inside)
+    pieces = [(done[i + 1] - done[i], done[i] < ended + 0.02 and done[i + 1] > began) for i in range(len(done) - 1)]
+    usual = fmean(taken for taken, inside in pieces if not inside)
     around = [taken for taken, inside in pieces if inside]
     return (sum(around) - usual * len(around)) / (usual * len(pieces))
 
@@ -152,6 +151,7 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
     chance = random.Random(2)
     flushed: list[float] = []
     quiet: list[float] = []
+    windows: list[float] = []
     spans = 0
     began = perf_counter()
     for second in range(seconds):
@@ -164,6 +164,7 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
             flusher.wait()
             if flushes:
                 length = flusher.ended - flusher.began
+                windows.append(length)
                 flushed.append(excess(done, flusher.began, flusher.ended))
             elif flushed:
                 quiet.append(excess(done, done[0] + start, done[0] + start + length))
@@ -180,6 +181,7 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
         "writer_noise_interval": [1 + noise_low, 1 + noise_high],
         "writer_seconds": seconds,
         "writer_spans_per_second": spans / elapsed,
+        "writer_window_ms": 1e3 * median(windows),
         "writer_cpu_ms_per_flush": recording._cpu_ns / 1e6 / (seconds + 1),
     }
 

@@ -79,9 +79,22 @@ def test_grandchildren_are_found():
     child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         child.stdout.readline()
-        assert len(procfs.descendants(os.getpid())) == 2
+        assert len(procfs.all_descendants(os.getpid())) == 2
     finally:
         child.communicate(b"\n")
+
+
+def test_files_of_processes_that_have_ended_are_closed(sampler):
+    sampler.sample()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        sampler.sample()
+        child.communicate(b"\n")
+    for _ in range(2):
+        sampler._next_search = 0.0
+        sampler.sample()
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_rates_over_an_instant_are_not_given(sampler):
@@ -120,7 +133,7 @@ def test_its_cost_is_measured(sampler):
 @pytest.mark.figures
 def test_looking_for_children_takes_a_bounded_share_of_the_time(sampler, monkeypatch):
     asked = []
-    monkeypatch.setattr(system, "descendants", lambda pid: asked.append(pid) or burn(0.01) or [])
+    monkeypatch.setattr(system, "all_descendants", lambda pid: asked.append(pid) or burn(0.01) or [])
     sampler._next_search = 0.0
     for _ in range(20):
         sampler.sample()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import resource
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-from rlprof.capture.procfs import Procfs, descendants, process_figures
+from rlprof.capture.procfs import Procfs, all_descendants
 from rlprof.session.records import Sample
 
+SEARCH_SECONDS = 10.0
+"""Between two searches for children that other threads than Python's have started: every thread's list is opened."""
 SEARCH_SHARE = 1 / 2000
-"""Of the time: what looking for new children may cost. With many threads it is the dearest part of a sample."""
+"""Of the time, at most, for these searches."""
 
 RESOLUTION = 0.02
 """Seconds by which CPU times of different origin may disagree: the kernel counts those of others in ticks."""
@@ -30,6 +33,7 @@ class SystemSampler:
         self._procfs = Procfs()
         self._devices = _Devices()
         self._children: list[int] = []
+        self._found: list[int] = []
         self._next_search = 0.0
         self._before: tuple[float, float, float, float, float] | None = None
 
@@ -41,7 +45,7 @@ class SystemSampler:
         now = time.monotonic()
         self._search_children(now)
         own = time.process_time()
-        children = [figures for pid in self._children if (figures := process_figures(pid)) is not None]
+        children = [figures for pid in self._children if (figures := self._procfs.process(pid)) is not None]
         # A child's time moves to this process's account of the dead when it is waited for: the sum has no gap.
         below = _reaped() + sum(cpu for cpu, _ in children)
         busy, total = self._procfs.machine_times()
@@ -71,8 +75,11 @@ class SystemSampler:
     def _search_children(self, now: float) -> None:
         if now >= self._next_search:
             began = time.thread_time()
-            self._children = descendants(os.getpid())
-            self._next_search = now + (time.thread_time() - began) / SEARCH_SHARE
+            self._found = all_descendants(os.getpid())
+            self._next_search = now + max(SEARCH_SECONDS, (time.thread_time() - began) / SEARCH_SHARE)
+            self._procfs.forget_unread()
+        threads = [thread.native_id or 0 for thread in threading.enumerate()]
+        self._children = list({*self._found, *self._procfs.descendants(os.getpid(), threads)})
 
 
 def _reaped() -> float:

@@ -6,6 +6,7 @@ histogram. The C core counts in the same buckets.
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from collections.abc import Mapping
 
@@ -50,3 +51,23 @@ def quantile(counts: Mapping[int, int], q: float) -> float | None:
         if seen > rank:
             return float(2 ** ((bucket + 0.5) / BUCKETS_PER_OCTAVE))
     raise AssertionError("unreachable: the ranks end below the total")
+
+
+def pack(counts: Mapping[int, int]) -> bytes:
+    """As the C core does: little-endian, n uint16 buckets in order, then as many uint64 counts."""
+    buckets = sorted(counts)
+    return struct.pack(f"<{len(buckets)}H{len(buckets)}Q", *buckets, *(counts[bucket] for bucket in buckets))
+
+
+def unpack(packed: bytes) -> dict[int, int]:
+    """Raises ValueError for what is no histogram."""
+    length, rest = divmod(len(packed), 10)
+    if rest:
+        raise ValueError("it is cut")
+    figures = struct.unpack(f"<{length}H{length}Q", packed)
+    counts = dict(zip(figures, figures[length:]))
+    if len(counts) < length or any(bucket >= OCTAVES * BUCKETS_PER_OCTAVE for bucket in counts):
+        raise ValueError("it has a bucket that does not exist, or one twice")
+    if sum(counts.values()) > 2**62:
+        raise ValueError("it counts more than any run")
+    return counts

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from rlprof.ledger.histogram import quantile
+from rlprof.ledger.histogram import quantile, unpack
 
 LEAST_UNCERTAINTY = 0.4
 """Of a span's cost. A shared machine runs at changing speed, and a span among real work finds colder caches than one in
@@ -234,7 +234,7 @@ def _nodes(rows: Sequence[Any], operations: dict[int, tuple[str, str]], cpu_know
             device_rise=_known(device_rise),
             device_ns=device_time,
             device_calls=device_calls,
-            histogram=histogram,
+            histogram=unpack(histogram),
             own_cost_ns=cost,
             wall_ns=wall[id],
         )

@@ -93,8 +93,8 @@ _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "RLP
 
 
 def readable(text: str) -> str:
-    """Without what UTF-8 cannot say: half a surrogate, as in a file name that is not UTF-8."""
-    return text.encode("utf-8", "replace").decode()
+    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8."""
+    return text.replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 def _cores() -> int:

@@ -16,7 +16,6 @@ from rlprof.errors import UnreadableError
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 from rlprof.session import schema
 from rlprof.session.folder import find_database
-from rlprof.session.histograms import unpack_histogram
 from rlprof.session.info import Info
 from rlprof.session.records import Artifact, Mark, Sample
 
@@ -124,15 +123,14 @@ class Session:
         operations = self._rows("SELECT id, name, category FROM operation ORDER BY id", _Operation)
         lanes = self._rows("SELECT id, kind, name, on_driver, alive, uses FROM lane ORDER BY id", _Lane)
         rows = self._rows(f"SELECT {', '.join(schema.NODE_COLUMNS)} FROM node ORDER BY id", _Node)
-        nodes = [(*row[:-1], self._histogram(row)) for row in rows]
-        self._check_tree(nodes, {id for id, *_ in operations}, [id for id, *_ in lanes])
+        self._check_tree(rows, {id for id, *_ in operations}, [id for id, *_ in lanes])
         state = msgspec.structs.asdict(self.state)
         named = [(id, kind, name, bool(driver), bool(alive), uses) for id, kind, name, driver, alive, uses in lanes]
-        raw = {**state, "operations": operations, "lanes": named, "nodes": nodes}
+        raw = {**state, "operations": operations, "lanes": named, "nodes": rows}
         try:
             snapshot = build_snapshot(raw, self.cost)
             snapshot.check()
-        except (AssertionError, ArithmeticError) as error:
+        except (AssertionError, ArithmeticError, ValueError) as error:
             raise self._damaged(str(error)) from error
         return snapshot
 
@@ -180,12 +178,6 @@ class Session:
         """Spans that are not on the timeline: overwritten before they were flushed, or fallen off its far end."""
         ((lost,),) = self._rows("SELECT coalesce(sum(lost), 0) FROM timeline", tuple[Count])
         return int(lost)
-
-    def _histogram(self, row: Sequence[Any]) -> dict[int, int]:
-        try:
-            return unpack_histogram(row[-1])
-        except ValueError as error:
-            raise self._damaged(f"histogram of node {row[0]}: {error}") from error
 
     def _decompress(self, block: Any) -> bytes:
         try:

@@ -17,7 +17,7 @@ NODE_COLUMNS = (
     "id", "parent", "lane", "operation", "calls", "busy", "self", "ledger", "overlapped", "waited", "off_cpu", "cost",
     "min", "max", "memory_peak", "memory_rise", "device_peak", "device_rise", "device_ns", "device_calls", "histogram",
 )  # fmt: skip
-"""As the ledger's core reports them; the histogram packed as histograms.py says."""
+"""As the ledger's core reports them; the histogram packed as its raw.c says."""
 
 ITERATION_COLUMNS = ("start", "end", "first", "last", "steps", "episodes", "wall")
 """As the core's iteration.c packs a mark; and end - start, less what lay between iterations that were merged later."""

@@ -1,4 +1,9 @@
-"""Writes a session: one transaction a flush, so that a killed training leaves what the last one wrote."""
+"""Writes a session: one transaction a flush, so that a killed training leaves what the last one wrote.
+
+A flush is one statement. SQLite gives the interpreter's lock back for each statement it runs, and asking for it again
+interrupts the training: thirty statements a flush held it up ten times as long as what they did. So the rows go in as
+parameters of one INSERT into a view that exists for this connection only, and its trigger puts them into the tables.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,12 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import astuple
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from rlprof.session import schema
-from rlprof.session.histograms import pack_histogram
 from rlprof.session.info import Info, readable
 from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, merge_iterations, merge_samples
 from rlprof.session.records import Batch
@@ -31,11 +34,36 @@ STATE = ("wall", "clock", "cpu", "clock_drift", "open", "iterations", "steps", "
          "device_pending", "device_lost")  # fmt: skip
 """What `raw` has of the ledger as a whole."""
 
-_ROWS_AT_ONCE = (96, 32, 8, 2, 1)
-MOST_PARAMETERS = 999
-"""Of one statement, in every SQLite."""
-
 _encode = msgspec.json.encode
+
+_ROWS = {
+    "operation": ("id", "name", "category"),
+    "lane": ("id", "kind", "name", "on_driver", "alive", "uses"),
+    "iteration": schema.ITERATION_COLUMNS,
+    "gain": schema.GAIN_COLUMNS,
+    "sample": schema.SAMPLE_COLUMNS,
+    "mark": ("time", "kind", "text"),
+    "artifact": ("path", "kind", "time"),
+    "session": ("key", "value"),
+}
+"""Tables whose rows go in as JSON arrays. Of a node, the histogram goes in as bytes, beside the rows."""
+
+
+def _put_rows(table: str, columns: int, last: str = "") -> str:
+    places = [f"json_extract(value, '$[{column}]')" for column in range(columns)] + ([last] if last else [])
+    return f"INSERT OR REPLACE INTO {table} SELECT {', '.join(places)} FROM json_each(NEW.{table});"
+
+
+# Of no bytes at all, SQLite makes NULL.
+_HISTOGRAM = "coalesce(substr(NEW.histograms, json_extract(value, '$[20]'), json_extract(value, '$[21]')), x'')"
+
+_FLUSH_VIEW = f"""
+CREATE TEMP VIEW flush AS SELECT {", ".join(f"NULL AS {name}" for name in (*_ROWS, "node", "histograms"))};
+CREATE TEMP TRIGGER flush_rows INSTEAD OF INSERT ON flush BEGIN
+  {" ".join(_put_rows(table, len(columns)) for table, columns in _ROWS.items())}
+  {_put_rows("node", len(schema.NODE_COLUMNS) - 1, _HISTOGRAM)}
+END;
+"""
 
 
 class SessionWriter:
@@ -55,6 +83,7 @@ class SessionWriter:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute(f"PRAGMA journal_size_limit = {8 << 20}")
+            self._connection.executescript(_FLUSH_VIEW)
             self._put("info", info)
         except BaseException:
             self._connection.close()
@@ -65,32 +94,42 @@ class SessionWriter:
         nodes = _changed(batch.raw["nodes"], self._nodes)
         lanes = _changed(batch.raw["lanes"], self._lanes)
         operations = batch.raw["operations"][self._operations :]
-        iterations = [(*mark, mark[1] - mark[0]) for mark in _MARK.iter_unpack(batch.iterations)]
         gains = list(_GAIN.iter_unpack(batch.gains))
-        self._connection.execute("BEGIN IMMEDIATE")
+        node_rows, histograms = _apart(nodes)
+        rows: dict[str, Sequence[Any]] = {
+            "operation": [(id, readable(name), category) for id, name, category in operations],
+            "lane": [(id, kind, readable(name), *rest) for id, kind, name, *rest in lanes],
+            "iteration": [(*mark, mark[1] - mark[0]) for mark in _MARK.iter_unpack(batch.iterations)],
+            "gain": gains,
+            "sample": [astuple(sample) for sample in batch.samples],
+            "mark": [astuple(mark) for mark in batch.marks],
+            "artifact": [astuple(artifact) for artifact in batch.artifacts],
+            "session": [("state", _encode(_state(batch)).decode()), ("costs", _encode(batch.costs).decode())],
+            "node": node_rows,
+        }
+        parameters = (*(_encode(rows[name]).decode() for name in (*_ROWS, "node")), histograms)
+        resets = batch.resets != self._resets
+        held_gains = (0 if resets else self._gains) + len(gains)
+        held_samples = self._samples + len(batch.samples)
+        held_bytes = 0 if resets else self._timeline_bytes
+        merges = held_gains > self._most_gains or held_samples > MOST_SAMPLES
+        alone = not (resets or merges or batch.events or batch.events_lost)
+        if not alone:
+            self._connection.execute("BEGIN IMMEDIATE")
         try:
-            if batch.resets != self._resets:
+            if resets:
                 for journal in ("iteration", "gain", "timeline"):
                     self._connection.execute(f"DELETE FROM {journal}")
-                self._gains = self._timeline_bytes = 0
-            self._insert("operation", 3, [(id, readable(name), category) for id, name, category in operations])
-            self._insert("lane", 6, [(id, kind, readable(name), *rest) for id, kind, name, *rest in lanes])
-            self._insert("node", len(schema.NODE_COLUMNS), [(*row[:-1], pack_histogram(row[-1])) for row in nodes])
-            self._insert("iteration", len(schema.ITERATION_COLUMNS), iterations)
-            self._insert("gain", len(schema.GAIN_COLUMNS), gains)
-            self._insert("sample", len(schema.SAMPLE_COLUMNS), [astuple(sample) for sample in batch.samples])
-            self._insert("mark", 3, [astuple(mark) for mark in batch.marks])
-            self._insert("artifact", 3, [astuple(artifact) for artifact in batch.artifacts])
-            timeline_bytes = self._write_timeline(batch)
-            self._put("state", _state(batch))
-            self._put("costs", batch.costs)
-            gains_left, samples_left = self._merge(self._gains + len(gains), self._samples + len(batch.samples))
-            self._connection.execute("COMMIT")
+            self._connection.execute(f"INSERT INTO flush VALUES ({', '.join('?' * len(parameters))})", parameters)
+            if not alone:
+                held_bytes = self._write_timeline(batch, held_bytes)
+                held_gains, held_samples = self._merge(held_gains, held_samples)
+                self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-        self._gains, self._samples, self._timeline_bytes = gains_left, samples_left, timeline_bytes
+        self._gains, self._samples, self._timeline_bytes = held_gains, held_samples, held_bytes
         self._operations += len(operations)
         self._resets = batch.resets
         self._nodes.update((node[0], node) for node in nodes)
@@ -108,45 +147,30 @@ class SessionWriter:
     def _put(self, key: str, value: Any) -> None:
         self._connection.execute("INSERT OR REPLACE INTO session VALUES (?, ?)", (key, _encode(value).decode()))
 
-    def _insert(self, table: str, columns: int, rows: Sequence[Any]) -> None:
-        """Many rows a statement: SQLite gives the interpreter's lock back for each one it runs, and every such change of
-        hands holds up the training. A few sizes, so that Python keeps the compiled statements."""
-        row = f"({', '.join('?' * columns)})"
-        start = 0
-        for size in _ROWS_AT_ONCE:
-            if size * columns > MOST_PARAMETERS:
-                continue
-            statement = f"INSERT OR REPLACE INTO {table} VALUES {', '.join([row] * size)}"
-            while len(rows) - start >= size:
-                self._connection.execute(statement, tuple(chain.from_iterable(rows[start : start + size])))
-                start += size
-
-    def _write_timeline(self, batch: Batch) -> int:
+    def _write_timeline(self, batch: Batch, held: int) -> int:
         if not batch.events and not batch.events_lost:
-            return self._timeline_bytes
+            return held
         block = zlib.compress(batch.events, 1)
         self._connection.execute(
             "INSERT INTO timeline (events, lost, block) VALUES (?, ?, ?)",
             (len(batch.events) // EVENT_BYTES, batch.events_lost, block),
         )
-        total = self._timeline_bytes + len(block)
-        if total > MOST_TIMELINE_BYTES:
-            total = self._drop_oldest_blocks(total)
-        return total
+        held += len(block)
+        return self._drop_oldest_blocks(held) if held > MOST_TIMELINE_BYTES else held
 
-    def _drop_oldest_blocks(self, total: int) -> int:
+    def _drop_oldest_blocks(self, held: int) -> int:
         rows = self._connection.execute("SELECT id, length(block), events, lost FROM timeline ORDER BY id").fetchall()
         lost = 0
         for id, size, events, already_lost in rows[:-1]:
-            if total <= MOST_TIMELINE_BYTES // 2:
+            if held <= MOST_TIMELINE_BYTES // 2:
                 break
             self._connection.execute("DELETE FROM timeline WHERE id = ?", (id,))
-            total -= size
+            held -= size
             lost += events + already_lost
         self._connection.execute(
             "UPDATE timeline SET lost = lost + ? WHERE id = (SELECT min(id) FROM timeline)", (lost,)
         )
-        return total
+        return held
 
     def _merge(self, gains: int, samples: int) -> tuple[int, int]:
         if gains > self._most_gains:
@@ -168,3 +192,13 @@ def _state(batch: Batch) -> dict[str, Any]:
 
 def _changed(rows: Iterable[tuple[Any, ...]], known: dict[int, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [row for row in rows if known.get(row[0]) != row]
+
+
+def _apart(nodes: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], bytes]:
+    """The rows with their histogram's place, counted from 1, and length; and the histograms, one after the other."""
+    rows = []
+    place = 1
+    for node in nodes:
+        rows.append((*node[:-1], place, len(node[-1])))
+        place += len(node[-1])
+    return rows, b"".join(node[-1] for node in nodes)

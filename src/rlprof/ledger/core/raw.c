@@ -2,28 +2,32 @@
  * same, and tests compare the two. */
 #include "core.h"
 
+/* HISTOGRAM ENCODING, little-endian: n uint16 buckets in order, then as many uint64 counts. As a dict, the histograms
+ * were most of what a flush costs the training. */
 static PyObject *
-histogram_dict(const Histogram *histogram)
+histogram_packed(const Histogram *histogram)
 {
-    PyObject *dict = PyDict_New();
-    for (int bucket = 0; dict != NULL && bucket < HISTOGRAM_OCTAVES * HISTOGRAM_SUB; bucket++) {
+    uint16_t buckets[HISTOGRAM_OCTAVES * HISTOGRAM_SUB];
+    uint64_t counts[HISTOGRAM_OCTAVES * HISTOGRAM_SUB];
+    size_t used = 0;
+    for (int bucket = 0; bucket < HISTOGRAM_OCTAVES * HISTOGRAM_SUB; bucket++) {
         if (histogram->octave[bucket / HISTOGRAM_SUB] == NULL) {
             bucket += HISTOGRAM_SUB - 1; /* an octave at a time */
             continue;
         }
         uint64_t count = histogram_count(histogram, bucket);
-        if (count == 0) {
-            continue;
+        if (count != 0) {
+            buckets[used] = (uint16_t)bucket;
+            counts[used++] = count;
         }
-        PyObject *key = PyLong_FromLong(bucket);
-        PyObject *value = PyLong_FromUnsignedLongLong(count);
-        if (key == NULL || value == NULL || PyDict_SetItem(dict, key, value) < 0) {
-            Py_CLEAR(dict);
-        }
-        Py_XDECREF(key);
-        Py_XDECREF(value);
     }
-    return dict;
+    PyObject *packed = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(used * (sizeof *buckets + sizeof *counts)));
+    if (packed != NULL) {
+        char *bytes = PyBytes_AS_STRING(packed);
+        memcpy(bytes, buckets, used * sizeof *buckets);
+        memcpy(bytes + used * sizeof *buckets, counts, used * sizeof *counts);
+    }
+    return packed;
 }
 
 static PyObject *
@@ -35,7 +39,7 @@ node_tuple(const Node *node)
                          node_overlapped(node), node->waited, node->off_cpu, node->cost, node->calls ? node->min : 0, node->max,
                          node->memory_peak, node->memory_rise, node->device_peak, node->device_rise,
                          node->device_time, (unsigned long long)node->device_calls,
-                         histogram_dict(&node->durations));
+                         histogram_packed(&node->durations));
 }
 
 static PyObject *

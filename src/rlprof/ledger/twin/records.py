@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rlprof.ledger.histogram import pack
+
 if TYPE_CHECKING:
     from rlprof.ledger.twin.span import Span
 
@@ -70,7 +72,7 @@ class Node:
             self.calls, self.busy, self.self, self.ledger(), self.overlapped(), self.waited, self.off_cpu, self.cost,
             0 if self.min == LONGEST else self.min, self.max,
             self.memory_peak, self.memory_rise, self.device_peak, self.device_rise,
-            self.device_time, self.device_calls, dict(sorted(self.durations.items())),
+            self.device_time, self.device_calls, pack(self.durations),
         )  # fmt: skip
 
     def reset(self) -> None:
