@@ -95,6 +95,7 @@ def report(folder: Path) -> Report:
         machine_cpu=(50.0,) * 6,
         rss=(2**28, 2**28, None, 2**28, 2**28, 2**28),
         children_rss=(None,) * 6,
+        machine_available=(2**33,) * 6,
         device_busy=(None,) * 6,
         device_memory=(None,) * 6,
     )
