@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped, unused-ignore]  # it ships no types
 
 from rlprof.capture.machine_cgroup import Limits
+from rlprof.session.folder import sessions_folder
 
 _CPUS = Path("/sys/devices/system/cpu")
 _LOOK_S = 0.5
@@ -110,7 +111,7 @@ def look_at_memory(limits: Limits) -> Memory:
 
 def folder_for_sessions() -> str:
     """Where sessions go; as long as nothing is there yet, the folder that it will be made in."""
-    folder = Path(os.environ.get("RLPROF_DIR") or "rlprof-runs")
+    folder = sessions_folder()
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
     return str(folder)

@@ -18,15 +18,21 @@ CATEGORIES = (
 )
 
 _OPERATIONS = {
-    "environment": "env_step env_reset env_close env_make env_wait",
-    "rendering": "render env_render observation_render draw_grid draw_robots draw_walls image_resize",
+    "environment": "env_step env_reset env_close env_make env_wait env_parallel_execution simulated_data_collection",
+    "rendering": "render env_render observation_render draw_grid draw_robots draw_walls image_resize "
+    "env_rgb_observation_generation env_rgb_rendering env_rgb_resizing env_rgb_draw_grid env_rgb_draw_walls "
+    "env_rgb_draw_robots env_rgb_draw_target",
     "policy": "policy_forward policy_predict value_forward action_selection action_sampling value_estimation "
-    "feature_extraction conv_forward lstm_forward",
+    "feature_extraction conv_forward lstm_forward agent_action_selection agent_value_calculation "
+    "convlstm_forward_pass convlstm_boundary_padding convlstm_conv_encoder convlstm_skip_connection convlstm_layers "
+    "convlstm_global_pooling convlstm_projection recurrent_policy_forward recurrent_policy_get_hidden_states "
+    "recurrent_policy_action_value recurrent_policy_action_dist recurrent_policy_action_sampling",
     "teacher": "teacher_forward teacher_total agent_calls",
     "transfer": "to_device to_host host_to_device device_to_host device_synchronize stack_and_back",
     "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_store advantage gae compute_returns "
     "tensordict_ops data_loading",
-    "learning": "update loss loss_forward evaluate_actions backward gradient_clip optimizer_step zero_grad",
+    "learning": "update loss loss_forward evaluate_actions backward gradient_clip optimizer_step zero_grad "
+    "gradient_calculation loss_calculation simulated_model_update",
     "system": "logging checkpoint evaluation callback telemetry",
 }
 

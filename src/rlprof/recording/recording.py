@@ -15,7 +15,7 @@ from rlprof.capture.system import SystemSampler
 from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.recording import exits
 from rlprof.session.folder import DATABASE, new_folder, sessions_folder
-from rlprof.session.info import Setting, gather
+from rlprof.session.info import gather
 from rlprof.session.records import Batch, Mark
 from rlprof.session.writer import SessionWriter
 
@@ -30,7 +30,7 @@ Watcher = Callable[[Batch], None]
 class Recording:
     """One run. Made by `record`; use it as a context manager, or let the end of the process end it."""
 
-    def __init__(self, profiler: Profiler, name: str, parent: Path, settings: Mapping[str, Setting]) -> None:
+    def __init__(self, profiler: Profiler, name: str, parent: Path, settings: Mapping[str, Any]) -> None:
         self.profiler = profiler
         self.name = name
         self.folder: Path | None = None
@@ -215,7 +215,7 @@ def record(
     tensorboard: str | os.PathLike[str] | None = None,
     flat: str | os.PathLike[str] | None = None,
     timeline: int | None = None,
-    settings: Mapping[str, Setting] | None = None,
+    settings: Mapping[str, Any] | None = None,
     profiler: Profiler | None = None,
 ) -> Recording:
     """Record this process's training to a session until the block, `stop()` or the process ends.

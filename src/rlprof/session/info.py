@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -65,7 +66,7 @@ class Info:
     """Told by the user."""
 
 
-def gather(name: str, origin: int, core: str, settings: Mapping[str, Setting]) -> Info:
+def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> Info:
     """This process and machine, now."""
     return Info(
         name=readable(name),
@@ -85,7 +86,7 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Setting]) -
         packages=_packages(),
         environment={name: readable(os.environ[name]) for name in _VARIABLES if name in os.environ},
         git=_git(Path.cwd()),
-        settings=dict(settings),
+        settings={readable(str(name)): _plain(value) for name, value in settings.items()},
     )
 
 
@@ -95,6 +96,15 @@ _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "RLP
 def readable(text: str) -> str:
     """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8."""
     return text.replace("\0", "?").encode("utf-8", "replace").decode()
+
+
+def _plain(value: Any) -> Setting:
+    """A setting as JSON can say it: whatever else it is, as it is printed."""
+    if value is None or isinstance(value, (bool, str)):
+        return readable(value) if isinstance(value, str) else value
+    if isinstance(value, (int, float)) and type(value) in (int, float) and abs(value) < 2**63:
+        return value
+    return readable(str(value))[:500]
 
 
 def _cores() -> int:

@@ -1,4 +1,4 @@
-"""The tables of session.db, and how an older one is brought up to date.
+"""The tables of session.db.
 
 Times are ns of the ledger's clock; `origin` in the session's info is that clock when recording began. Cumulative tables
 (operation, lane, node) hold the state at the last flush, journals (iteration, sample, ...) one row an event.
@@ -12,6 +12,7 @@ APPLICATION_ID = 0x726C7066
 """ "rlpf" in the file's header: this is a session, not somebody else's SQLite file."""
 
 VERSION = 1
+"""Counted up when a reader would have to know; then it also reads the one before."""
 
 NODE_COLUMNS = (
     "id", "parent", "lane", "operation", "calls", "busy", "self", "ledger", "overlapped", "waited", "off_cpu", "cost",
@@ -43,18 +44,8 @@ CREATE TABLE artifact (path TEXT PRIMARY KEY, kind TEXT NOT NULL, time INTEGER N
 CREATE TABLE timeline (id INTEGER PRIMARY KEY, events INTEGER NOT NULL, lost INTEGER NOT NULL, block BLOB NOT NULL);
 """
 
-MIGRATIONS: dict[int, str] = {}
-"""From each older version to the next, as SQL. There is no older version yet."""
-
-
 def create(connection: sqlite3.Connection) -> None:
     """Make an empty session."""
     connection.executescript(
         f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; BEGIN; {_TABLES} COMMIT;"
     )
-
-
-def upgrade(connection: sqlite3.Connection, version: int) -> None:
-    """Bring an older session to the present version, in one transaction."""
-    steps = "".join(MIGRATIONS[older] for older in range(version, VERSION))
-    connection.executescript(f"BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
