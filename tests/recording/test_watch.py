@@ -180,7 +180,8 @@ def test_a_view_that_cannot_be_made_is_left_out_with_a_warning(tmp_path):
 def test_settings_of_any_kind_are_kept_as_they_are_printed(tmp_path):
     import numpy
 
-    settings = {"envs": numpy.int64(8), "path": Path("a/b"), "net": {"width": 64}, "lr": float("nan"), "big": 10**30, 3: None}
+    odd = {"lr": float("nan"), "big": 10**30, 3: None}
+    settings = {"envs": numpy.int64(8), "path": Path("a/b"), "net": {"width": 64}, **odd}
     with record("run", dir=tmp_path, profiler=Profiler(), settings=settings) as recording:
         pass
     assert facts_of(recording.folder).session.settings == {
