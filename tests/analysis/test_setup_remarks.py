@@ -9,11 +9,11 @@ import pytest
 
 from rlprof.analysis import setup
 from rlprof.analysis.setup import judge
-from rlprof.capture.machine import Machine
-from rlprof.capture.machine_resources import Cores, Disk, Memory
-from rlprof.capture.machine_software import Gpu, Python, Software
-from rlprof.capture.machine_speed import Clock, Processes, Steadiness
-from rlprof.capture.machine_torch import Compute, Threading
+from rlprof.capture.machine.machine import Machine
+from rlprof.capture.machine.resources import Cores, Disk, Memory
+from rlprof.capture.machine.software import Gpu, Python, Software
+from rlprof.capture.machine.speed import Clock, Processes, Steadiness
+from rlprof.capture.machine.torch import Compute, Threading
 
 MS = 1_000_000
 

@@ -16,9 +16,10 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from rlprof.capture import machine, machine_resources, machine_software, machine_speed, machine_torch
-from rlprof.capture.machine import measure_machine
-from rlprof.capture.machine_cgroup import Limits, read_limits
+from rlprof.capture.machine import machine, resources, software, speed
+from rlprof.capture.machine import torch as machine_torch
+from rlprof.capture.machine.cgroup import Limits, read_limits
+from rlprof.capture.machine.machine import measure_machine
 
 
 def group(root: Path, folder: str, **files: str) -> None:
@@ -68,7 +69,7 @@ def test_without_proc_there_are_no_limits(tmp_path):
 
 
 def test_usable_cores_are_the_least_that_any_limit_leaves():
-    cores = machine_resources.Cores
+    cores = resources.Cores
     assert cores(logical=8).usable == 8
     assert cores(logical=8, affinity=4).usable == 4
     assert cores(logical=8, affinity=4, quota=1.5).usable == 1.5
@@ -78,20 +79,20 @@ def test_usable_cores_are_the_least_that_any_limit_leaves():
 def test_busy_cores_are_seen_and_guest_time_is_not_counted_twice(monkeypatch):
     times = namedtuple("times", "user nice system idle iowait steal guest")
     readings = iter([times(10, 0, 0, 100, 0, 0, 0), times(10.3, 0, 0.1, 100.4, 0.1, 0.1, 0.3)])
-    monkeypatch.setattr(machine_resources.psutil, "cpu_times", lambda: next(readings))
-    monkeypatch.setattr(machine_resources.time, "sleep", lambda _: None)
-    cores = machine_resources.look_at_cores(Limits())
+    monkeypatch.setattr(resources.psutil, "cpu_times", lambda: next(readings))
+    monkeypatch.setattr(resources.time, "sleep", lambda _: None)
+    cores = resources.look_at_cores(Limits())
     assert cores.busy_share == pytest.approx(0.5)
     assert cores.stolen_share == pytest.approx(0.1)
 
 
 def test_the_spread_is_that_of_the_slowest_twentieth():
-    steady = machine_speed.Steadiness(200, 100.0, 150, 900, 0.0, 0)
+    steady = speed.Steadiness(200, 100.0, 150, 900, 0.0, 0)
     assert steady.spread == pytest.approx(0.5)
 
 
 def test_rounds_at_several_times_count_together():
-    rounds = machine_speed.Rounds()
+    rounds = speed.Rounds()
     rounds.run(3)
     rounds.run(4)
     steady = rounds.steadiness()
@@ -103,30 +104,30 @@ def test_rounds_at_several_times_count_together():
 def test_the_folder_of_sessions_is_the_nearest_that_is_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RLPROF_DIR", raising=False)
-    assert machine_resources.folder_for_sessions() == "."
+    assert resources.folder_for_sessions() == "."
     (tmp_path / "rlprof-runs").mkdir()
-    assert machine_resources.folder_for_sessions() == "rlprof-runs"
+    assert resources.folder_for_sessions() == "rlprof-runs"
     monkeypatch.setenv("RLPROF_DIR", str(tmp_path / "not" / "yet"))
-    assert machine_resources.folder_for_sessions() == str(tmp_path)
+    assert resources.folder_for_sessions() == str(tmp_path)
 
 
 def test_fsync_leaves_no_file_and_is_not_measured_where_nothing_can_be_written(tmp_path):
-    assert len(machine_speed.measure_fsync(str(tmp_path), 3)) == 3
+    assert len(speed.measure_fsync(str(tmp_path), 3)) == 3
     assert list(tmp_path.iterdir()) == []
-    assert machine_speed.measure_fsync(str(tmp_path / "absent"), 3) == []
+    assert speed.measure_fsync(str(tmp_path / "absent"), 3) == []
 
 
 def test_processes_that_cannot_start_are_not_measured(monkeypatch):
-    monkeypatch.setattr(machine_speed.sys, "executable", "/nowhere/python")
-    assert machine_speed.measure_processes() == machine_speed.Processes(None, None)
+    monkeypatch.setattr(speed.sys, "executable", "/nowhere/python")
+    assert speed.measure_processes() == speed.Processes(None, None)
 
 
 def test_a_copy_that_does_not_fit_is_not_measured(monkeypatch):
     class Full:
         available = 1 << 20
 
-    monkeypatch.setattr(machine_speed.psutil, "virtual_memory", lambda: Full)
-    assert machine_speed.measure_copy() is None
+    monkeypatch.setattr(speed.psutil, "virtual_memory", lambda: Full)
+    assert speed.measure_copy() is None
 
 
 def test_one_thread_and_all_take_turns():
@@ -213,11 +214,11 @@ def test_torch_has_its_number_of_threads_back():
 
 def test_gpus_without_nvml_have_the_drivers_names(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setattr(machine_software, "_NVIDIA", tmp_path)
-    assert machine_software._gpus() == ()
+    monkeypatch.setattr(software, "_NVIDIA", tmp_path)
+    assert software._gpus() == ()
     (tmp_path / "0000:01:00.0").mkdir()
     (tmp_path / "0000:01:00.0" / "information").write_text("Model: \t\t NVIDIA H100\nIRQ: 5\n")
-    assert machine_software._gpus() == (machine_software.Gpu("NVIDIA H100"),)
+    assert software._gpus() == (software.Gpu("NVIDIA H100"),)
 
 
 def test_nvml_tells_what_the_gpus_do(monkeypatch):
@@ -238,14 +239,14 @@ def test_nvml_tells_what_the_gpus_do(monkeypatch):
         nvmlDeviceGetUtilizationRates=refuse,
     )
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    assert machine_software._gpus() == (machine_software.Gpu("NVIDIA H100", 80, 30, None),)
+    assert software._gpus() == (software.Gpu("NVIDIA H100", 80, 30, None),)
     nvml.nvmlDeviceGetUtilizationRates = lambda _: SimpleNamespace(gpu=50)
-    assert machine_software._gpus() == (machine_software.Gpu("NVIDIA H100", 80, 30, 0.5),)
+    assert software._gpus() == (software.Gpu("NVIDIA H100", 80, 30, 0.5),)
 
 
 def test_a_quick_look_measures_this_machine_and_imports_no_torch():
     program = (
-        "import sys; from rlprof.capture.machine import measure_machine; heard = []\n"
+        "import sys; from rlprof.capture.machine.machine import measure_machine; heard = []\n"
         "seen = measure_machine(True, heard.append)\n"
         "assert seen.quick and seen.compute is None and seen.processes is None and seen.compute_error is None\n"
         "assert seen.took_ns > 0 and seen.clock.pair_ns > 0 and seen.clock.span_ns > 0\n"
@@ -267,7 +268,7 @@ def test_what_is_told_is_this_machine():
 
 
 def test_no_file_imports_torch_or_numpy_before_it_is_needed():
-    for module in (machine, machine_resources, machine_software, machine_speed, machine_torch):
+    for module in (machine, resources, software, speed, machine_torch):
         for node in ast.parse(Path(module.__file__).read_text()).body:
             if isinstance(node, ast.Import):
                 assert not {alias.name for alias in node.names} & {"torch", "numpy", "pynvml"}, module

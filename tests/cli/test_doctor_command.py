@@ -14,7 +14,7 @@ from analysis.test_setup_remarks import barely_measured, good_machine
 from click.testing import CliRunner
 
 from rlprof.analysis.setup import Remark
-from rlprof.capture.machine import Machine
+from rlprof.capture.machine.machine import Machine
 from rlprof.cli import doctor as command
 from rlprof.cli.doctor import doctor
 

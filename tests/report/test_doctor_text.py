@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from rlprof.analysis.setup import Remark, judge
-from rlprof.capture.machine import Machine
-from rlprof.capture.machine_software import Gpu
-from rlprof.capture.machine_torch import Threading
+from rlprof.capture.machine.machine import Machine
+from rlprof.capture.machine.software import Gpu
+from rlprof.capture.machine.torch import Threading
 from rlprof.report.doctor import render, to_text
 
 REMARK = Remark("busy", "bad", "Other programs keep 62% of 8 cores busy.", "They take time.", "see what runs (top)")

@@ -22,9 +22,9 @@ from rlprof.analysis.report import Report, build_report
 from rlprof.analysis.resources import Samples
 from rlprof.analysis.series import Series
 from rlprof.errors import MissingLibraryError
-from rlprof.report import html
 from rlprof.report.format import count, duration, literal, percent, rate, size
-from rlprof.report.html import to_html
+from rlprof.report.html import document
+from rlprof.report.html.document import to_html
 from rlprof.session.reader import Session
 
 NASTY = (
@@ -431,14 +431,14 @@ def test_the_page_allows_its_own_scripts_and_nothing_else(report: Report) -> Non
     rules = dict(rule.strip().split(" ", 1) for rule in unescape(policy).split(";"))
     assert rules["default-src"] == "'none'"
     assert all(source.startswith("'sha256-") for source in rules["script-src"].split())
-    assert text.count("<script") - text.count("<script>") == 1 + html._plotly().count("<script")
-    own = text.replace(html._plotly(), "")
+    assert text.count("<script") - text.count("<script>") == 1 + document._plotly().count("<script")
+    own = text.replace(document._plotly(), "")
     assert "http://" not in own
     assert "https://" not in own
 
 
 def test_data_cannot_end_its_element() -> None:
-    text = html._json({"name": "</script><!--\u2028&amp;"})
+    text = document._json({"name": "</script><!--\u2028&amp;"})
     assert not set(text) & set("<>&\u2028")
 
 
@@ -556,9 +556,9 @@ def test_the_first_advice_is_what_to_try_first(report: Report) -> None:
 
 def test_the_browser_writes_figures_as_the_text_report_does(page: Any) -> None:
     values = [0, 1, 999, 999.6, 1234, 9_994, 9_996, 99_940, 123_456, 99_960_000, 1.5e9, 59.96e9, 3599e9, 3601e9, 9e15]
-    script = f"values => {{ {html._file('figures.js')}; return values.map(duration); }}"
+    script = f"values => {{ {document._file('figures.js')}; return values.map(duration); }}"
     assert page.evaluate(script, values) == [duration(value) for value in values]
-    script = f"values => {{ {html._file('figures.js')}; return values.map(rate); }}"
+    script = f"values => {{ {document._file('figures.js')}; return values.map(rate); }}"
     rates = [0.1234, 1.2345, 12.345, 99.9, 99.96, 1234.5678, 1e6]
     assert page.evaluate(script, rates) == [rate(value) for value in rates]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rlprof.capture.machine import Machine
+from rlprof.capture.machine.machine import Machine
 
 BAD = "bad"
 HINT = "hint"

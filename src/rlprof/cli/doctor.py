@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from rlprof.analysis.setup import judge
-from rlprof.capture.machine import measure_machine
+from rlprof.capture.machine.machine import measure_machine
 from rlprof.report.doctor import render
 
 JSON_VERSION = 1

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from rlprof.analysis.setup import BAD, Remark
-from rlprof.capture.machine import Machine
-from rlprof.capture.machine_torch import Compute, Threading
+from rlprof.capture.machine.machine import Machine
+from rlprof.capture.machine.torch import Compute, Threading
 from rlprof.report.format import duration, literal, percent
 
 _WIDEST = 100

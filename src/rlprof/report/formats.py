@@ -9,7 +9,7 @@ from rlprof.analysis.report import Report
 
 _FORMATS = {
     "text": ("rlprof.report.text", "to_text"),
-    "html": ("rlprof.report.html", "to_html"),
+    "html": ("rlprof.report.html.document", "to_html"),
     "json": ("rlprof.report.json", "to_json"),
     "csv": ("rlprof.report.spreadsheet", "to_csv"),
     "markdown": ("rlprof.report.markdown", "to_markdown"),

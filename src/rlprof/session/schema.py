@@ -44,6 +44,7 @@ CREATE TABLE artifact (path TEXT PRIMARY KEY, kind TEXT NOT NULL, time INTEGER N
 CREATE TABLE timeline (id INTEGER PRIMARY KEY, events INTEGER NOT NULL, lost INTEGER NOT NULL, block BLOB NOT NULL);
 """
 
+
 def create(connection: sqlite3.Connection) -> None:
     """Make an empty session."""
     connection.executescript(

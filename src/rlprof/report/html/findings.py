@@ -12,7 +12,7 @@ from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.report import Report
 from rlprof.report.format import count, duration, percent, rate, size
-from rlprof.report.html_markup import Markup, bar, element, figures, join, plain_name, prose, swatch
+from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, prose, swatch
 
 _MOST_CARDS = 6
 _MOST_RECOMMENDATIONS = 12

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rlprof.analysis.parallelism import CHILDREN, IDLE, OUTSIDE
 from rlprof.analysis.report import Report
 from rlprof.report.format import duration, percent, rate, size
-from rlprof.report.html_markup import Markup, bar, element, figures, join, plain_name, swatch, table
+from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, swatch, table
 
 _MOST_CONCURRENT = 20
 _COLOURS = {OUTSIDE: "outside", CHILDREN: "children", IDLE: "idle"}

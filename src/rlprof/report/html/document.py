@@ -14,9 +14,9 @@ from typing import Any
 
 from rlprof.analysis.report import Report
 from rlprof.errors import MissingLibraryError
-from rlprof.report import html_findings, html_machine, html_tables
-from rlprof.report.html_charts import chart_data
-from rlprof.report.html_markup import Markup, escape, plain_name
+from rlprof.report.html import findings, machine, tables
+from rlprof.report.html.charts import chart_data
+from rlprof.report.html.markup import Markup, escape, plain_name
 
 _SCRIPTS = (
     "figures.js",
@@ -32,17 +32,17 @@ _SCRIPTS = (
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 _SECTIONS = {
-    "header": html_findings.header,
-    "verdict": html_findings.verdict,
-    "findings": html_findings.findings,
-    "call_tree": html_tables.call_tree,
-    "operations": html_tables.operations,
-    "rollout": html_tables.rollout,
-    "categories": html_tables.categories,
-    "resources": html_machine.resources,
-    "parallelism": html_machine.parallelism,
-    "expectation": html_machine.expectation,
-    "notes": html_machine.notes,
+    "header": findings.header,
+    "verdict": findings.verdict,
+    "findings": findings.findings,
+    "call_tree": tables.call_tree,
+    "operations": tables.operations,
+    "rollout": tables.rollout,
+    "categories": tables.categories,
+    "resources": machine.resources,
+    "parallelism": machine.parallelism,
+    "expectation": machine.expectation,
+    "notes": machine.notes,
 }
 """The places of page.html that a report fills."""
 
@@ -88,7 +88,7 @@ def _script() -> str:
 
 @cache
 def _file(name: str) -> str:
-    return (resources.files("rlprof.report") / "page" / name).read_text(encoding="utf-8")
+    return (resources.files("rlprof.report.html") / "page" / name).read_text(encoding="utf-8")
 
 
 def _plotly() -> str:

@@ -9,7 +9,7 @@ from rlprof.analysis.operations import Operation
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
 from rlprof.report.format import count, duration, percent, size
-from rlprof.report.html_markup import Markup, bar, element, join, plain_name, swatch, table
+from rlprof.report.html.markup import Markup, bar, element, join, plain_name, swatch, table
 
 MOST_OPERATIONS = 3_000
 _MOST_TREE_ROWS = 400

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped, unused-ignore]  # it ships no types
 
-from rlprof.capture.machine_cgroup import Limits
+from rlprof.capture.machine.cgroup import Limits
 from rlprof.session.folder import sessions_folder
 
 _CPUS = Path("/sys/devices/system/cpu")

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from statistics import median
 from time import perf_counter_ns
 
-from rlprof.capture.machine_cgroup import read_limits
-from rlprof.capture.machine_resources import (
+from rlprof.capture.machine.cgroup import read_limits
+from rlprof.capture.machine.resources import (
     Cores,
     Disk,
     Memory,
@@ -20,8 +20,8 @@ from rlprof.capture.machine_resources import (
     look_at_cores,
     look_at_memory,
 )
-from rlprof.capture.machine_software import Software, look_at_software
-from rlprof.capture.machine_speed import (
+from rlprof.capture.machine.software import Software, look_at_software
+from rlprof.capture.machine.speed import (
     Clock,
     Processes,
     Rounds,
@@ -31,7 +31,7 @@ from rlprof.capture.machine_speed import (
     measure_fsync,
     measure_processes,
 )
-from rlprof.capture.machine_torch import Compute, measure_numpy, measure_torch
+from rlprof.capture.machine.torch import Compute, measure_numpy, measure_torch
 
 _ROUNDS = 100
 """Of the fixed work, at the start and again at the end."""
