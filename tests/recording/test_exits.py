@@ -30,9 +30,9 @@ def only_session(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("ending", "code", "ended"),
     [
-        ("", 0, "finished"),
+        ("", 0, "ended"),
         ("recording.stop()", 0, "finished"),
-        ("sys.exit(3)", 3, "finished"),
+        ("sys.exit(3)", 3, "ended"),
         ("raise ValueError('diverged')", 1, "ValueError: diverged"),
         ("os.kill(os.getpid(), signal.SIGINT); time.sleep(5)", -2, "KeyboardInterrupt"),
         ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)", -15, "SIGTERM"),
@@ -40,7 +40,7 @@ def only_session(folder: Path) -> Path:
         (
             "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); os.kill(os.getpid(), 15); time.sleep(5)",
             7,
-            "finished",
+            "ended",
         ),
     ],
     ids=["end", "stop", "exit", "exception", "SIGINT", "SIGTERM", "SIGHUP", "own handler"],
@@ -150,3 +150,107 @@ def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
         assert time.monotonic() - began < 5
     finally:
         recorded._lock.release()
+
+
+def test_an_interrupt_while_it_stops_is_raised_on_when_the_session_is_complete(tmp_path):
+    program = f"""{TRAIN}
+real = recording._writer.end
+def interrupted(how):
+    recording._writer.end = real
+    raise KeyboardInterrupt
+recording._writer.end = interrupted
+try:
+    recording.stop()
+except KeyboardInterrupt:
+    print("interrupted", signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
+"""
+    done = run_program(program, tmp_path)
+    assert done.stdout == "interrupted True\n", done.stderr
+    session = only_session(tmp_path)
+    assert facts_of(session).ended == "finished"
+    assert (session / "raw.json").exists()
+
+
+def test_sigterm_inside_a_flush_of_the_main_thread_waits_for_that_flush_only(tmp_path):
+    program = f"""{TRAIN}
+recording.watchers.append(lambda batch: os.kill(os.getpid(), signal.SIGTERM))
+began = time.monotonic()
+recording.flush()
+time.sleep(9)
+"""
+    began = time.monotonic()
+    done = run_program(program, tmp_path)
+    assert done.returncode == -signal.SIGTERM
+    assert time.monotonic() - began < 8
+    assert facts_of(only_session(tmp_path)).ended == "SIGTERM"
+
+
+def test_an_exception_that_cannot_say_what_it_is(tmp_path):
+    program = """
+from rlprof import profile, record
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+try:
+    with record("run"):
+        raise Mute
+except Mute:
+    print("mute")
+"""
+    assert run_program(program, tmp_path).stdout == "mute\n"
+    assert facts_of(only_session(tmp_path)).ended == "Mute"
+
+
+def test_a_second_recording_of_one_profiler_writes_nothing_and_says_so(tmp_path):
+    program = f"""{TRAIN}
+second = record("second")
+print(second.folder)
+second.stop()
+with profile("env_step"):
+    pass
+"""
+    done = run_program(program, tmp_path)
+    assert done.stdout == "None\n"
+    assert done.stderr.count("RlprofWarning") == 1
+    assert facts_of(only_session(tmp_path)).operation("env_step").calls == 21
+
+
+def test_a_second_run_begins_from_nothing(tmp_path):
+    program = TRAIN + "recording.stop()\nwith record('run'):\n  with profiler.iteration(), profile('render'): pass"
+    assert run_program(program, tmp_path).stderr == ""
+    _, second = sorted(tmp_path.iterdir())
+    facts = facts_of(second)
+    assert [item.operation for item in facts.operations] == ["render"]
+    assert facts.progress.iterations == 1
+
+
+def test_a_training_that_changes_its_folder(tmp_path):
+    program = "import os; os.chdir(os.environ['HERE'])" + TRAIN + "os.chdir('/')"
+    done = run_program(program, Path("runs"), HERE=str(tmp_path))
+    assert done.stderr == ""
+    session = only_session(tmp_path / "runs")
+    assert (session / "summary.txt").exists()
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_recording_in_a_worker_process_is_ended_with_it(method, tmp_path):
+    script = tmp_path / "workers.py"
+    script.write_text("""
+import multiprocessing, sys
+from rlprof import Profiler, record
+def work():
+    profiler = Profiler()
+    record("worker", profiler=profiler)
+    with profiler.iteration(), profiler.profile("env_step"):
+        pass
+if __name__ == "__main__":
+    process = multiprocessing.get_context(sys.argv[1]).Process(target=work)
+    process.start()
+    process.join()
+""")
+    import subprocess
+    import sys
+
+    subprocess.run([sys.executable, str(script), method], cwd=tmp_path, check=True, timeout=60)
+    facts = facts_of(only_session(tmp_path / "rlprof-runs"))
+    assert (facts.ended, facts.progress.iterations) == ("ended", 1)

@@ -80,11 +80,14 @@ class Hooks:
         if what in self._said:
             return
         self._said.add(what)
-        because = "" if cause is None else f" ({type(cause).__name__}: {cause})"
         try:
-            warnings.warn(f"rlprof: {what}{because}", RlprofWarning, stacklevel=3)
-        except RlprofWarning as warning:
-            print(warning, file=sys.stderr)  # noqa: T201 - the last way left to say it
+            because = "" if cause is None else f" ({type(cause).__name__}: {cause})"
+            try:
+                warnings.warn(f"rlprof: {what}{because}", RlprofWarning, stacklevel=3)
+            except RlprofWarning as warning:
+                print(warning, file=sys.stderr)  # noqa: T201 - the last way left to say it
+        except Exception:
+            pass  # nobody is there to hear it: standard error is closed, or the cause cannot say what it is
 
 
 def group_of(name: str) -> str:

@@ -69,6 +69,8 @@ class Profiler:
         self._costs: list[SpanCost] = []
         self._cost_measured = -inf
         self._resets = 0
+        self._recording: Any = None
+        """What writes it to a session, if anything does."""
         self._device: Device | None = None
         self.profile: Callable[..., Any] = self._ledger.recorder
         self.add_steps: Callable[[int], None] = self._ledger.add_steps

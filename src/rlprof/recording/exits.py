@@ -15,6 +15,7 @@ class Ending(Protocol):
     """What must be told that the process ends."""
 
     ending: bool
+    ended: bool
 
     def stop(self, how: str) -> None: ...
     def after_fork(self) -> None: ...
@@ -33,33 +34,46 @@ def watch(recording: Ending) -> None:
     if not _watched:
         _owner = os.getpid()
         atexit.register(_at_exit)
-        if threading.current_thread() is threading.main_thread():
-            for number in _signals:
-                # Whoever has a handler of their own, or ignores the signal, keeps it.
-                if signal.getsignal(number) is signal.SIG_DFL:
-                    signal.signal(number, _on_signal)
+        _at_exit_of_worker()
+    # As the first process of a container it would survive these signals without a handler, so it gets none.
+    if threading.current_thread() is threading.main_thread() and _owner != 1:
+        for number in _signals:
+            # Whoever has a handler of their own, or ignores the signal, keeps it.
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _on_signal)
     _watched.append(recording)
+
+
+def _at_exit_of_worker() -> None:
+    """Processes that multiprocessing forks leave without atexit, but call its own finalizers."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        from multiprocessing.util import Finalize  # noqa: PLC0415 - only where it is in use already
+
+        Finalize(None, _at_exit, exitpriority=100)
 
 
 def forget(recording: Ending) -> None:
     """It has stopped."""
     if recording in _watched:
         _watched.remove(recording)
-    if _watched:
-        return
-    atexit.unregister(_at_exit)
-    _put_back()
-    if _late:
-        os.kill(os.getpid(), _late.pop())
+    if not _watched:
+        atexit.unregister(_at_exit)
+        _put_back()
+    if _late and not any(other.ending for other in _watched):
+        _die(_late.pop())
 
 
 def outcome(error: BaseException | None) -> str:
     """How a run ended, in a few words."""
     if error is None:
         return "finished"
-    if isinstance(error, SystemExit):
-        return "finished" if error.code in (None, 0) else f"exit {error.code}"
-    return f"{type(error).__name__}: {error}".strip(": ")[:500]
+    try:
+        if isinstance(error, SystemExit):
+            return "finished" if error.code is None or error.code == 0 else f"exit {error.code}"[:500]
+        return f"{type(error).__name__}: {error}".strip(": ")[:500]
+    except Exception:  # an exception that cannot say what it is
+        return type(error).__name__
 
 
 def _put_back() -> None:
@@ -73,18 +87,26 @@ def _at_exit() -> None:
     # At a prompt, the last exception is not what ends the process.
     uncaught = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
     for recording in list(_watched):
-        recording.stop(outcome(uncaught))
+        recording.stop("ended" if uncaught is None else outcome(uncaught))
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
     if os.getpid() == _owner:
+        if not any(recording.ending for recording in _watched):
+            for recording in list(_watched):
+                recording.stop(signal.Signals(number).name)
         if any(recording.ending for recording in _watched):
-            _late.append(number)  # it interrupted the very end: let it come to that first
+            _late.append(number)  # it interrupted a flush, or the very end: let it come to that first
             return
-        for recording in list(_watched):
-            recording.stop(signal.Signals(number).name)
-    # The process dies of the signal, as it would have alone.
-    signal.signal(number, signal.SIG_DFL)
+    _die(number)
+
+
+def _die(number: int) -> None:
+    """Of the signal, as the process would have alone."""
+    for recording in list(_watched):
+        recording.stop(signal.Signals(number).name)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
 

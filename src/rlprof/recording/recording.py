@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,8 +16,8 @@ from rlprof.capture.system import SystemSampler
 from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.recording import exits
 from rlprof.session.folder import DATABASE, new_folder, sessions_folder
-from rlprof.session.info import gather
-from rlprof.session.records import Batch, Mark
+from rlprof.session.info import gather, readable
+from rlprof.session.records import Batch, Mark, Sample
 from rlprof.session.writer import SessionWriter
 
 FLUSH_SECONDS = 1.0
@@ -41,6 +42,9 @@ class Recording:
         self._ledger = profiler._ledger
         self._owner = os.getpid()
         self._lock = threading.Lock()
+        self._holder = 0
+        """The thread that flushes at this moment."""
+        self._stop_after_flush: str | None = None
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._writer: SessionWriter | None = None
@@ -48,7 +52,14 @@ class Recording:
         self._unwritten: Batch | None = None
         self._marks: list[Mark] = []
         self._cpu_ns = 0
+        self._resets = profiler._resets
         self.ending = False
+        self.ended = False
+        other = profiler._recording
+        if other is not None:
+            self._warn(f"the profiler is recorded to {other.folder} already; the second recording writes nothing", None)
+            return
+        profiler._recording = self
         try:
             self.folder = new_folder(name, parent)
             info = gather(name, self._ledger.now(), profiler.core, settings)
@@ -61,37 +72,79 @@ class Recording:
 
     def start(self, timeline: int | None = None) -> None:
         """Begin recording and flushing."""
-        self.profiler.enable(timeline)
+        if not self.profiler.enabled:
+            self.profiler.reset()  # what was recorded before is no part of this run
+            self._resets = self.profiler._resets
+        try:
+            self.profiler.enable(timeline)
+        except Exception as error:
+            self._warn(f"a timeline of {timeline!r} spans cannot be kept", error)
+            self.profiler.enable()
+        if self.profiler._recording is not self:
+            return
+        exits.watch(self)
         if self._writer is not None:
             self.flush()  # so that a run that is killed at once leaves a session that says so
-            self._thread = threading.Thread(target=self._run, name="rlprof-flush", daemon=True)
-            self._thread.start()
-        exits.watch(self)
+            try:
+                self._thread = threading.Thread(target=self._run, name="rlprof-flush", daemon=True)
+                self._thread.start()
+            except RuntimeError as error:
+                self._thread = None
+                self._warn("no thread can be started; the session is written at the end only", error)
 
     def mark(self, kind: str, text: str) -> None:
         """Note something about this instant in the session."""
-        self._marks.append(Mark(self._ledger.now(), kind, text))
+        self._marks.append(Mark(self._ledger.now(), readable(str(kind)), readable(str(text))))
 
     def flush(self) -> None:
         """Write what was recorded up to now. Warns instead of raising."""
+        if self._holder == threading.get_ident():
+            return  # from a signal handler, or a watcher, inside a flush
         with self._lock:
-            self._flush()
+            self._holder = threading.get_ident()
+            try:
+                self._flush()
+            finally:
+                self._holder = 0
+        if self._stop_after_flush is not None:
+            self.stop(self._stop_after_flush)
 
     def stop(self, how: str = "finished") -> None:
         """End the run: stop recording, write everything, and what it leaves for people. A second call does nothing."""
-        if self.ending or os.getpid() != self._owner:
+        if self.ended or self.profiler._recording is not self or os.getpid() != self._owner:
             return
         self.ending = True
+        if self._holder == threading.get_ident():
+            self._stop_after_flush = how  # the flush that this interrupts must come to its end first
+            return
+        interrupt: KeyboardInterrupt | None = None
+        while not self.ended:
+            try:
+                self._finish(how)
+            except KeyboardInterrupt as error:
+                if interrupt is not None:
+                    self.ended = True  # twice: it is meant
+                interrupt = error
+            except Exception as error:
+                self.ended = True
+                self._warn(f"the session in {self.folder} could not be completed", error)
+        self.profiler._recording = None
+        exits.forget(self)
+        if interrupt is not None:
+            raise interrupt
+
+    def _finish(self, how: str) -> None:
         self.profiler.disable()
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(JOIN_SECONDS)
-        if self._lock.acquire(timeout=JOIN_SECONDS):
-            try:
-                self._end(how)
-            finally:
-                self._lock.release()
-        exits.forget(self)
+        if not self._lock.acquire(timeout=JOIN_SECONDS):
+            raise TimeoutError("a flush does not come to its end")
+        try:
+            self._end(how)
+        finally:
+            self._lock.release()
+        self.ended = True
 
     def __enter__(self) -> Recording:
         return self
@@ -106,13 +159,16 @@ class Recording:
         _abandoned.append((self._writer, self._thread))
         self._writer = self._thread = None
         self._lock = threading.Lock()
+        self._holder = 0
+        self.profiler._recording = None
 
     def _run(self) -> None:
         # The first flush comes soon, so that even a short run that is killed leaves something.
         due = time.monotonic() + FLUSH_SECONDS / 4
         while not self._wake.wait(max(FLUSH_SECONDS / 4, due - time.monotonic())):
             due = time.monotonic() + FLUSH_SECONDS  # from start to start: a slow flush does not put off the next
-            self.flush()
+            with suppress(Exception):  # it has warned, if it could; the next one may succeed
+                self.flush()
 
     def _flush(self) -> None:
         if self._writer is None:
@@ -120,7 +176,6 @@ class Recording:
         began = time.thread_time_ns()
         try:
             batch = self._collect()
-            self._unwritten = batch
             self._writer.write(batch)
             self._unwritten = None
         except Exception as error:
@@ -135,37 +190,44 @@ class Recording:
     def _collect(self) -> Batch:
         """The ledger's state, and the journals. What could not be written comes first; until it is, nothing is drained,
         and the ledger keeps and merges what comes."""
-        batch = Batch(self._ledger.now(), {}, [])
-        unwritten = self._unwritten
-        if unwritten is None:
+        resets = self.profiler._resets
+        if resets != self._resets:
+            self._resets, self._unwritten, self._cpu_ns = resets, None, 0
+        batch = self._unwritten
+        if batch is None:
+            batch = Batch(resets=resets, samples=self._sample())
+            self._unwritten = batch  # whatever fails from here on, what was drained is not lost
             batch.iterations, batch.gains = self.profiler.drain_iterations()
             batch.events, batch.events_lost = self.profiler.drain_timeline()
-            if self._sampler is not None:
-                batch.samples = [self._sampler.sample()]
             batch.marks, self._marks = self._marks, []
-        else:
-            batch.iterations, batch.gains = unwritten.iterations, unwritten.gains
-            batch.events, batch.events_lost = unwritten.events, unwritten.events_lost
-            batch.samples, batch.marks = unwritten.samples, unwritten.marks
-        batch.resets = self.profiler._resets
+        batch.time = self._ledger.now()
         batch.raw = self._ledger.raw()
         batch.costs = list(self.profiler._costs)
         batch.writer_cpu_ns = self._cpu_ns
         batch.torch_threads = _torch_threads()
+        if self.profiler._resets != resets:  # in between: the journals are of before, the state of after
+            self._unwritten = None
+            return self._collect()
         return batch
 
+    def _sample(self) -> list[Sample]:
+        try:
+            return [] if self._sampler is None else [self._sampler.sample()]
+        except Exception as error:
+            self._warn("the system could not be sampled", error)
+            return []
+
     def _end(self, how: str) -> None:
-        late = self._unwritten is not None
-        self._flush()
-        if late and self._unwritten is None:
-            self._flush()  # what came while that was unwritten
-        writer, self._writer = self._writer, None
+        for _ in range(2):  # the second writes what did not fit, or waited for the first
+            self._flush()
+        writer = self._writer
         if writer is None:
             return
         try:
             writer.end(how)
         except Exception as error:
             self._warn(f"the session in {self.folder} could not be completed", error)
+        self._writer = None
         writer.close()
         if self._sampler is not None:
             self._sampler.close()
@@ -180,7 +242,7 @@ class Recording:
         except Exception as error:
             self._warn(f"{getattr(function, '__qualname__', function)} failed", error)
 
-    def _warn(self, what: str, error: BaseException) -> None:
+    def _warn(self, what: str, error: BaseException | None) -> None:
         self.profiler._hooks.warn(what, error)
 
 
@@ -198,6 +260,13 @@ def _torch_threads() -> int | None:
         return int(torch.get_num_threads()) if torch is not None else None
     except Exception:
         return None  # it is being imported at this moment
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.absolute()
+    except OSError:  # the working directory is gone
+        return path
 
 
 def default_name() -> str:
@@ -231,14 +300,14 @@ def record(
     """
     from rlprof.recording import leave, watch  # noqa: PLC0415 - what they need is not needed to record
 
-    recording = Recording(
-        profiler or get_profiler(), name or default_name(), Path(dir) if dir else sessions_folder(), settings or {}
-    )
+    # A training may change its folder; where its session goes is decided here.
+    parent = _absolute(Path(dir) if dir else sessions_folder())
+    recording = Recording(profiler or get_profiler(), str(name or default_name()), parent, settings or {})
     for make in watch.watchers(recording.profiler, summary_every, jsonl, tensorboard):
         try:
             recording.watchers.append(make())
         except Exception as error:
             recording._warn("a view of the running training is left out", error)
-    recording.at_end += leave.leavers(flat)
+    recording.at_end += leave.leavers(None if flat is None else _absolute(Path(flat)))
     recording.start(timeline)
     return recording

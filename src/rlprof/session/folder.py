@@ -20,7 +20,9 @@ def sessions_folder() -> Path:
 
 def new_folder(name: str, parent: Path) -> Path:
     """Make the folder of a session that begins now: NAME_YYYYMMDD-HHMMSS, numbered when there is one already."""
-    readable = re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:100] or "training"
+    readable = re.sub(r"[^\w.+-]+", "-", name).strip("-.")
+    # File systems count bytes, and half a character is none.
+    readable = readable.encode("utf-8", "replace")[:150].decode("utf-8", "ignore") or "training"
     stem = f"{readable}_{time.strftime('%Y%m%d-%H%M%S')}"
     parent.mkdir(parents=True, exist_ok=True)
     for number in range(1, 1000):
@@ -52,7 +54,7 @@ def find_database(given: str | Path) -> Path:
 
 def _newest(parent: Path) -> Path:
     try:
-        found = [folder for folder in parent.iterdir() if (folder / DATABASE).exists()]
+        found = [folder for folder in parent.iterdir() if _holds_session(folder)]
     except OSError:
         found = []
     if not found:
@@ -65,6 +67,13 @@ def _newest(parent: Path) -> Path:
         return stamped, int(stamp[1][1:]) if stamp and stamp[1] else 1, _modified(folder)
 
     return max(found, key=begun) / DATABASE
+
+
+def _holds_session(folder: Path) -> bool:
+    try:
+        return (folder / DATABASE).is_file()
+    except OSError:  # somebody else's
+        return False
 
 
 def _modified(folder: Path) -> float:

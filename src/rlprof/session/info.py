@@ -68,13 +68,17 @@ class Info:
 
 def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> Info:
     """This process and machine, now."""
+    try:
+        here = Path.cwd()
+    except OSError:  # it was deleted
+        here = None
     return Info(
         name=readable(name),
         started=time.time_ns(),
         origin=origin,
         pid=os.getpid(),
         command=tuple(map(readable, sys.orig_argv)),
-        folder=readable(str(Path.cwd())),
+        folder=readable(str(here)) if here else "",
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.release()} {platform.machine()}",
         host=platform.node(),
@@ -85,8 +89,8 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> In
         core=core,
         packages=_packages(),
         environment={name: readable(os.environ[name]) for name in _VARIABLES if name in os.environ},
-        git=_git(Path.cwd()),
-        settings={readable(str(name)): _plain(value) for name, value in settings.items()},
+        git=_git(here) if here else None,
+        settings={str(_plain(str(name))): _plain(value) for name, value in settings.items()},
     )
 
 
@@ -104,7 +108,10 @@ def _plain(value: Any) -> Setting:
         return readable(value) if isinstance(value, str) else value
     if isinstance(value, (int, float)) and type(value) in (int, float) and abs(value) < 2**63:
         return value
-    return readable(str(value))[:500]
+    try:
+        return readable(str(value))[:500]
+    except Exception:
+        return f"a {type(value).__name__}"
 
 
 def _cores() -> int:

@@ -57,9 +57,9 @@ class Mark:
 class Batch:
     """One flush: the ledger's state, and the journals since the last one."""
 
-    time: int
-    raw: dict[str, Any]
-    costs: list[SpanCost]
+    time: int = 0
+    raw: dict[str, Any] = field(default_factory=dict)
+    costs: list[SpanCost] = field(default_factory=list)
     resets: int = 0
     """How often the ledger was told to forget: what the session has of before is no part of its account."""
     iterations: bytes = b""

@@ -79,12 +79,12 @@ class SessionWriter:
         self._resets = 0
         try:
             schema.create(self._connection)
+            self._put("info", info)
             # Where the file system cannot do WAL, SQLite stays with its rollback journal, which is as safe.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute(f"PRAGMA journal_size_limit = {8 << 20}")
             self._connection.executescript(_FLUSH_VIEW)
-            self._put("info", info)
         except BaseException:
             self._connection.close()
             raise
@@ -110,7 +110,7 @@ class SessionWriter:
         parameters = (*(_encode(rows[name]).decode() for name in (*_ROWS, "node")), histograms)
         resets = batch.resets != self._resets
         held_gains = (0 if resets else self._gains) + len(gains)
-        held_samples = self._samples + len(batch.samples)
+        held_samples = (0 if resets else self._samples) + len(batch.samples)
         held_bytes = 0 if resets else self._timeline_bytes
         merges = held_gains > self._most_gains or held_samples > MOST_SAMPLES
         alone = not (resets or merges or batch.events or batch.events_lost)
@@ -118,7 +118,7 @@ class SessionWriter:
             self._connection.execute("BEGIN IMMEDIATE")
         try:
             if resets:
-                for journal in ("iteration", "gain", "timeline"):
+                for journal in ("iteration", "gain", "timeline", "sample"):
                     self._connection.execute(f"DELETE FROM {journal}")
             self._connection.execute(f"INSERT INTO flush VALUES ({', '.join('?' * len(parameters))})", parameters)
             if not alone:
@@ -137,7 +137,7 @@ class SessionWriter:
 
     def end(self, how: str) -> None:
         """The last word: how the run ended. After it the session is one plain file that opens on a read-only disk."""
-        self._put("end", {"how": how, "time": time.time_ns()})
+        self._put("end", {"how": readable(how), "time": time.time_ns()})
         with suppress(sqlite3.OperationalError):  # somebody is reading it: the journal goes when they do
             self._connection.execute("PRAGMA journal_mode = DELETE")
 
