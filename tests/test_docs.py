@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from rlprof.cli.main import COMMANDS
+from rlprof.ledger.catalogue import CATEGORIES, names_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -65,6 +66,14 @@ def test_every_command_and_option_is_documented():
         for option in command.params:
             if option.param_type_name == "option" and option.name != "help":
                 assert any(spelling in text for spelling in option.opts), f"{name} {option.opts}"
+
+
+def test_the_page_of_operations_is_the_catalogue():
+    """tools/operations writes it."""
+    page = (ROOT / "docs" / "operations.md").read_text()
+    for category in CATEGORIES:
+        (row,) = re.findall(rf"^\| {category} \| (.*) \|$", page, re.MULTILINE)
+        assert re.findall(r"`(\w+)`", row) == names_of(category)
 
 
 def test_every_file_a_page_links_to_is_there():

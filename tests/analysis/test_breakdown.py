@@ -154,7 +154,7 @@ def test_an_operation_may_be_called_like_one_of_the_extra_rows():
     planted.tick(40)
     breakdown = planted.breakdown()
     assert [(row.operation, row.category, row.ledger_ns) for row in breakdown.rows] == [
-        ("rlprof", "other", 60),
+        ("rlprof (a span)", "other", 60),
         ("unattributed", "unattributed", 40),
         ("rlprof", "rlprof", 0),
     ]

@@ -171,10 +171,46 @@ def test_what_is_no_number_is_not_counted_and_does_not_stop_the_training(fake):
         fake.profiler.add_steps(1.5)
     with pytest.warns(RlprofWarning, match="episodes are counted in whole numbers"):
         fake.profiler.add_episodes(2**70)
+    fake.profiler.add_episodes(-1)
     assert (fake.snapshot().steps, fake.snapshot().episodes) == (0, 0)
+    fake.profiler.add_steps(2**62 + 5)
+    fake.profiler.add_steps(3)
+    assert fake.snapshot().steps == 2**62
 
 
 def test_nothing_is_counted_while_off(fake):
     fake.profiler.disable()
     fake.profiler.add_steps(8)
     assert fake.snapshot().steps == 0
+
+
+def test_what_did_not_fit_when_recording_stopped_is_drained_next(fake):
+    """More rows than are kept between two drains: the rest is merged, and comes out when nothing more can be added."""
+    for _ in range(5_000):
+        with fake.profiler.iteration():
+            with fake.profile("env_step"):
+                fake.tick(3)
+            fake.tick(1)
+            fake.profiler.add_steps(2)
+    fake.profiler.disable()
+    marks = []
+    total = 0
+    for _ in range(2):
+        packed, rows = fake.profiler.drain_iterations()
+        marks += struct.iter_unpack("=qqIIqq", packed)
+        total += sum(row[4] for row in struct.iter_unpack("=IIQqqqqq", rows))
+    assert total == 20_000
+    assert marks[-1][3] == 4_999
+    assert sum(mark[4] for mark in marks) == 10_000
+    assert [mark[2] for mark in marks] == [0, *(mark[3] + 1 for mark in marks[:-1])]
+
+
+def test_an_iteration_with_more_places_than_rows_are_kept_is_written_whole(fake):
+    for _ in range(2):
+        with fake.profiler.iteration():
+            for place in range(9_000):
+                with fake.profile(f"operation {place}"):
+                    fake.tick(1)
+        marks, rows = fake.profiler.drain_iterations()
+        assert len(marks) == 40
+        assert len(rows) // 56 >= 9_000

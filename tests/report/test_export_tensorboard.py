@@ -63,7 +63,7 @@ def test_samples_of_one_iteration_are_one_point(tmp_path):
         kept.tick(100)
     kept.samples = [
         sample(ORIGIN + 10, cpu=10.0, rss=5),
-        sample(ORIGIN + 20, cpu=40.0, rss=9, weight=2),
+        sample(ORIGIN + 20, cpu=40.0, rss=9, weight=2 * 10**9),
         sample(ORIGIN + 30, cpu=None, rss=7),
     ]
     with kept.session() as session:

@@ -96,6 +96,7 @@ def report(folder: Path) -> Report:
         rss=(2**28, 2**28, None, 2**28, 2**28, 2**28),
         children_rss=(None,) * 6,
         machine_available=(2**33,) * 6,
+        held_up=(0.0,) * 6,
         device_busy=(None,) * 6,
         device_memory=(None,) * 6,
     )

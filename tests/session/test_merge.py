@@ -69,8 +69,8 @@ def test_samples_are_merged_two_by_two(tmp_path, monkeypatch):
     written.flush()
     with Session(written.end()) as session:
         first, second = session.samples()
-    assert (first.time, first.weight, first.cpu, first.rss) == (2, 2, 40.0, 30)
-    assert (second.time, second.weight, second.cpu, second.cost) == (4, 2, 15.0, 200_000)
+    assert (first.time, first.weight, first.cpu, first.rss) == (2, 2 * 10**9, 40.0, 30)
+    assert (second.time, second.weight, second.cpu, second.cost) == (4, 2 * 10**9, 15.0, 200_000)
 
 
 def test_the_timeline_is_a_window_on_the_last_spans(tmp_path, monkeypatch):

@@ -237,7 +237,7 @@ def test_any_bytes_are_refused_as_json(content, tmp_path):
     renders_or_refuses(path)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_session_with_flipped_bytes_is_shown_or_refused(data, session, tmp_path):
     content = bytearray(session.read_bytes())
@@ -253,6 +253,7 @@ def test_a_session_with_flipped_bytes_is_shown_or_refused(data, session, tmp_pat
 def test_a_session_with_anything_in_its_cells_is_shown_or_refused(data, session, tmp_path):
     path = Path(shutil.copy(session, tmp_path / "session.db"))
     connection = sqlite3.connect(path)
+    connection.execute("PRAGMA synchronous = OFF")  # the disk's answer is no part of the test
     tables = ("session", "operation", "lane", "node", "iteration", "gain", "sample", "timeline")
     for _ in range(data.draw(st.integers(1, 3))):
         table = data.draw(st.sampled_from(tables))

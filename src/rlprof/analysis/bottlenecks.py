@@ -28,14 +28,14 @@ class Bottleneck:
     time: float
     """The share of the wall time."""
     per_call: float
-    """The operation's own time a call, without what it called, of 100 ms; more counts as 1."""
+    """The operation's own work a call, without what it called or waited for, of 100 ms; more counts as 1."""
     memory: float
     """What a call needed at most, of 100 MB; more counts as 1."""
     device_memory: float
     share: float
     """Percent of the wall time."""
     own_ns: float | None
-    """Its own time a call."""
+    """Its own work a call."""
     memory_rise: int | None
     device_rise: int | None
 
@@ -61,7 +61,7 @@ def bottlenecks(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Bo
 
 def _score(operation: Operation) -> Bottleneck:
     # Its own: whoever calls the slow one would score as high otherwise, and the call tree's root highest of all.
-    own = operation.self_ns / operation.calls if operation.calls else None
+    own = max(0, operation.self_ns - operation.waited_ns) / operation.calls if operation.calls else None
     parts = {
         "time": operation.share / 100,
         "per_call": (own or 0) / SLOW_NS,

@@ -57,7 +57,7 @@ def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progres
     typical: defaultdict[str, int] = defaultdict(int)
     idle = slow = 0
     for operation in operations:
-        waited = min(operation.ledger_ns, operation.waited_ns)
+        waited = min(operation.ledger_ns, operation.idle_ns)
         worked = operation.ledger_ns - waited
         pace = 1.0
         if operation.calls >= ENOUGH_CALLS and operation.p50_ns and operation.mean_ns:

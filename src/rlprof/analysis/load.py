@@ -36,7 +36,11 @@ class _Document(msgspec.Struct):
 def load_facts(given: str | Path) -> Facts:
     """The facts of a session (folder, file or `last`) or of a JSON report."""
     path = Path(given)
-    if path.is_file() and _looks_like_json(path):
+    try:
+        is_file = path.is_file()
+    except OSError as error:  # a name too long, or a folder that may not be entered
+        raise UnreadableError(f"{str(path)[:200]} cannot be read: {error.strerror or error}") from error
+    if is_file and _looks_like_json(path):
         return _read_json(path)
     with Session(find_database(given)) as session:
         return gather_facts(session)

@@ -43,6 +43,8 @@ class Operation:
     """Worked while the driver was busy with something else."""
     waited_ns: int
     """Of self: waiting for others."""
+    idle_ns: int
+    """Of the ledger time: the driver waited here, and nobody was at work."""
     mean_ns: float | None
     p50_ns: float | None
     p95_ns: float | None
@@ -89,6 +91,7 @@ def _operation(account: Account, nodes: list[Node], snapshot: Snapshot) -> Opera
         share=100 * account.ledger_ns / snapshot.wall_ns if snapshot.wall_ns else 0.0,
         overlapped_ns=account.overlapped_ns,
         waited_ns=account.waited_ns,
+        idle_ns=sum(min(node.ledger_ns, node.waited_ns) for node in nodes if snapshot.lanes[node.lane].on_driver),
         mean_ns=account.mean_ns,
         p50_ns=account.quantile_ns(0.50),
         p95_ns=account.quantile_ns(0.95),

@@ -21,6 +21,8 @@ class Samples:
     cpu: tuple[float | None, ...]
     children_cpu: tuple[float | None, ...]
     machine_cpu: tuple[float | None, ...]
+    held_up: tuple[float | None, ...]
+    """Percent of the time that the main thread was ready to run and had no core."""
     rss: tuple[int | None, ...]
     children_rss: tuple[int | None, ...]
     machine_available: tuple[int | None, ...]
@@ -33,12 +35,14 @@ class Samples:
 class Resources:
     """Means over the run and peaks. None: not measured."""
 
-    seconds: int
-    """That were sampled."""
+    seconds: float
+    """That the samples tell about."""
     cpu_mean: float | None
     """Of this process, percent of one core."""
     children_cpu_mean: float | None
     machine_cpu_mean: float | None
+    held_up_mean: float | None
+    """Percent of the time that the main thread was ready to run and had no core."""
     rss_peak: int | None
     """The highest the kernel has seen, between samples too."""
     children_rss_peak: int | None
@@ -57,13 +61,14 @@ class Resources:
 def resources(session: Session, snapshot: Snapshot) -> Resources:
     samples = session.samples()
     state = session.state
-    seconds = sum(sample.weight for sample in samples)
+    seconds = sum(sample.weight for sample in samples) / 1e9
     wall = snapshot.wall_ns
     return Resources(
         seconds=seconds,
         cpu_mean=_mean(samples, "cpu"),
         children_cpu_mean=_mean(samples, "children_cpu"),
         machine_cpu_mean=_mean(samples, "machine_cpu"),
+        held_up_mean=_mean(samples, "held_up"),
         rss_peak=snapshot.process_peak or _peak(samples, "rss"),
         children_rss_peak=_peak(samples, "children_rss"),
         children_most=max((sample.children for sample in samples), default=0),
@@ -98,6 +103,7 @@ def _fewer(samples: Sequence[Sample]) -> Iterator[Sample]:
             cpu=_mean(group, "cpu"),
             children_cpu=_mean(group, "children_cpu"),
             machine_cpu=_mean(group, "machine_cpu"),
+            held_up=_mean(group, "held_up"),
             rss=_peak(group, "rss"),
             children_rss=_peak(group, "children_rss"),
             children=max(sample.children for sample in group),

@@ -38,7 +38,7 @@ def rollout(breakdown: Breakdown) -> Rollout | None:
     rows = [row for row in breakdown.rows if row.category not in (UNATTRIBUTED, RLPROF)]
     if not any(row.category == "environment" for row in rows):
         return None
-    holder = _holder(rows)
+    holder = _holder(rows, breakdown.iterations)
     if holder is not None:
         place = rows.index(holder)
         inside, count, base = _subtree(rows, place)[1:], holder.calls, holder.depth + 1
@@ -47,28 +47,40 @@ def rollout(breakdown: Breakdown) -> Rollout | None:
         inside = [
             row
             for place, top in enumerate(rows)
-            if top.depth == 0 and top.category in COLLECTING
+            if top.depth == 0 and _often(top, breakdown.iterations) and _collects(_subtree(rows, place))
             for row in _subtree(rows, place)
         ]
         count, base = breakdown.iterations, 0
         total = sum(row.subtree_ledger_ns for row in inside if row.depth == 0)
     if not count or not inside:
         return None
-    worst = max(inside, key=lambda row: row.ledger_ns)
+    worst = max(inside, key=lambda row: row.ledger_ns) if len(inside) > 1 else None
     steps = [Step(row.operation, row.depth - base, row.subtree_ledger_ns / count, row is worst) for row in inside]
     return Rollout(count, total / count, tuple(steps))
 
 
-def _holder(rows: list[Row]) -> Row | None:
+def _holder(rows: list[Row], iterations: int) -> Row | None:
     """The innermost operation, called about once an iteration, that holds nearly all environment time."""
+    if not iterations:
+        return None
     everything = sum(row.ledger_ns for row in rows if row.category == "environment")
     found = None
     for place, row in enumerate(rows):
         subtree = _subtree(rows, place)
         held = sum(inner.ledger_ns for inner in subtree if inner.category == "environment")
-        if len(subtree) > 1 and row.calls and row.category != "environment" and held >= 0.9 * everything > 0:
+        once = 0.5 <= row.calls / iterations <= 2
+        if len(subtree) > 1 and once and row.category != "environment" and held >= 0.9 * everything > 0:
             found = row
     return found
+
+
+def _often(row: Row, iterations: int) -> bool:
+    """At least about once an iteration: making the environments before the first is no part of a rollout."""
+    return row.calls >= 0.5 * iterations
+
+
+def _collects(subtree: list[Row]) -> bool:
+    return subtree[0].category in COLLECTING or any(row.category == "environment" for row in subtree)
 
 
 def _subtree(rows: list[Row], place: int) -> list[Row]:

@@ -23,7 +23,10 @@ PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
-_ALWAYS = ("stat", "meminfo", "self/statm")
+_ALWAYS = ("stat", "meminfo", "self/statm", "self/schedstat")
+
+MOST_FILES = 32
+"""That are kept open: the training may need the rest of what a process may have."""
 
 
 class Procfs:
@@ -48,6 +51,11 @@ class Procfs:
         fields = [int(field) / _TICK for field in line.split(b"\n", 1)[0].split()[1:9]]
         total = sum(fields)
         return total - fields[3] - fields[4], total
+
+    def run_delay(self) -> float | None:
+        """Seconds that the main thread was ready to run and had no core. None where the kernel does not say."""
+        fields = self._read("self/schedstat", 128).split()
+        return int(fields[1]) / 1e9 if len(fields) > 1 else None
 
     def available(self) -> int:
         """Bytes of memory that a program could still get."""
@@ -93,11 +101,14 @@ class Procfs:
         self._read_names.add(name)
         file = self._files.get(name)
         if file is None:
+            if len(self._files) >= MOST_FILES:
+                return _read_once(f"/proc/{name}")
             file = self._files[name] = _open(f"/proc/{name}")
         try:
-            return read_held(file, size) if file >= 0 else b""
+            found = read_held(file, size) if file >= 0 else b""
         except OSError:
             return b""
+        return found if len(found) < 4000 else _read_once(f"/proc/{name}")  # a page is all that one reading gives
 
 
 def all_descendants(pid: int) -> list[int]:
@@ -111,8 +122,7 @@ def all_descendants(pid: int) -> list[int]:
         parent = pending.pop()
         try:
             for thread in os.listdir(f"/proc/{parent}/task"):
-                with open(f"/proc/{parent}/task/{thread}/children", "rb", buffering=0) as file:
-                    children = [int(child) for child in file.read(1 << 16).split()]
+                children = [int(child) for child in _read_once(f"/proc/{parent}/task/{thread}/children").split()]
                 found += children
                 pending += children
         except OSError:  # a process or thread that has ended meanwhile
@@ -122,6 +132,14 @@ def all_descendants(pid: int) -> list[int]:
 
 _HAS_PROC = os.path.exists("/proc/self/stat")
 _LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def _read_once(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def _open(path: str) -> int:

@@ -35,7 +35,8 @@ class SystemSampler:
         self._children: list[int] = []
         self._found: list[int] = []
         self._next_search = 0.0
-        self._before: tuple[float, float, float, float, float] | None = None
+        self._known: set[int] = set()
+        self._before: tuple[float, float, float, float, float, float | None] | None = None
 
     def close(self) -> None:
         self._procfs.close()
@@ -45,24 +46,33 @@ class SystemSampler:
         now = time.monotonic()
         self._search_children(now)
         own = time.process_time()
-        children = [figures for pid in self._children if (figures := self._procfs.process(pid)) is not None]
+        figures = {pid: found for pid in self._children if (found := self._procfs.process(pid)) is not None}
+        children = figures.values()
         # A child's time moves to this process's account of the dead when it is waited for: the sum has no gap.
         below = _reaped() + sum(cpu for cpu, _ in children)
         busy, total = self._procfs.machine_times()
-        cpu = children_cpu = machine_cpu = None
-        if self._before is not None and now - self._before[0] >= SHORTEST:
-            then, own_then, below_then, busy_then, total_then = self._before
+        delay = self._procfs.run_delay()
+        cpu = children_cpu = machine_cpu = held_up = None
+        then = now if self._before is None else self._before[0]
+        if self._before is not None and now - then >= SHORTEST:
+            _, own_then, below_then, busy_then, total_then, delay_then = self._before
             cpu = _percent(own - own_then, now - then)
-            children_cpu = _percent(below - below_then, now - then)
+            # One that is found late brings the time of before along: of this second, nothing is known then.
+            if not any(seconds > now - then + RESOLUTION for seconds in self._new_times(figures)):
+                children_cpu = _percent(below - below_then, now - then)
             machine_cpu = _percent(busy - busy_then, total - total_then)
-        self._before = (now, own, below, busy, total)
+            if delay is not None and delay_then is not None:
+                held_up = _percent(delay - delay_then, now - then)
+        self._before = (now, own, below, busy, total, delay)
+        self._known = {*figures}
         device_busy, device_memory = self._devices.sample({os.getpid(), *self._children})
         return Sample(
             time=self._clock(),
-            weight=1,
+            weight=round((now - then) * 1e9),
             cpu=cpu,
             children_cpu=children_cpu,
             machine_cpu=machine_cpu,
+            held_up=held_up,
             rss=self._procfs.rss(),
             children_rss=sum(size for _, size in children),
             children=len(children),
@@ -71,6 +81,9 @@ class SystemSampler:
             device_memory=device_memory,
             cost=time.thread_time_ns() - began,
         )
+
+    def _new_times(self, figures: dict[int, tuple[float, int]]) -> list[float]:
+        return [seconds for pid, (seconds, _) in figures.items() if pid not in self._known]
 
     def _search_children(self, now: float) -> None:
         if now >= self._next_search:
@@ -112,13 +125,14 @@ class _Devices:
         if not self._handles:
             return None, None
         try:
-            busy = max(float(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu) for handle in self._handles)
-            held = [
-                process.usedGpuMemory
+            running = [
+                process
                 for handle in self._handles
                 for process in self._nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-                if process.pid in pids
             ]
+            busy = max(float(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu) for handle in self._handles)
+            held = [process.usedGpuMemory for process in running if process.pid in pids]
         except Exception:
             return None, None  # drivers differ in what they allow
-        return busy, None if None in held else sum(held)
+        # In a container, NVML may know other numbers of the same processes.
+        return busy, None if None in held or (running and not held) else sum(held)

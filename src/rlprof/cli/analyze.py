@@ -48,7 +48,7 @@ def analyze(
         write_file(Path(detailed), msgspec.json.format(msgspec.json.encode(_detailed(made)), indent=1) + b"\n")
     if output is not None:
         write(to_text(made), output)
-    elif sys.stdout.isatty():
+    elif sys.stdout is not None and sys.stdout.isatty():
         render(made, Console(highlight=False))
     else:
         write(to_text(made), None)

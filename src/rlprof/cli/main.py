@@ -69,4 +69,9 @@ def main(args: list[str] | None = None) -> None:
     except BrokenPipeError:  # `rlprof report last | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:  # a full disk behind the standard output, a folder that may not be read
+        if "--debug" in args:
+            raise
+        print(f"rlprof: {error.filename or 'the output'}: {error.strerror or error}", file=sys.stderr)  # noqa: T201
+        code = 2
     sys.exit(code if isinstance(code, int) else 0)

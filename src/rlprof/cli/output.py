@@ -16,7 +16,12 @@ from rlprof.errors import RlprofError
 def write(text: str, output: str | None) -> None:
     """To a file, or to the standard output."""
     if output is None:
-        sys.stdout.write(text)
+        if sys.stdout is None:
+            raise RlprofError("the standard output is closed; give --output FILE")
+        try:
+            sys.stdout.write(text)
+        except UnicodeEncodeError:  # LANG=C: what it cannot say becomes a question mark
+            sys.stdout.write(text.encode(sys.stdout.encoding, "replace").decode(sys.stdout.encoding))
         sys.stdout.flush()
         return
     write_file(Path(output), text.encode("utf-8", "replace"))

@@ -24,7 +24,7 @@ def report(session: str, format_: str | None, output: str | None) -> None:
     """
     made = build(session)
     chosen = format_ or _format_of(output)
-    if chosen == "text" and output is None and sys.stdout.isatty():
+    if chosen == "text" and output is None and sys.stdout is not None and sys.stdout.isatty():
         from rlprof.report.text import render  # noqa: PLC0415 - the terminal's own width and colours
 
         render(made, Console(file=sys.stdout, highlight=False))

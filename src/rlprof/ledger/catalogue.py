@@ -29,9 +29,10 @@ _OPERATIONS = {
     "recurrent_policy_action_value recurrent_policy_action_dist recurrent_policy_action_sampling",
     "teacher": "teacher_forward teacher_total agent_calls",
     "transfer": "to_device to_host host_to_device device_to_host device_synchronize stack_and_back",
-    "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_store advantage gae compute_returns "
-    "tensordict_ops data_loading",
-    "learning": "update loss loss_forward evaluate_actions backward gradient_clip optimizer_step zero_grad "
+    "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_add replay_sample replay_store advantage "
+    "advantages gae compute_gae compute_advantages compute_returns tensordict_ops data_loading",
+    "learning": "update train_step learn loss compute_loss loss_forward evaluate_actions backward gradient_clip "
+    "optimizer_step zero_grad "
     "gradient_calculation loss_calculation simulated_model_update",
     "system": "logging checkpoint evaluation callback telemetry",
 }
@@ -45,6 +46,11 @@ _ON_DEVICE = frozenset({"policy", "teacher", "transfer", "learning"})
 def category_of(name: str) -> str:
     """The category the catalogue gives an operation."""
     return _CATEGORY_OF.get(name, "other")
+
+
+def names_of(category: str) -> list[str]:
+    """The names the catalogue has in a category."""
+    return _OPERATIONS.get(category, "").split()
 
 
 def classify(name: str, category: str | None) -> tuple[str, bool]:

@@ -169,7 +169,7 @@ class Snapshot:
 def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     """Name what a core reports, and put the accounts together."""
     lanes = [Lane(*row) for row in raw["lanes"]]
-    operations = {id: (name, category) for id, name, category in raw["operations"]}
+    operations = {id: (_distinct(name), category) for id, name, category in raw["operations"]}
     nodes = list(_nodes(raw["nodes"], operations, cpu_known=raw["cpu"] != "off"))
     net, own = _net_of_cost(nodes, cost)
     roots = [node for node in net if node.operation is None]
@@ -194,6 +194,11 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
         device_pending=raw["device_pending"],
         device_lost=raw["device_lost"],
     )
+
+
+def _distinct(name: str) -> str:
+    """Not one of the two accounts that no span stands behind."""
+    return f"{name} (a span)" if name in ("unattributed", "rlprof") else name
 
 
 def _inclusive(places: Sequence[tuple[int, int | None, int]]) -> dict[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import UNATTRIBUTED
@@ -59,3 +59,25 @@ class Points:
                 steps_per_second=steps / seconds if steps and seconds else None,
                 ledger={name: spent / 1e9 for name, spent in ledger[last].most_common()},
             )
+
+
+def together(points: Sequence[Point], most: int) -> Iterator[Point]:
+    """At most so many: neighbours are put together."""
+    size = max(1, -(-len(points) // most))
+    for start in range(0, len(points), size):
+        group = points[start : start + size]
+        ledger: Counter[str] = Counter()
+        for point in group:
+            for name, seconds in point.ledger.items():
+                ledger[name] += seconds  # type: ignore[assignment]  # a counter of seconds
+        seconds, steps = sum(point.seconds for point in group), sum(point.steps for point in group)
+        yield Point(
+            iteration=group[-1].iteration,
+            iterations=sum(point.iterations for point in group),
+            time=group[-1].time,
+            seconds=seconds,
+            steps=steps,
+            episodes=sum(point.episodes for point in group),
+            steps_per_second=steps / seconds if steps and seconds else None,
+            ledger=dict(ledger),
+        )

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from rlprof.ledger.profiler import Profiler
-from rlprof.recording.turns import Point, Points
+from rlprof.recording.turns import Point, Points, together
 from rlprof.report.scalars import Scalars
 from rlprof.report.summary import to_summary
 from rlprof.session.records import Batch
@@ -77,6 +77,10 @@ class JsonLines:
         self._file.close()
 
 
+MOST_POINTS = 4
+"""That TensorBoard gets of a flush: more iterations are put together."""
+
+
 class TensorBoard:
     """Writes scalars an iteration, under the names that `rlprof export --to tensorboard` gives them."""
 
@@ -86,7 +90,8 @@ class TensorBoard:
         self._scalars = Scalars(folder / name, time.time())
 
     def __call__(self, batch: Batch) -> None:
-        for point in self._points.of(batch):
+        # A scalar takes tens of microseconds that the training cannot use; nobody looks at hundreds of them a second.
+        for point in together(list(self._points.of(batch)), MOST_POINTS):
             for tag, value in scalars_of(point).items():
                 self._scalars.write(point.time, point.iteration, tag, value)
         self._scalars.flush()

@@ -11,7 +11,7 @@ from rlprof.analysis.report import Report
 from rlprof.report import sections
 from rlprof.report.format import count, duration, size
 from rlprof.report.layout import Column, Layout
-from rlprof.report.text import verdict
+from rlprof.report.text import origin, verdict
 
 MOST_ROWS = 10
 
@@ -45,6 +45,7 @@ def to_text(report: Report, width: int = 110) -> str:
 
 def render(report: Report, console: Console) -> None:
     layout = Layout(console)
+    layout.line(origin(report), "dim")
     verdict(report, layout)
     found = report.findings.bottlenecks
     shown = found[:MOST_ROWS]

@@ -63,3 +63,9 @@ def rate(number: float) -> str:
     if number >= 99.95:
         return f"{number:,.0f}"
     return f"{number:.3g}"
+
+
+def many(number: float, noun: str) -> str:
+    """With its noun: `1 step`, `2.5 steps`, `1,024 steps`."""
+    shown = rate(number) if number != round(number) else f"{number:,.0f}"
+    return f"{shown} {noun}" if shown == "1" else f"{shown} {noun}s"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from rlprof.analysis.report import Report
 from rlprof.report.format import count, duration, literal, percent, rate
-from rlprof.report.text import first_try
+from rlprof.report.text import first_try, origin
 
 MOST_ROWS = 30
 
@@ -20,6 +20,8 @@ def _lines(report: Report) -> Iterable[str]:
     facts = report.facts
     whole = facts.breakdown
     yield f"# {_escaped(facts.session.name)}"
+    yield ""
+    yield _escaped(origin(report))
     yield ""
     if not whole.wall_ns:
         yield "Nothing was recorded."

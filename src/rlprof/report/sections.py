@@ -10,7 +10,7 @@ from rlprof.analysis.operations import Operation
 from rlprof.analysis.parallelism import Capacity, Concurrency, Worker
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
-from rlprof.report.format import count, duration, percent, rate, size
+from rlprof.report.format import count, duration, many, percent, rate, size
 from rlprof.report.layout import Column, Layout
 
 MOST_ROWS = 40
@@ -90,25 +90,32 @@ def progress(report: Report, layout: Layout) -> None:
         return
     layout.heading("Iterations and episodes")
     if spread := done.iteration_ns:
-        steps = f", {rate(done.steps_per_iteration)} steps each" if done.steps_per_iteration else ""
+        steps = f", {many(done.steps_per_iteration, 'step')} each" if done.steps_per_iteration else ""
         layout.line(
-            f"{done.iterations:,} iterations{steps}: mean {duration(spread.mean_ns)}, p50 {duration(spread.p50_ns)}, "
-            f"p95 {duration(spread.p95_ns)}, min {duration(spread.min_ns)}, max {duration(spread.max_ns)}"
+            f"{many(done.iterations, 'iteration')}{steps}: mean {duration(spread.mean_ns)}, "
+            f"p50 {duration(spread.p50_ns)}, p95 {duration(spread.p95_ns)}, min {duration(spread.min_ns)}, "
+            f"max {duration(spread.max_ns)}"
         )
     if done.seconds_per_episode is not None:
-        steps = f", {rate(done.steps_per_episode)} steps each" if done.steps_per_episode else ""
-        layout.line(f"{done.episodes:,} episodes{steps}: {duration(done.seconds_per_episode * 1e9)} of training each")
+        steps = f", {many(done.steps_per_episode, 'step')} each" if done.steps_per_episode else ""
+        layout.line(
+            f"{many(done.episodes, 'episode')}{steps}: {duration(done.seconds_per_episode * 1e9)} of training each"
+        )
     if done.steps:
         layout.line(f"{done.steps:,} environment steps")
     shown = facts.operations[:FEW_ROWS]
 
+    series = facts.series
+    turns = sum(last - first + 1 for first, last in zip(series.first, series.last))
+
+    def per_iteration(operation: Operation) -> str:
+        spent = sum(series.ledger_ns.get(operation.operation, ()))
+        return duration(spent / turns) if turns and spent else ""
+
     columns: list[Column[Operation]] = [
-        Column(header, 14, partial(_per, number))
-        for header, number in (
-            ("per iteration", done.iterations),
-            ("per episode", done.episodes),
-            ("per 1000 steps", done.steps / 1000),
-        )
+        Column("per iteration", 14, per_iteration),
+        Column("per episode", 14, partial(_per, done.episodes)),
+        Column("per 1000 steps", 14, partial(_per, done.steps / 1000)),
     ]
     if shown:
         layout.table("wall time", [item.operation for item in shown], shown, columns)
@@ -136,18 +143,19 @@ def rollout(report: Report, layout: Layout) -> None:
 def resources(report: Report, layout: Layout) -> None:
     used = report.facts.resources
     layout.heading("System resources")
-    if not used.seconds:
+    if not used.samples.time_ns:
         layout.line("Not sampled: the run was too short, or sampling failed.")
         return
     lines = [
         ("process CPU", used.cpu_mean, "of one core"),
         ("children's CPU", used.children_cpu_mean if used.children_most else None, "of one core"),
-        ("machine CPU", used.machine_cpu_mean, f"of {report.facts.session.cores} cores"),
+        ("machine CPU", used.machine_cpu_mean, f"of {report.facts.session.machine_cores} cores"),
+        ("without a core", used.held_up_mean, "of the time: ready to run, but others had the cores"),
         ("GPU busy", used.device_busy_mean, "of the time, the busiest"),
     ]
     for name, value, of in lines:
         if value is not None:
-            layout.line(f"{name + ':':<17}{value:.0f}% {of}, on average")
+            layout.line(f"{name + ':':<17}{value:.0f}% {of}")
     for name, peak in (
         ("peak memory:", used.rss_peak),
         ("children's peak:", used.children_rss_peak if used.children_most else None),
@@ -161,9 +169,8 @@ def resources(report: Report, layout: Layout) -> None:
     if used.torch_threads is not None:
         layout.line(f"torch threads:   {used.torch_threads}")
     if used.sampling_share is not None and used.flushing_share is not None:
-        layout.line(
-            f"rlprof beside:   {used.flushing_share:.2f}% of one core, {used.sampling_share:.2f}% of it to sample this"
-        )
+        layout.line(f"rlprof beside:   {used.flushing_share:.2f}% of one core to write the session")
+        layout.line(f"                 {used.sampling_share:.2f}% of one core to sample this")
 
 
 def parallelism(report: Report, layout: Layout) -> None:

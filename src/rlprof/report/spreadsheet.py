@@ -41,7 +41,7 @@ _OPERATION: tuple[tuple[str, Callable[[Operation], Any]], ...] = (
 )
 
 _SAMPLE: tuple[tuple[str, Callable[[Sample], Any]], ...] = (
-    ("seconds_merged", lambda row: row.weight),
+    ("seconds", lambda row: row.weight / 1e9),
     ("cpu_percent_of_a_core", lambda row: row.cpu),
     ("children_cpu_percent_of_a_core", lambda row: row.children_cpu),
     ("machine_cpu_percent", lambda row: row.machine_cpu),

@@ -11,7 +11,7 @@ from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.report import Report
 from rlprof.report import sections
 from rlprof.report.breakdown import render_parts
-from rlprof.report.format import duration, rate
+from rlprof.report.format import duration, many, rate, shorten
 from rlprof.report.layout import Layout
 
 
@@ -25,7 +25,7 @@ def to_text(report: Report, width: int = 120) -> str:
 def render(report: Report, console: Console) -> None:
     """Everything there is to say."""
     layout = Layout(console)
-    _title(report, layout)
+    layout.line(origin(report), "dim")
     verdict(report, layout)
     if not report.facts.breakdown.wall_ns:
         return
@@ -51,7 +51,7 @@ def verdict(report: Report, layout: Layout) -> None:
         return
     spent = f"in {duration(whole.wall_ns)}"
     if whole.iteration_ns is not None:
-        spent += f", {whole.iterations:,} iteration{'s' if whole.iterations > 1 else ''}"
+        spent += f", {many(whole.iterations, 'iteration')}"
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
     layout.line(f"{speed}{spent}.".capitalize(), "bold")
     largest = layout.name(whole.largest.name, 40)
@@ -78,13 +78,14 @@ def first_try(report: Report) -> str:
     largest = report.facts.breakdown.largest.name
     if largest == "unattributed":
         return "put spans around what is not named yet: most of the time is unattributed."
-    return f"{largest}: no rule has evidence for more, and nothing else takes longer."
+    return f"{shorten(largest, 60)}, where most of the time goes; no rule has evidence for more."
 
 
-def _title(report: Report, layout: Layout) -> None:
+def origin(report: Report) -> str:
+    """Which run, when, and how it ended unless that is as it should be."""
     session = report.facts.session
     started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(session.started / 1e9))
-    ended = "" if report.facts.ended == "finished" else f", {report.facts.ended}"
+    ended = "" if report.facts.ended in ("finished", "ended") else f", {report.facts.ended}"
     if report.facts.ended == RUNNING:
         ended = ", still running or killed: this is what its last flush left"
-    layout.line(f"{session.name}, {started}{ended}", "dim")
+    return f"{session.name}, {started}{ended}"

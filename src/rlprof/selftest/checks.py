@@ -150,9 +150,9 @@ def _analysis(report: Report) -> str:
 
 def _samples(report: Report) -> str:
     used = report.facts.resources
-    if not used.seconds or not used.rss_peak:
+    if not used.samples.time_ns or not used.rss_peak:
         raise WrongError("no sample of CPU and memory")
-    return f"{used.seconds} samples, at {used.sampling_share or 0:.2f} % of one core"
+    return f"{len(used.samples.time_ns)} samples, at {used.sampling_share or 0:.2f} % of one core"
 
 
 def _shows_names(text: str) -> str:

@@ -7,24 +7,37 @@ import sqlite3
 MOST_GAINS = 1_000_000
 """Rows of (iteration, node). At some 40 bytes each, a few tens of megabytes."""
 
+SLICE = 50_000
+"""Rows merged at once: about a quarter of a second, between two flushes."""
+
 MOST_SAMPLES = 20_000
 RECENT = 1_000
 """The newest iterations keep their own rows as long as that is possible."""
 
 
-def merge_iterations(connection: sqlite3.Connection, most: int) -> int:
-    """Halve the number of iterations until three quarters of `most` rows are left; returns how many there are."""
-    gains = _count(connection, "gain")
-    recent = RECENT
-    while gains > most * 3 // 4:
-        iterations = _count(connection, "iteration")
-        if iterations <= recent:
-            recent = 0
-        if iterations < 2:
-            break
-        _merge_pairs(connection, iterations - recent)
-        gains = _count(connection, "gain")
-    return gains
+def merge_iterations(connection: sqlite3.Connection, gains: int, after: int) -> tuple[int, int]:
+    """Merge pairs of the oldest iterations behind the one numbered `after`, in a slice that takes a moment only.
+
+    Returns how many rows are left, and where to go on. At the recent ones it begins anew: everything is half as fine.
+    """
+    rest = "FROM iteration WHERE last > ? ORDER BY last"
+    (count,) = connection.execute("SELECT count(*) FROM iteration WHERE last > ?", (after,)).fetchone()
+    total = _count(connection, "iteration")
+    recent = min(RECENT, total // 4)
+    at_once = max(2, SLICE * total // max(1, gains)) // 2 * 2
+    merged = min(at_once, (count - recent) // 2 * 2)
+    if merged < 2:
+        return gains, -1
+    (until,) = connection.execute(f"SELECT max(last) FROM (SELECT last {rest} LIMIT ?)", (after, merged)).fetchone()
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        _merge_pairs(connection, after, until)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return _count(connection, "gain"), until
 
 
 def _count(connection: sqlite3.Connection, table: str) -> int:
@@ -32,12 +45,13 @@ def _count(connection: sqlite3.Connection, table: str) -> int:
     return int(count)
 
 
-def _merge_pairs(connection: sqlite3.Connection, oldest: int) -> None:
-    """Each two neighbours of the oldest become one, known by the later one's number as the core does it."""
+def _merge_pairs(connection: sqlite3.Connection, after: int, until: int) -> None:
+    """Each two neighbours of this range become one, known by the later one's number as the core does it."""
     script = f"""
     CREATE TEMP TABLE pair AS
       SELECT last AS old, max(last) OVER (PARTITION BY (place - 1) / 2) AS new
-      FROM (SELECT last, row_number() OVER (ORDER BY last) AS place FROM iteration ORDER BY last LIMIT {int(oldest)});
+      FROM (SELECT last, row_number() OVER (ORDER BY last) AS place FROM iteration
+            WHERE last > {int(after)} AND last <= {int(until)});
     CREATE UNIQUE INDEX temp.pair_old ON pair (old);
     CREATE TEMP TABLE merged_gain AS
       SELECT pair.new, node, sum(calls), sum(self), sum(ledger), sum(overlapped), sum(waited), sum(off_cpu)
@@ -45,8 +59,8 @@ def _merge_pairs(connection: sqlite3.Connection, oldest: int) -> None:
     CREATE TEMP TABLE merged_iteration AS
       SELECT min(start), max(end), min(first), new, sum(steps), sum(episodes), sum(wall)
       FROM iteration JOIN pair ON pair.old = iteration.last GROUP BY new;
-    DELETE FROM gain WHERE iteration <= (SELECT max(old) FROM pair);
-    DELETE FROM iteration WHERE last <= (SELECT max(old) FROM pair);
+    DELETE FROM gain WHERE iteration > {int(after)} AND iteration <= {int(until)};
+    DELETE FROM iteration WHERE last > {int(after)} AND last <= {int(until)};
     INSERT INTO gain SELECT * FROM merged_gain;
     INSERT INTO iteration SELECT * FROM merged_iteration;
     DROP TABLE temp.merged_gain; DROP TABLE temp.merged_iteration; DROP TABLE temp.pair;
@@ -58,12 +72,13 @@ def merge_samples(connection: sqlite3.Connection) -> int:
     """Each two neighbours become one: rates are averaged, sizes are the larger one's; returns how many are left."""
 
     def mean(name: str) -> str:
-        return f"sum({name} * weight) / sum(CASE WHEN {name} IS NULL THEN NULL ELSE weight END)"
+        return f"sum({name} * weight) / nullif(sum(CASE WHEN {name} IS NULL THEN NULL ELSE weight END), 0)"
 
     script = f"""
     CREATE TEMP TABLE merged_sample AS
-      SELECT max(time), sum(weight), {mean("cpu")}, {mean("children_cpu")}, {mean("machine_cpu")}, max(rss),
-        max(children_rss), max(children), min(machine_available), {mean("device_busy")}, max(device_memory), sum(cost)
+      SELECT max(time), sum(weight), {mean("cpu")}, {mean("children_cpu")}, {mean("machine_cpu")}, {mean("held_up")},
+        max(rss), max(children_rss), max(children), min(machine_available), {mean("device_busy")}, max(device_memory),
+        sum(cost)
       FROM (SELECT *, (row_number() OVER (ORDER BY time) - 1) / 2 AS pair FROM sample) GROUP BY pair;
     DELETE FROM sample;
     INSERT INTO sample SELECT * FROM merged_sample;

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote
 
@@ -15,7 +17,7 @@ import msgspec
 from rlprof.errors import UnreadableError
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 from rlprof.session import schema
-from rlprof.session.folder import find_database
+from rlprof.session.folder import DATABASE, find_database
 from rlprof.session.info import Info
 from rlprof.session.records import Artifact, Mark, Sample
 
@@ -156,7 +158,7 @@ class Session:
         """How the system was doing, in order."""
         share = Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None
         size = Count | None
-        kind = tuple[Signed, Count, share, share, share, size, size, Count, size, share, size, Count]
+        kind = tuple[Signed, Count, share, share, share, share, size, size, Count, size, share, size, Count]
         columns = ", ".join(schema.SAMPLE_COLUMNS)
         return [Sample(*row) for row in self._rows(f"SELECT {columns} FROM sample ORDER BY time", kind)]
 
@@ -250,6 +252,20 @@ class Session:
             raise self._damaged(f"text that is not UTF-8: {error.reason}") from error
 
 
+def _connect_to_copy(path: Path) -> sqlite3.Connection:
+    """Of a session with a journal, in memory: reading the journal needs a file beside it, which cannot be made here."""
+    with TemporaryDirectory(prefix="rlprof-") as folder:
+        for suffix in ("", "-wal"):
+            shutil.copyfile(path.with_name(path.name + suffix), Path(folder) / (DATABASE + suffix))
+        source = sqlite3.connect(Path(folder) / DATABASE)
+        try:
+            connection = sqlite3.connect(":memory:", isolation_level=None)
+            source.backup(connection)
+        finally:
+            source.close()
+    return connection
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     """Read-only. On a disk that cannot be written, what was left by a killed run is read without its journal's lock."""
     if path.stat().st_size == 0:
@@ -263,6 +279,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         if "unable to open" not in str(error) and "readonly" not in str(error):
             raise
+        if path.with_name(f"{path.name}-wal").exists():
+            return _connect_to_copy(path)
         connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
     except BaseException:
         connection.close()

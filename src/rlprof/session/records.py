@@ -10,19 +10,21 @@ from rlprof.ledger.snapshot import SpanCost
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How the system was doing over the second before `time`. None where it cannot be measured; CPU is in percent of
-    one core, memory in bytes."""
+    """How the system was doing in the second or so before `time`. None where it cannot be measured; CPU is in percent
+    of one core, memory in bytes."""
 
     time: int
     """The ledger's clock."""
     weight: int
-    """How many seconds' samples this one stands for: old ones are merged."""
+    """The ns it tells about; the first one, none."""
     cpu: float | None
     """This process's."""
     children_cpu: float | None
     """Of the processes below this one."""
     machine_cpu: float | None
     """Of all cores together, in percent of all cores."""
+    held_up: float | None
+    """Percent of the time that the main thread was ready to run and had no core."""
     rss: int | None
     children_rss: int | None
     """Added up, so pages that they share count in each."""

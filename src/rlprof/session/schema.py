@@ -27,8 +27,8 @@ GAIN_COLUMNS = ("iteration", "node", "calls", "self", "ledger", "overlapped", "w
 """As the core's iteration.c packs a row: what a node gained in the iterations that end with this one."""
 
 SAMPLE_COLUMNS = (
-    "time", "weight", "cpu", "children_cpu", "machine_cpu", "rss", "children_rss", "children", "machine_available",
-    "device_busy", "device_memory", "cost",
+    "time", "weight", "cpu", "children_cpu", "machine_cpu", "held_up", "rss", "children_rss", "children",
+    "machine_available", "device_busy", "device_memory", "cost",
 )  # fmt: skip
 
 _TABLES = f"""

@@ -34,6 +34,9 @@ STATE = ("wall", "clock", "cpu", "clock_drift", "open", "iterations", "steps", "
          "device_pending", "device_lost")  # fmt: skip
 """What `raw` has of the ledger as a whole."""
 
+MERGE_SECONDS = 0.2
+"""Of a flush."""
+
 _encode = msgspec.json.encode
 
 _ROWS = {
@@ -77,6 +80,8 @@ class SessionWriter:
         self._lanes: dict[int, tuple[Any, ...]] = {}
         self._operations = 0
         self._resets = 0
+        self._merged = -1
+        """The iteration up to which this round of merging has come."""
         try:
             schema.create(self._connection)
             self._put("info", info)
@@ -112,7 +117,7 @@ class SessionWriter:
         held_gains = (0 if resets else self._gains) + len(gains)
         held_samples = (0 if resets else self._samples) + len(batch.samples)
         held_bytes = 0 if resets else self._timeline_bytes
-        merges = held_gains > self._most_gains or held_samples > MOST_SAMPLES
+        merges = held_samples > MOST_SAMPLES
         alone = not (resets or merges or batch.events or batch.events_lost)
         if not alone:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -123,7 +128,8 @@ class SessionWriter:
             self._connection.execute(f"INSERT INTO flush VALUES ({', '.join('?' * len(parameters))})", parameters)
             if not alone:
                 held_bytes = self._write_timeline(batch, held_bytes)
-                held_gains, held_samples = self._merge(held_gains, held_samples)
+                if merges:
+                    held_samples = merge_samples(self._connection)
                 self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
@@ -134,6 +140,16 @@ class SessionWriter:
         self._resets = batch.resets
         self._nodes.update((node[0], node) for node in nodes)
         self._lanes.update((lane[0], lane) for lane in lanes)
+        self._merge()
+
+    def _merge(self) -> None:
+        """In transactions of their own, and not for long: what was just written, and the next flush, must not wait."""
+        deadline = time.monotonic() + MERGE_SECONDS
+        idle = 0
+        while self._gains > self._most_gains and idle < 2 and time.monotonic() < deadline:
+            before = self._gains
+            self._gains, self._merged = merge_iterations(self._connection, self._gains, self._merged)
+            idle = idle + 1 if self._gains == before else 0
 
     def end(self, how: str) -> None:
         """The last word: how the run ended. After it the session is one plain file that opens on a read-only disk."""
@@ -171,13 +187,6 @@ class SessionWriter:
             "UPDATE timeline SET lost = lost + ? WHERE id = (SELECT min(id) FROM timeline)", (lost,)
         )
         return held
-
-    def _merge(self, gains: int, samples: int) -> tuple[int, int]:
-        if gains > self._most_gains:
-            gains = merge_iterations(self._connection, self._most_gains)
-        if samples > MOST_SAMPLES:
-            samples = merge_samples(self._connection)
-        return gains, samples
 
 
 def _state(batch: Batch) -> dict[str, Any]:

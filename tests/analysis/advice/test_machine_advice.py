@@ -63,15 +63,15 @@ def planted(folder, on_cpu, **figures):
         with written.fake.profiler.iteration():
             written.work("env_step", 900_000_000, cpu=int(on_cpu * 900_000_000))
             written.work("logging", 100_000_000, cpu=0)
-        written.samples.append(sample(second * 10**9, **figures))
+        written.samples.append(sample(second * 10**9, **({"held_up": 45.0} | figures)))
     return facts_of(written.end())
 
 
 def test_its_bound_is_a_training_that_always_has_its_core(tmp_path):
-    facts = planted(tmp_path, 0.5, machine_cpu=100.0, cpu=45.0)
+    facts = planted(tmp_path, 0.5, machine_cpu=100.0, cpu=45.0, held_up=44.0)
     advice = given(crowded_machine(facts), "crowded_machine")
-    assert advice.gain == pytest.approx((1.0, 1 / 0.55))
-    assert advice.evidence[1].endswith("used 0.45 of them.")
+    assert advice.gain == pytest.approx((1.0, 1 / 0.56))
+    assert advice.evidence[2].endswith("used 0.45 of them.")
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,7 @@ def test_its_bound_is_a_training_that_always_has_its_core(tmp_path):
         (0.98, {"machine_cpu": 100.0, "cpu": 98.0}),  # it has its core
         (0.5, {"machine_cpu": 40.0, "cpu": 45.0}),  # the cores are free: it waits for something else
         (0.5, {"machine_cpu": 100.0, "cpu": 45.0, "children_cpu": 300.0}),  # its own children have them
+        (0.5, {"machine_cpu": 100.0, "cpu": 45.0, "held_up": 2.0}),  # it sleeps
         (0.5, {"machine_cpu": None, "cpu": None}),
     ],
 )

@@ -20,6 +20,10 @@ programs on two cores."""
 CORES_TAKEN = 90.0
 """Percent of the whole machine."""
 
+HELD_UP = 0.10
+"""Of the time that the main thread was ready to run and had no core, by the kernel's own account. Off the CPU may also
+mean asleep; this does not."""
+
 OURS = 0.70
 """Of the machine's CPU time. Above it the training holds itself up: too many threads or processes of its own."""
 
@@ -30,21 +34,24 @@ def crowded_machine(facts: Facts) -> Advice | None:
     share = share_of(facts, operations)
     on_cpu = computing(operations)
     machine = number(used.machine_cpu_mean)
-    if on_cpu is None or on_cpu > OFF_CPU or share < LARGE_SHARE or machine < CORES_TAKEN:
+    delay = number(used.held_up_mean) / 100
+    if on_cpu is None or on_cpu > OFF_CPU or share < LARGE_SHARE or machine < CORES_TAKEN or delay < HELD_UP:
         return None
     cores = max(1, facts.session.machine_cores)
     ours = (number(used.cpu_mean) + number(used.children_cpu_mean)) / 100
     all_busy = machine / 100 * cores
     if fraction(ours, all_busy) > OURS:
         return None
-    lost = share * (1 - on_cpu)
+    lost = min(share * (1 - on_cpu), delay)
     return Advice(
         rule="crowded_machine",
         title=f"Other programs have the cores: the training was on a CPU for {percent(on_cpu)} of its computing time.",
         operations=names_of(operations),
         evidence=(
             f"Operations that compute take {percent(share)} of the wall time, and were off the CPU for "
-            f"{duration(lost * number(facts.breakdown.wall_ns))} of it without waiting for anything they named.",
+            f"{percent(1 - on_cpu)} of their own time.",
+            f"The main thread was ready to run and had no core for {percent(delay)} of the time, "
+            f"{duration(delay * number(facts.breakdown.wall_ns))}.",
             f"The machine's {count(cores)} cores were {percent(machine / 100)} busy; this training and its children "
             f"used {count(round(ours, 2))} of them.",
         ),

@@ -16,9 +16,9 @@ CHILDREN_AT_WORK = 20.0
 
 def idle_waiting(facts: Facts) -> Advice | None:
     idle = {
-        operation.operation: min(number(operation.ledger_ns), number(operation.waited_ns))
+        operation.operation: min(number(operation.ledger_ns), number(operation.idle_ns))
         for operation in facts.operations
-        if operation.waited_ns > 0
+        if operation.idle_ns > 0
     }
     share = fraction(sum(idle.values()), facts.breakdown.wall_ns)
     children = number(facts.resources.children_cpu_mean)

@@ -11,13 +11,16 @@
 
 #define MAX_ROWS (1u << 13) /* what a flush can write in some tens of milliseconds */
 
-/* Makes room for one more record; returns its place, or NULL when full. */
+/* Makes room for one more record; returns its place, or NULL when there are `most`. */
 static void *
-append(void *array, size_t *used, size_t *capacity, size_t size)
+append(void *array, size_t *used, size_t *capacity, size_t size, size_t most)
 {
+    if (*used >= most) {
+        return NULL;
+    }
     if (*used == *capacity) {
         size_t wanted = *capacity ? *capacity * 2 : 256;
-        void *bigger = wanted > MAX_ROWS ? NULL : realloc(*(void **)array, wanted * size);
+        void *bigger = realloc(*(void **)array, wanted * size);
         if (bigger == NULL) {
             return NULL;
         }
@@ -45,8 +48,10 @@ write_rows(Ledger *ledger, int64_t now)
 {
     Iterations *iterations = &ledger->iterations;
     size_t rows = iterations->rows_used, marks = iterations->marks_used;
+    /* One iteration always fits, whatever the number of its nodes: merging it with others would not help. */
+    size_t most = rows == 0 && ledger->nodes_used > MAX_ROWS ? ledger->nodes_used : MAX_ROWS;
     IterationMark *mark =
-        append(&iterations->marks, &iterations->marks_used, &iterations->marks_capacity, sizeof *mark);
+        append(&iterations->marks, &iterations->marks_used, &iterations->marks_capacity, sizeof *mark, MAX_ROWS);
     if (mark == NULL) {
         return false;
     }
@@ -65,7 +70,7 @@ write_rows(Ledger *ledger, int64_t now)
             continue;
         }
         IterationRow *row =
-            append(&iterations->rows, &iterations->rows_used, &iterations->rows_capacity, sizeof *row);
+            append(&iterations->rows, &iterations->rows_used, &iterations->rows_capacity, sizeof *row, most);
         if (row == NULL) {
             take_back(iterations, rows, marks);
             return false;
@@ -149,6 +154,12 @@ iteration_drain(Ledger *ledger)
     Py_XDECREF(rows);
     if (drained != NULL) {
         take_back(iterations, 0, 0);
+        /* No further mark will write what did not fit when recording stopped. */
+        if (!(ledger->mode & MODE_ENABLED) && iterations->emitted < iterations->count &&
+            write_rows(ledger, ledger->stopped)) {
+            iterations->emitted = iterations->count;
+            remember(ledger, ledger->stopped);
+        }
     }
     return drained;
 }

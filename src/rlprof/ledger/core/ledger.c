@@ -145,17 +145,19 @@ ledger_iteration(Ledger *ledger, PyObject *closes)
     return PyLong_FromUnsignedLong(ledger->iterations.count);
 }
 
-/* A count must never stop a training: what is no number is not counted, and said once. */
+#define MOST_COUNTED (INT64_C(1) << 62)
+
+/* A count must never stop a training: what is no number, or less than nothing, is not counted, and said once. */
 static PyObject *
 add_to(Ledger *ledger, int64_t *counter, PyObject *number, const char *what)
 {
-    int64_t n = PyNumber_AsSsize_t(number, PyExc_OverflowError), sum;
-    if (n == -1 && PyErr_Occurred()) {
+    int64_t n = PyNumber_AsSsize_t(number, PyExc_OverflowError);
+    if (n < 0) {
         complain(ledger, what);
         PyErr_Clear();
     }
     else if (ledger->mode & MODE_ENABLED) {
-        *counter = __builtin_add_overflow(*counter, n, &sum) ? INT64_MAX : sum;
+        *counter = n > MOST_COUNTED - *counter ? MOST_COUNTED : *counter + n;
     }
     Py_RETURN_NONE;
 }

@@ -63,13 +63,20 @@ class Iterations:
 
     def _write(self, nodes: list[Node], now: int) -> bool:
         rows = [self._row(node) for node in nodes if node.marks()[:3] != node.marked[:3]]
-        if len(self._marks) >= _MAX_ROWS or len(self._rows) + len(rows) > _MAX_ROWS:
+        # One iteration always fits, whatever the number of its nodes: merging it with others would not help.
+        if len(self._marks) >= _MAX_ROWS or (self._rows and len(self._rows) + len(rows) > _MAX_ROWS):
             return False
         steps, episodes = self._counted
         counted = self.steps - steps, self.episodes - episodes
         self._marks.append(_MARK.pack(self.start, now, self._emitted, self.count - 1, *counted))
         self._rows += rows
         return True
+
+    def write_rest(self, nodes: list[Node], now: int) -> None:
+        """No further mark will write what did not fit when recording stopped."""
+        if self._emitted < self.count and self._write(nodes, now):
+            self._emitted = self.count
+            self._remember(nodes, now)
 
     def _row(self, node: Node) -> bytes:
         calls, own, shift, overlapped, waited, off_cpu = node.marked

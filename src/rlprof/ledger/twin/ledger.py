@@ -21,7 +21,7 @@ from rlprof.ledger.twin.records import Entry, Lane, Operation, Thread
 from rlprof.ledger.twin.span import Span
 
 _MAX_OPERATIONS = 65536
-_MOST = 2**63 - 1
+_MOST = 2**62
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -341,11 +341,11 @@ class Ledger:
         self._iterations.episodes = min(self._iterations.episodes + counted, _MOST)
 
     def _whole(self, number: Any, what: str) -> int:
-        """A count must never stop a training: what is no number is not counted, and said once."""
+        """A count must never stop a training: what is no number, or negative, is not counted, and said once."""
         try:
             whole = operator.index(number)
-            if not -_MOST <= whole <= _MOST:
-                raise OverflowError("it does not fit 64 bits")
+            if not 0 <= whole < 2**63:
+                raise OverflowError("it does not fit 64 bits, or is negative")
         except Exception as error:
             self.hooks.warn(what, error)
             return 0
@@ -361,7 +361,10 @@ class Ledger:
 
     @_locked
     def drain_iterations(self) -> tuple[bytes, bytes]:
-        return self._iterations.drain()
+        drained = self._iterations.drain()
+        if not self.enabled:
+            self._iterations.write_rest(self._attribution.nodes, self._stopped)
+        return drained
 
     @_locked
     def set_device(self, device: Any) -> None:
