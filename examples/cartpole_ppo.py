@@ -220,7 +220,7 @@ def main() -> None:
     if recording is not None and recording.folder is not None:
         with Session(recording.folder) as session:
             render(build_report(session), Console())
-        print(f"\nThe session: {recording.folder}")
+        print(f"\nThe session: {recording.folder.name}")
         print("In a browser: rlprof report last --output report.html")
 
 
