@@ -76,11 +76,17 @@ def test_a_summary_is_short_and_says_what_matters(tmp_path):
     trained(written)
     text = to_summary(written.fake.snapshot())
     lines = text.splitlines()
-    assert len(lines) <= 10
-    assert max(map(len, lines)) <= 60
+    assert len(lines) <= 11
+    assert max(map(len, lines)) <= 70
     assert lines[0] == "rlprof: 3 iterations in 7.53 ms, 3,187 steps/s"
-    assert lines[1].split() == ["env_step", "79.7%", "6.00", "ms", "3"]
+    assert lines[2].split() == ["env_step", "79.7%", "6.00", "ms", "3"]
+    assert lines[8].split()[:3] == ["25", "other", "operations"]
     assert lines[-2].split()[0] == "unattributed"
+    shares = [float(line[30:37].strip().rstrip("%")) for line in lines[2:]]
+    assert sum(shares) == pytest.approx(100, abs=0.5)
+    before = written.fake.snapshot()
+    trained(written, 1)
+    assert "(5,333 lately)" in to_summary(written.fake.snapshot(), before)
 
 
 def test_a_progress_bar_is_not_torn(tmp_path):
@@ -102,7 +108,7 @@ with record("run", summary_every=5) as recording:
     drawn = done.stderr.replace("\r", "\n").splitlines()
     table = [place for place, line in enumerate(drawn) if line.startswith("rlprof: 10 iterations")]
     assert len(table) == 1
-    assert drawn[table[0] + 1].split()[0] == "env_step"
+    assert drawn[table[0] + 2].split()[0] == "env_step"
     assert "it/s" not in drawn[table[0]]
     assert any("50%|" in line for line in drawn[table[0] :])  # drawn again below
 

@@ -20,7 +20,7 @@ from rlprof.report.analysis import render, to_text
 @click.argument("session", required=False)
 @click.option("--input", "input_", metavar="FILE", help="A JSON report, a session's folder or file, or `last`.")
 @click.option("--output", metavar="FILE", help="Write the analysis here instead of the terminal.")
-@click.option("--charts", metavar="FILE", help="Draw it: a PNG.")
+@click.option("--charts", metavar="FILE", help="Draw it: a PNG, SVG or PDF.")
 @click.option("--detailed", metavar="FILE", help="Everything as JSON.")
 @click.option("--min-calls", default=1, show_default=True, metavar="N", type=click.IntRange(1),
               help="Leave out operations with fewer calls.")  # fmt: skip
@@ -41,9 +41,12 @@ def analyze(
         raise click.UsageError("give the session once: as SESSION or as --input")
     made = build(input_ or session or "last", min_calls)
     if charts is not None:
-        from rlprof.report.charts import to_png  # noqa: PLC0415 - half a second
+        from rlprof.report.charts import FORMATS, to_picture  # noqa: PLC0415 - half a second
 
-        write_file(Path(charts), to_png(made))
+        suffix = Path(charts).suffix.lower().removeprefix(".")
+        if suffix not in FORMATS:
+            raise click.UsageError(f"--charts {charts}: a chart is drawn as {', '.join(FORMATS)}, by the name's ending")
+        write_file(Path(charts), to_picture(made, suffix))
     if detailed is not None:
         write_file(Path(detailed), msgspec.json.format(msgspec.json.encode(_detailed(made)), indent=1) + b"\n")
     if output is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -40,8 +41,15 @@ def build(given: str, min_calls: int = 1) -> Report:
     return Report(SCHEMA_VERSION, facts, find(facts, min_calls))
 
 
-_BY_SUFFIX = {"html": "html", "htm": "html", "json": "json", "csv": "csv", "md": "markdown"}
+_BY_SUFFIX = {
+    "": "text", ".txt": "text", ".log": "text", ".html": "html", ".htm": "html", ".json": "json", ".csv": "csv",
+    ".md": "markdown",
+}  # fmt: skip
 
 
 def _format_of(output: str | None) -> str:
-    return _BY_SUFFIX.get((output or "").rpartition(".")[2].lower(), "text")
+    """By the name's ending, one for compression left out. A device or a pipe has none."""
+    suffix = Path((output or "").removesuffix(".gz")).suffix.lower()
+    if suffix not in _BY_SUFFIX:
+        raise click.UsageError(f"--output {output}: no report ends with {suffix}; say with --format what it shall be")
+    return _BY_SUFFIX[suffix]

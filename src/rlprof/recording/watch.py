@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from rlprof.ledger.profiler import Profiler
+from rlprof.ledger.snapshot import Snapshot
 from rlprof.recording.turns import Point, Points, together
 from rlprof.report.scalars import Scalars
 from rlprof.report.summary import to_summary
@@ -49,12 +50,15 @@ class Summary:
     profiler: Profiler
     every: int
     _printed: int = 0
+    _before: Snapshot | None = None
 
     def __call__(self, batch: Batch) -> None:
         done = batch.raw["iterations"] // self.every
         if done > self._printed:
             self._printed = done
-            say(to_summary(self.profiler.snapshot()))
+            now = self.profiler.snapshot()
+            say(to_summary(now, self._before))
+            self._before = now
 
     def close(self) -> None:
         """Nothing is open."""

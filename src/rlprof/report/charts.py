@@ -15,7 +15,11 @@ _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#
 """Okabe and Ito's, which people with any colour vision can tell apart; grey for the rest."""
 
 
-def to_png(report: Report) -> bytes:
+FORMATS = ("png", "svg", "pdf")
+
+
+def to_picture(report: Report, format_: str = "png") -> bytes:
+    """In one of FORMATS."""
     try:
         import matplotlib  # noqa: PLC0415 - half a second, and optional
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -30,7 +34,7 @@ def to_png(report: Report) -> bytes:
         _categories(categories, report)
         _speed(speed, report)
         file = io.BytesIO()
-        figure.savefig(file, format="png")
+        figure.savefig(file, format=format_)
     return file.getvalue()
 
 

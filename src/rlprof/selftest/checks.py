@@ -172,9 +172,9 @@ def _round_trip(report: Report) -> str:
 
 
 def _charts(report: Report) -> str:
-    from rlprof.report.charts import to_png  # noqa: PLC0415 - half a second
+    from rlprof.report.charts import to_picture  # noqa: PLC0415 - half a second
 
-    picture = to_png(report)
+    picture = to_picture(report)
     if not picture.startswith(b"\x89PNG"):
         raise WrongError("not a PNG")
     return f"{len(picture):,} bytes"

@@ -46,7 +46,9 @@ def find_database(given: str | Path) -> Path:
                 raise UnreadableError(f"{path} is a folder without a {DATABASE}; give a session's folder or `last`")
             return path / DATABASE
         if not path.exists():
-            raise UnreadableError(f"{path} does not exist; give a session's folder, its {DATABASE} or `last`")
+            raise UnreadableError(
+                f"{path} does not exist; give a session's folder or {DATABASE}, a report's JSON or `last`"
+            )
     except OSError as error:
         raise UnreadableError(f"{path} cannot be read: {error.strerror or error}") from error
     return path

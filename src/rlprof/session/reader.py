@@ -246,7 +246,9 @@ class Session:
             yield
         except sqlite3.Error as error:
             if "file is not a database" in str(error):
-                raise UnreadableError(f"{self.path} is no rlprof session: it is not an SQLite file") from error
+                raise UnreadableError(
+                    f"{self.path} is no session: it is not an SQLite file; give a session's folder or its session.db"
+                ) from error
             raise UnreadableError(f"{self.path} cannot be read: {error}") from error
         except UnicodeDecodeError as error:
             raise self._damaged(f"text that is not UTF-8: {error.reason}") from error
