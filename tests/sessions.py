@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -106,19 +105,21 @@ def report_of(path: Path) -> Report:
     return report
 
 
+# Whoever runs the tests in the background may ignore these, and children inherit that.
+DEFAULT_SIGNALS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""
+
+
 def start_program(program: str, folder: Path, **environment: str) -> subprocess.Popen[str]:
     """Run a program in another process, whose sessions go to a folder."""
     environ = {**os.environ, "RLPROF_DIR": str(folder), "PYTHONUNBUFFERED": "1", **environment}
     return subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
-        preexec_fn=_default_signals,
+        [sys.executable, "-c", DEFAULT_SIGNALS + program],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
     )  # fmt: skip
-
-
-def _default_signals() -> None:
-    """Whoever runs the tests in the background may ignore these, and children inherit that."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def run_program(program: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
