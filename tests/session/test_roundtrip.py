@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -127,7 +128,7 @@ def test_a_finished_session_is_one_plain_file(tmp_path):
     written.work("env_step", 10)
     written.end()
     assert [path.name for path in tmp_path.iterdir()] == ["session.db"]
-    with sqlite3.connect(tmp_path / "session.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "session.db")) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
