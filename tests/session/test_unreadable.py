@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -252,28 +253,28 @@ def test_a_session_with_flipped_bytes_is_shown_or_refused(data, session, tmp_pat
 @given(data=st.data())
 def test_a_session_with_anything_in_its_cells_is_shown_or_refused(data, session, tmp_path):
     path = Path(shutil.copy(session, tmp_path / "session.db"))
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA synchronous = OFF")  # the disk's answer is no part of the test
-    tables = ("session", "operation", "lane", "node", "iteration", "gain", "sample", "timeline")
-    for _ in range(data.draw(st.integers(1, 3))):
-        table = data.draw(st.sampled_from(tables))
-        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-        column = data.draw(st.sampled_from(columns))
-        value = data.draw(
-            st.one_of(
-                st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(max_size=5), st.binary(max_size=5)
+    # A draw may end the example: then, too, the connection is closed.
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")  # the disk's answer is no part of the test
+        tables = ("session", "operation", "lane", "node", "iteration", "gain", "sample", "timeline")
+        for _ in range(data.draw(st.integers(1, 3))):
+            table = data.draw(st.sampled_from(tables))
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            column = data.draw(st.sampled_from(columns))
+            value = data.draw(
+                st.one_of(
+                    st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(max_size=5), st.binary(max_size=5)
+                )
             )
-        )
-        offset = data.draw(st.integers(0, 4))
-        key = columns[0]
-        chosen = connection.execute(f"SELECT {key} FROM {table} LIMIT 1 OFFSET {offset}").fetchone()
-        try:
-            if chosen is not None:
-                connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} IS ?", (value, chosen[0]))
-        except (sqlite3.Error, UnicodeEncodeError):
-            continue  # SQLite itself refuses it
-    connection.commit()
-    connection.close()
+            offset = data.draw(st.integers(0, 4))
+            key = columns[0]
+            chosen = connection.execute(f"SELECT {key} FROM {table} LIMIT 1 OFFSET {offset}").fetchone()
+            try:
+                if chosen is not None:
+                    connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} IS ?", (value, chosen[0]))
+            except (sqlite3.Error, UnicodeEncodeError):
+                continue  # SQLite itself refuses it
+        connection.commit()
     renders_or_refuses(path)
 
 

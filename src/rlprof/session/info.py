@@ -125,7 +125,7 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     except OSError:
-        pass
+        pass  # no /proc: the platform may know
     return platform.processor() or platform.machine()
 
 
