@@ -216,16 +216,6 @@ def test_cpu_time_is_told_for_a_row_itself_and_with_those_below():
     assert (update.cpu_ns, update.subtree_cpu_ns) == (50, 340)
 
 
-def test_an_iterations_mean_wall_time_is_known_only_where_iterations_are():
-    planted = Planted()
-    assert planted.breakdown().iteration_ns is None
-    planted = Planted()
-    for wall in (100, 200):
-        with planted.profiler.iteration():
-            planted.work("env_step", wall)
-    assert planted.breakdown().iteration_ns == 150
-
-
 def test_a_row_never_has_a_larger_share_than_the_one_it_is_part_of():
     planted = Planted()
     with planted.profile("update"):

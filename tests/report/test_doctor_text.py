@@ -70,7 +70,7 @@ def test_the_figures_are_those_measured():
     text = to_text(good_machine(), (), 100)
     assert row(text, "span cost") == "80 ns +- 3 ns (C core, clock tsc, CPU time rseq)"
     assert row(text, "memory copy") == "10.0 GB/s, one thread"
-    assert row(text, "disk") == "runs, ext4, 100.0 GiB free, fsync 700 us (worst 2.00 ms)"
+    assert row(text, "disk") == "runs, ext4, 100 GB free, fsync 700 us (worst 2.00 ms)"
     assert row(text, "torch") == "2.13.0, 8 threads, 8 interop, OMP_NUM_THREADS=8, import 2.00 s"
     assert row(text, "matrix") == "512 x 512, 268 GFLOP/s: 1 thread 3.00 ms, 8 threads 1.00 ms"
     assert row(text, "crowded") == "learning, every core busy: 1 thread 4.00 ms, 8 threads 4.00 ms"

@@ -18,13 +18,14 @@ from components import missing
 
 from rlprof import Profiler, record
 from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.figures import count, duration, percent, rate, size
 from rlprof.analysis.report import Report, build_report
 from rlprof.analysis.resources import Samples
 from rlprof.analysis.series import Series
 from rlprof.errors import MissingLibraryError
-from rlprof.report.format import count, duration, literal, percent, rate, size
 from rlprof.report.html import document
 from rlprof.report.html.document import to_html
+from rlprof.report.names import literal
 from rlprof.session.reader import Session
 
 NASTY = (

@@ -88,11 +88,6 @@ class Breakdown:
         """The rows that no other contains."""
         return tuple(row for row in self.rows if row.depth == 0)
 
-    @property
-    def iteration_ns(self) -> float | None:
-        """The mean wall time of an iteration; None without one."""
-        return self.wall_ns / self.iterations if self.iterations else None
-
     def check(self) -> None:
         """Raise AssertionError where the parts do not add up: they always must."""
         for what, total in (

@@ -39,13 +39,18 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """An operation's ledger time per unit of work, in ns, in the first and in the last quarter."""
+    """An operation that took more wall time a unit of work in the last quarter than in the first."""
 
     operation: str
     before_ns: float
+    """A unit, in the first and in the last quarter: sums over sums, so that operations add up to the whole."""
     after_ns: float
     explains: float
     """Of the whole growth: 1 is all of it. More than 1, if something else became faster meanwhile."""
+    z: float
+    """Of the trend in its time a unit, as a Trend has it."""
+    excess_ns: float
+    """What it took beyond its pace of the first quarter, over the whole run; warm-up left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +59,21 @@ class Drift:
 
     unit: str
     """What is counted: `step`, or `iteration` where no steps were."""
-    start_rate: float
-    """Units per second, on the trend's line."""
-    end_rate: float
-    z: float
-    """Of the trend in the rate, as a Trend has it."""
     before_ns: float
     """Wall time a unit, in the first and in the last quarter."""
     after_ns: float
+    z: float
+    """Of the trend in the wall time a unit, as a Trend has it."""
+    steady_fall: float
+    """`fall` by the trend's line, which single slow iterations do not move."""
+    excess_ns: float
     grown: tuple[Grown, ...]
     """The operations whose time a unit grew, and `unattributed`; the most first."""
 
     @property
     def fall(self) -> float:
-        """Of the start's rate, how much was lost at the end: 0.25 is a quarter. Below 0 it became faster."""
-        return 1 - self.end_rate / self.start_rate if self.start_rate > 0 else 0.0
+        """Of the start's speed, how much was lost at the end: 0.25 is a quarter. Below 0 it became faster."""
+        return 1 - self.before_ns / self.after_ns if self.after_ns > 0 else 0.0
 
 
 def drift(series: Series) -> Drift | None:
@@ -80,33 +85,48 @@ def drift(series: Series) -> Drift | None:
     units = steps if counted else iterations
     places = [place for place, (wall, unit) in enumerate(zip(walls, units)) if wall > 0 and unit > 0]
     places = places[int(WARM_UP * len(places)) :]
-    if len(places) < FEWEST_POINTS:
+    whole = _pace(walls, units, places)
+    if whole is None or whole.before_ns <= 0:
         return None
-    rates = [units[place] / walls[place] * 1e9 for place in places]
-    trend = trend_of(list(map(float, range(len(places)))), rates)
+    growth = whole.after_ns - whole.before_ns
+    grown = []
+    for operation, values in series.ledger_ns.items():
+        own = _pace([_bounded(value) for value in values], units, places)
+        if own is not None and operation != RLPROF and own.after_ns > own.before_ns and growth > 0:
+            explains = (own.after_ns - own.before_ns) / growth
+            grown.append(Grown(operation, own.before_ns, own.after_ns, explains, own.trend.z, own.excess_ns))
+    trend = whole.trend
+    return Drift(
+        unit="step" if counted else "iteration",
+        before_ns=whole.before_ns,
+        after_ns=whole.after_ns,
+        z=trend.z,
+        steady_fall=1 - trend.start / trend.end if trend.end > 0 else 0.0,
+        excess_ns=whole.excess_ns,
+        grown=tuple(sorted(grown, key=lambda item: -item.explains)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """Time a unit."""
+
+    before_ns: float
+    after_ns: float
+    trend: Trend
+    excess_ns: float
+
+
+def _pace(values: Sequence[float], units: Sequence[float], places: Sequence[int]) -> _Pace | None:
+    taken = [values[place] if place < len(values) else 0.0 for place in places]
+    done = [units[place] for place in places]
+    trend = trend_of(list(map(float, range(len(places)))), [ns / unit for ns, unit in zip(taken, done)])
     if trend is None:
         return None
     quarter = len(places) // 4
-    first, last = places[:quarter], places[-quarter:]
-
-    def per_unit(values: Sequence[float], where: Sequence[int]) -> float:
-        return median(_bounded(values[place]) / units[place] if place < len(values) else 0.0 for place in where)
-
-    before, after = per_unit(walls, first), per_unit(walls, last)
-    grown = []
-    for operation, values in series.ledger_ns.items():
-        then, now = per_unit(values, first), per_unit(values, last)
-        if operation != RLPROF and now > then and after > before:
-            grown.append(Grown(operation, then, now, (now - then) / (after - before)))
-    return Drift(
-        unit="step" if counted else "iteration",
-        start_rate=trend.start,
-        end_rate=max(0.0, trend.end),
-        z=trend.z,
-        before_ns=before,
-        after_ns=after,
-        grown=tuple(sorted(grown, key=lambda item: -item.explains)),
-    )
+    before = sum(taken[:quarter]) / sum(done[:quarter])
+    after = sum(taken[-quarter:]) / sum(done[-quarter:])
+    return _Pace(before, after, trend, sum(taken) - before * sum(done))
 
 
 def trend_of(x: Sequence[float], y: Sequence[float]) -> Trend | None:

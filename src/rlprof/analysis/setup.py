@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rlprof.analysis.figures import duration, size
 from rlprof.capture.machine.machine import Machine
 
 BAD = "bad"
@@ -30,7 +31,7 @@ LITTLE_FREE = 0.1
 SWAPPED_SHARE = 0.02
 """Of memory. Less is what idle daemons leave there, and nobody reads it again."""
 SMALL_SHM = 1 << 30
-"""Containers get 64 MiB unless told; a few workers' batches of images need more."""
+"""Containers get 64 MB unless told; a few workers' batches of images need more."""
 LITTLE_DISK = 1 << 30
 """Checkpoints and a session's timeline take hundreds of megabytes."""
 SLOW_SPAWN_NS = 200e6
@@ -277,7 +278,7 @@ def _memory(machine: Machine) -> Iterator[Remark]:
         yield Remark(
             "little_memory",
             BAD,
-            f"Of {_gib(memory.total)} of memory {_gib(memory.available)} are available.",
+            f"Of {size(memory.total)} of memory {size(memory.available)} are available.",
             "A replay buffer that does not fit is swapped, or the kernel ends the training.",
             "stop other programs, or make the replay buffer smaller (uint8 observations, no copy of the next ones)",
         )
@@ -285,7 +286,7 @@ def _memory(machine: Machine) -> Iterator[Remark]:
         yield Remark(
             "swap",
             BAD if scarce else HINT,
-            f"{_gib(memory.swap_used)} are in swap.",
+            f"{size(memory.swap_used)} are in swap.",
             "What a training finds there it waits for, a thousand times longer than for memory.",
             "see what is in it: smem -s swap -r; empty it when memory is free: sudo swapoff -a && sudo swapon -a",
         )
@@ -293,7 +294,7 @@ def _memory(machine: Machine) -> Iterator[Remark]:
         yield Remark(
             "small_shm",
             HINT,
-            f"/dev/shm has {memory.shm_total / 2**20:.0f} MiB.",
+            f"/dev/shm has {size(memory.shm_total)}.",
             "DataLoader workers, shared-memory vector environments and Ray hand over data there; full, they crash.",
             "docker run --shm-size=8g (or --ipc=host)",
         )
@@ -321,7 +322,7 @@ def _disk(machine: Machine) -> Iterator[Remark]:
         yield Remark(
             "little_disk",
             BAD,
-            f"{_gib(disk.free)} of disk are free in {disk.folder}.",
+            f"{size(disk.free)} of disk are free in {disk.folder}.",
             "A training that cannot write its checkpoint ends.",
             "make room, or export RLPROF_DIR to another disk",
         )
@@ -348,14 +349,8 @@ def _processes(machine: Machine) -> Iterator[Remark]:
 
 
 def _time(ns: float | None) -> str:
-    if ns is None:
-        return "?"
-    return f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} us" if ns >= 1e3 else f"{ns:.0f} ns"
+    return "?" if ns is None else duration(ns)
 
 
 def _times(ratio: float) -> str:
     return f"{ratio:.0f} times" if ratio >= 9.5 else f"{ratio:.1f} times" if ratio >= 1.5 else f"{ratio:.2f} times"
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"

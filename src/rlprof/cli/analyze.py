@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
 
 from rlprof.analysis.report import Report
-from rlprof.cli.output import write, write_file
+from rlprof.cli.output import show, write, write_file
 from rlprof.cli.report import build
 from rlprof.report.analysis import render, to_text
 
@@ -51,10 +50,8 @@ def analyze(
         write_file(Path(detailed), msgspec.json.format(msgspec.json.encode(_detailed(made)), indent=1) + b"\n")
     if output is not None:
         write(to_text(made), output)
-    elif sys.stdout is not None and sys.stdout.isatty():
-        render(made, Console(highlight=False))
     else:
-        write(to_text(made), None)
+        show(partial(render, made))
     for path in (output, charts, detailed):
         if path is not None:
             click.echo(f"wrote {path}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import click
 import msgspec
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from rlprof.analysis.setup import judge
 from rlprof.capture.machine.machine import measure_machine
+from rlprof.cli.output import show
 from rlprof.report.doctor import render
 
 JSON_VERSION = 1
@@ -34,7 +36,7 @@ def doctor(as_json: bool, quick: bool) -> None:
         encoded = msgspec.json.encode({"version": JSON_VERSION, "machine": machine, "remarks": remarks})
         click.echo(msgspec.json.format(encoded, indent=2))
     else:
-        render(machine, remarks, Console())
+        show(partial(render, machine, remarks))
 
 
 @contextmanager

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from rich.console import Console
+
 from rlprof.errors import RlprofError
+from rlprof.report.layout import plain
+
+WIDTH = 120
+"""Of text that goes into a pipe, unless COLUMNS says otherwise."""
+
+
+def show(render: Callable[[Console], None]) -> None:
+    """On a terminal with its own width and colours; in a pipe without."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        render(Console(file=sys.stdout, highlight=False))
+    else:
+        width = shutil.get_terminal_size((WIDTH, 24)).columns
+        write(plain(render, width, getattr(sys.stdout, "encoding", None) or "utf-8"), None)
 
 
 def write(text: str, output: str | None) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from rlprof.analysis.load import load_facts
 from rlprof.analysis.report import SCHEMA_VERSION, Report, find
-from rlprof.cli.output import write
+from rlprof.cli.output import show, write
 from rlprof.report.formats import NAMES, renderer
+from rlprof.report.text import render
 
 
 @click.command()
@@ -25,10 +25,8 @@ def report(session: str, format_: str | None, output: str | None) -> None:
     """
     made = build(session)
     chosen = format_ or _format_of(output)
-    if chosen == "text" and output is None and sys.stdout is not None and sys.stdout.isatty():
-        from rlprof.report.text import render  # noqa: PLC0415 - the terminal's own width and colours
-
-        render(made, Console(file=sys.stdout, highlight=False))
+    if chosen == "text" and output is None:
+        show(partial(render, made))
     else:
         write(renderer(chosen)(made), output)
         if output is not None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
+from functools import partial
 
 from rich.console import Console
 
 from rlprof.analysis.bottlenecks import WEIGHTS, Bottleneck
+from rlprof.analysis.figures import count, duration, size
 from rlprof.analysis.report import Report
 from rlprof.report import sections
-from rlprof.report.format import count, duration, size
-from rlprof.report.layout import Column, Layout
+from rlprof.report.layout import Column, Layout, plain
 from rlprof.report.text import origin, verdict
 
 MOST_ROWS = 10
@@ -38,9 +38,7 @@ _COLUMNS: tuple[Column[Bottleneck], ...] = (
 
 def to_text(report: Report, width: int = 110) -> str:
     """As a string without colour or trailing spaces."""
-    file = io.StringIO()
-    render(report, Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
-    return "".join(line.rstrip() + "\n" for line in file.getvalue().splitlines())
+    return plain(partial(render, report), width)
 
 
 def render(report: Report, console: Console) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -12,11 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
-from rlprof.report.format import count, duration, literal, percent, shorten
+from rlprof.analysis.figures import count, duration, many, percent
+from rlprof.report.layout import GAP, WIDEST, Column, plain
+from rlprof.report.names import literal, shorten
 
-_WIDEST = 120
-"""Longer lines are hard to follow from one end to the other."""
-_GAP = 2
 _BAR_WIDTHS = (6, 30)
 _NAME_WIDTHS = (22, 40)
 _FEW_ROWS = 30
@@ -24,15 +22,6 @@ _FEW_ROWS = 30
 _LEAST_SHARE = 0.05
 _DEEPEST = 9
 _INDENT = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    """A column of figures, wide enough for every value, so that nothing ever wraps."""
-
-    header: str
-    width: int
-    of: Callable[[Row], str]
 
 
 def _optional_duration(ns: float | None) -> str:
@@ -45,12 +34,12 @@ def _cpu_percent(row: Row) -> str:
     return f"{100 * row.subtree_cpu_ns / row.wall_ns:.0f}%"
 
 
-_SHARE = _Figure("share", 6, lambda row: percent(row.share))
-_TIME = _Figure("time", 7, lambda row: duration(row.subtree_ledger_ns))
-_CALLS = _Figure("calls", 7, lambda row: count(row.calls) if row.calls else "")
-_MEAN = _Figure("mean", 7, lambda row: _optional_duration(row.mean_ns))
-_P95 = _Figure("p95", 7, lambda row: _optional_duration(row.p95_ns))
-_CPU = _Figure("CPU", 4, _cpu_percent)
+_SHARE: Column[Row] = Column("share", 6, lambda row: percent(row.share))
+_TIME: Column[Row] = Column("time", 7, lambda row: duration(row.subtree_ledger_ns))
+_CALLS: Column[Row] = Column("calls", 7, lambda row: count(row.calls) if row.calls else "")
+_MEAN: Column[Row] = Column("mean", 7, lambda row: _optional_duration(row.mean_ns))
+_P95: Column[Row] = Column("p95", 7, lambda row: _optional_duration(row.p95_ns))
+_CPU: Column[Row] = Column("CPU", 4, _cpu_percent)
 _FIGURES = (_SHARE, _TIME, _CALLS, _MEAN, _P95, _CPU)
 _DISPENSABLE = (_P95, _CPU, _CALLS, _MEAN)
 """What a terminal that is too narrow goes without, in this order."""
@@ -58,9 +47,7 @@ _DISPENSABLE = (_P95, _CPU, _CALLS, _MEAN)
 
 def to_text(breakdown: Breakdown, width: int = 100) -> str:
     """The same as `render`, as a string without colour or trailing spaces."""
-    file = io.StringIO()
-    render(breakdown, Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
-    return "".join(line.rstrip() + "\n" for line in file.getvalue().splitlines())
+    return plain(partial(render, breakdown), width)
 
 
 def render(breakdown: Breakdown, console: Console) -> None:
@@ -91,24 +78,24 @@ class _Page:
         self._ascii = console.options.ascii_only
         self._rows = _shown(breakdown.rows)
         self._names = [self._name(row) for row in self._rows]
-        self._lay_out(min(console.width, _WIDEST))
+        self._lay_out(min(console.width, WIDEST))
 
     def _lay_out(self, width: int) -> None:
         shortest_bar, longest_bar = _BAR_WIDTHS
         shortest_name, longest_name = _NAME_WIDTHS
         figures = [figure for figure in _FIGURES if figure is not _CPU or self._breakdown.cpu != "off"]
         for figure in _DISPENSABLE:
-            if _room(width, figures) >= shortest_name + _GAP + shortest_bar:
+            if _room(width, figures) >= shortest_name + GAP + shortest_bar:
                 break
             figures = [kept for kept in figures if kept is not figure]
         room = _room(width, figures)
         wanted = max(_INDENT * row.depth + cell_len(name) for row, name in zip(self._rows, self._names))
         self._figures = figures
-        self._name_width = max(4, min(wanted, longest_name, room - _GAP - shortest_bar))
+        self._name_width = max(4, min(wanted, longest_name, room - GAP - shortest_bar))
         # However deep a row is, half of the column is for its name.
         deepest = max(row.depth for row in self._rows)
         self._indent = _INDENT if _INDENT * deepest <= self._name_width // 2 else 1
-        self._bar_width = min(longest_bar, room - _GAP - self._name_width)
+        self._bar_width = min(longest_bar, room - GAP - self._name_width)
         shares = [row.share for row in self._rows] + [category.share for category in self._breakdown.categories]
         self._full_bar = max(shares)  # a bar is to compare rows with; of the whole, the figure beside it tells
 
@@ -127,9 +114,8 @@ class _Page:
         if not whole.wall_ns:
             return Text("Nothing was recorded: the profiler was not enabled.", style="bold")
         turns = ""
-        if whole.iteration_ns is not None:
-            plural = "s" if whole.iterations > 1 else ""
-            turns = f" in {whole.iterations:,} iteration{plural} of {duration(whole.iteration_ns)}"
+        if whole.iterations:
+            turns = f" in {many(whole.iterations, 'iteration')}"
         largest = self._short(literal(whole.largest.name, self._ascii), 30)
         share = f"{whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)})"
         return Text(f"{duration(whole.wall_ns)}{turns}. Largest account: {largest}, {share}.", style="bold")
@@ -149,8 +135,8 @@ class _Page:
             self._add(table, name, category.share, [percent(category.share), duration(category.ledger_ns)])
         return table
 
-    def _table(self, what: str, figures: Sequence[_Figure]) -> Table:
-        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    def _table(self, what: str, figures: Sequence[Column[Row]]) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
         table.add_column(what, no_wrap=True, width=self._name_width)
         if self._bar_width > 0:
             table.add_column("", no_wrap=True, width=self._bar_width, style="cyan")
@@ -175,7 +161,7 @@ class _Page:
             kinds = " and ".join(f"{n:,} {kind}{'s' if n > 1 else ''}" for kind, n in whole.lanes.by_kind.items())
             yield Text(f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} at work at the same time.")
         if whole.open_spans:
-            yield Text(f"Still open, and counted up to now: {whole.open_spans:,}.")
+            yield Text(f"{many(whole.open_spans, 'span')} not ended yet, and counted up to now.")
         if whole.cpu == "off":
             yield Text("CPU time was not measured: there is no cheap way to read it here.")
 
@@ -187,9 +173,9 @@ def _shown(rows: Sequence[Row]) -> list[Row]:
     return [*shown, unattributed, rlprof]
 
 
-def _room(width: int, figures: Sequence[_Figure]) -> int:
+def _room(width: int, figures: Sequence[Column[Row]]) -> int:
     """What the figures leave of a line."""
-    return width - sum(figure.width + _GAP for figure in figures)
+    return width - sum(figure.width + GAP for figure in figures)
 
 
 def _bar(length: float, ascii_only: bool) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from rich.console import Console
 from rich.text import Text
 
+from rlprof.analysis.figures import duration, percent, size
 from rlprof.analysis.setup import BAD, Remark
 from rlprof.capture.machine.machine import Machine
 from rlprof.capture.machine.torch import Compute, Threading
-from rlprof.report.format import duration, literal, percent
+from rlprof.report.layout import plain
+from rlprof.report.names import literal
 
 _WIDEST = 100
 """Longer lines of prose are hard to follow."""
@@ -24,10 +26,7 @@ _EXTRAS = {"plotly": "report", "matplotlib": "report", "tensorboard": "tensorboa
 
 def to_text(machine: Machine, remarks: Sequence[Remark], width: int = 80) -> str:
     """The same as `render`, as a string without colour or trailing spaces."""
-    file = io.StringIO()
-    console = Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False)
-    render(machine, remarks, console)
-    return "".join(line.rstrip() + "\n" for line in file.getvalue().splitlines())
+    return plain(partial(render, machine, remarks), width)
 
 
 def render(machine: Machine, remarks: Sequence[Remark], console: Console) -> None:
@@ -92,7 +91,7 @@ def _rows(machine: Machine) -> Iterator[tuple[str, str]]:
     speed = machine.copy_bytes_per_s
     yield "memory copy", _NOT_MEASURED if speed is None else f"{speed / 1e9:.1f} GB/s, one thread"
     if memory.shm_total is not None:
-        yield "/dev/shm", f"{_size(memory.shm_total)}, {_size(memory.shm_free or 0)} free"
+        yield "/dev/shm", f"{size(memory.shm_total)}, {size(memory.shm_free or 0)} free"
     yield "disk", _disk(machine)
     yield from _processes(machine)
     yield from _clock(machine)
@@ -124,16 +123,16 @@ def _load(machine: Machine) -> str:
 
 def _memory(machine: Machine) -> str:
     memory = machine.memory
-    limit = "" if memory.limit is None else f", limited to {_size(memory.limit)}"
-    swap = f"swap {_size(memory.swap_used)} of {_size(memory.swap_total)}" if memory.swap_total else "no swap"
-    return f"{_size(memory.total)}{limit}, {_size(memory.available)} available, {swap}"
+    limit = "" if memory.limit is None else f", limited to {size(memory.limit)}"
+    swap = f"swap {size(memory.swap_used)} of {size(memory.swap_total)}" if memory.swap_total else "no swap"
+    return f"{size(memory.total)}{limit}, {size(memory.available)} available, {swap}"
 
 
 def _disk(machine: Machine) -> str:
     disk = machine.disk
     parts = ["current folder" if disk.folder == "." else disk.folder, disk.filesystem or "unknown file system"]
     if disk.free is not None:
-        parts.append(f"{_size(disk.free)} free")
+        parts.append(f"{size(disk.free)} free")
     if disk.fsync_ns is None or disk.fsync_worst_ns is None:
         parts.append("cannot be written to")
     else:
@@ -208,7 +207,3 @@ def _time(ns: float | None) -> str:
 
 def _optional_share(share: float | None) -> str:
     return "unknown share" if share is None else f"{share:.0%}"
-
-
-def _size(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlprof.report.format import literal, shorten
+from rlprof.report.names import literal, shorten
 
 WIDEST = 120
 """Longer lines are hard to follow from one end to the other."""
@@ -19,6 +20,14 @@ GAP = 2
 SHORTEST_NAME = 16
 
 Item = TypeVar("Item")
+
+
+def plain(render: Callable[[Console], None], width: int, encoding: str = "utf-8") -> str:
+    """What `render` prints, without colour or trailing spaces. In an encoding without box drawing, bars are ASCII."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="")
+    render(Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
+    file.seek(0)
+    return "".join(line.rstrip() + "\n" for line in file.read().splitlines())
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from rlprof.analysis.figures import count, duration, many, percent, rate
 from rlprof.analysis.report import Report
-from rlprof.report.format import count, duration, literal, percent, rate
-from rlprof.report.text import first_try, origin
+from rlprof.report.names import literal
+from rlprof.report.text import origin
+from rlprof.report.verdict import first_try
 
 MOST_ROWS = 30
 
@@ -29,9 +31,9 @@ def _lines(report: Report) -> Iterable[str]:
     speed = facts.progress.steps_per_second
     steps = "" if speed is None else f"**{rate(speed)} steps/s**, "
     yield (
-        f"{steps}{duration(whole.wall_ns)} in {whole.iterations:,} iterations. "
+        f"{steps}{duration(whole.wall_ns)} in {many(whole.iterations, 'iteration')}. "
         f"Largest account: **{_escaped(whole.largest.name)}**, {whole.largest.share:.0f}%. "
-        f"Try first: {_escaped(first_try(report))}"
+        f"Try first: {_escaped(first_try(report).sentence)}"
     )
     yield ""
     rows = [

@@ -6,12 +6,13 @@ import shlex
 from functools import partial
 
 from rlprof.analysis.bottlenecks import Recommendation
+from rlprof.analysis.figures import count, duration, many, percent, rate, size
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.parallelism import Capacity, Concurrency, Worker
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
-from rlprof.report.format import count, duration, many, percent, rate, size
 from rlprof.report.layout import Column, Layout
+from rlprof.report.verdict import gain_of
 
 MOST_ROWS = 40
 """Of the operations table; the JSON and CSV reports have all."""
@@ -31,8 +32,8 @@ def advice(report: Report, layout: Layout) -> None:
         return
     layout.heading("What to change")
     for number, item in enumerate(report.findings.advice, 1):
-        gain = f"  [{item.gain[0]:.1f}x to {item.gain[1]:.1f}x]" if item.gain else ""
-        layout.line(f"{number}. {item.title}{gain}", "bold")
+        gain = gain_of(item)
+        layout.line(f"{number}. {item.title}{f'  [{gain}]' if gain else ''}", "bold")
         for evidence in item.evidence:
             layout.line(f"- {evidence}", indent=3)
         layout.line(f"Do: {item.action}", indent=3)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from rlprof.analysis.figures import count, duration, many, percent, rate
 from rlprof.ledger.snapshot import Snapshot
-from rlprof.report.format import count, duration, literal, many, percent, rate, shorten
+from rlprof.report.names import literal, shorten
 
 MOST_ROWS = 6
 _NAME = 28

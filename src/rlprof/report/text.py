@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import time
+from functools import partial
 
 from rich.console import Console
 
 from rlprof.analysis.facts import RUNNING
+from rlprof.analysis.figures import duration, many, rate
 from rlprof.analysis.report import Report
 from rlprof.report import sections
 from rlprof.report.breakdown import render_parts
-from rlprof.report.format import duration, many, rate, shorten
-from rlprof.report.layout import Layout
+from rlprof.report.layout import Layout, plain
+from rlprof.report.verdict import first_try
 
 
 def to_text(report: Report, width: int = 120) -> str:
     """The same as `render`, as a string without colour or trailing spaces."""
-    file = io.StringIO()
-    render(report, Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
-    return "".join(line.rstrip() + "\n" for line in file.getvalue().splitlines())
+    return plain(partial(render, report), width)
 
 
 def render(report: Report, console: Console) -> None:
@@ -50,7 +49,7 @@ def verdict(report: Report, layout: Layout) -> None:
         layout.line("Nothing was recorded.", "bold")
         return
     spent = f"in {duration(whole.wall_ns)}"
-    if whole.iteration_ns is not None:
+    if whole.iterations:
         spent += f", {many(whole.iterations, 'iteration')}"
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
     layout.line(f"{speed}{spent}.".capitalize(), "bold")
@@ -58,7 +57,7 @@ def verdict(report: Report, layout: Layout) -> None:
     layout.line(
         f"Largest account: {largest}, {whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)}).", "bold"
     )
-    layout.line(f"Try first: {first_try(report)}", "bold")
+    layout.line(f"Try first: {first_try(report).sentence}", "bold")
     expected = report.findings.expectation
     if expected is not None and expected.poor:
         layout.line(
@@ -66,19 +65,6 @@ def verdict(report: Report, layout: Layout) -> None:
             f"Most is lost to {expected.losses[0].what} ({duration(expected.losses[0].ns)}).",
             "bold red",
         )
-
-
-def first_try(report: Report) -> str:
-    """The advice with the largest gain; else what takes most."""
-    findings = report.findings
-    if findings.advice:
-        first = findings.advice[0]
-        gain = f" (up to {first.most:.1f}x faster)" if first.most > 1 else ""
-        return f"{first.action.rstrip('.')}{gain}."
-    largest = report.facts.breakdown.largest.name
-    if largest == "unattributed":
-        return "put spans around what is not named yet: most of the time is unattributed."
-    return f"{shorten(largest, 60)}, where most of the time goes; no rule has evidence for more."
 
 
 def origin(report: Report) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, fraction, number, percent
+from rlprof.analysis.advice.arithmetic import fraction, number
 from rlprof.analysis.advice.places import computing, names_of, share_of
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count, duration
 
 COMPUTING = ("environment", "rendering", "policy", "teacher", "storage", "learning")
 """What computes by its nature. Logging and checkpoints wait for disks, transfers for a device."""
@@ -45,14 +46,15 @@ def crowded_machine(facts: Facts) -> Advice | None:
     lost = min(share * (1 - on_cpu), delay)
     return Advice(
         rule="crowded_machine",
-        title=f"Other programs have the cores: the training was on a CPU for {percent(on_cpu)} of its computing time.",
+        title=f"Other programs have the cores: the training was on a CPU for {as_percent(on_cpu)} of its computing "
+        "time.",
         operations=names_of(operations),
         evidence=(
-            f"Operations that compute take {percent(share)} of the wall time, and were off the CPU for "
-            f"{percent(1 - on_cpu)} of their own time.",
-            f"The main thread was ready to run and had no core for {percent(delay)} of the time, "
+            f"Operations that compute take {as_percent(share)} of the wall time, and were off the CPU for "
+            f"{as_percent(1 - on_cpu)} of their own time.",
+            f"The main thread was ready to run and had no core for {as_percent(delay)} of the time, "
             f"{duration(delay * number(facts.breakdown.wall_ns))}.",
-            f"The machine's {count(cores)} cores were {percent(machine / 100)} busy; this training and its children "
+            f"The machine's {count(cores)} cores were {as_percent(machine / 100)} busy; this training and its children "
             f"used {count(round(ours, 2))} of them.",
         ),
         action="Measure and train when the machine is free, or give the training cores of its own (taskset, a cgroup, "

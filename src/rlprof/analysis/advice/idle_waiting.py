@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, fraction, number, percent
+from rlprof.analysis.advice.arithmetic import fraction, number
 from rlprof.analysis.advice.places import AGAIN
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count, duration
 
 LARGE_SHARE = 0.20
 """Of the wall time."""
@@ -27,13 +28,13 @@ def idle_waiting(facts: Facts) -> Advice | None:
     names = sorted((name for name in idle if idle[name]), key=lambda name: -idle[name])
     evidence = [
         f"{name} waited for {duration(idle[name])} while no lane was at work, "
-        f"{percent(fraction(idle[name], facts.breakdown.wall_ns))} of the wall time."
+        f"{as_percent(fraction(idle[name], facts.breakdown.wall_ns))} of the wall time."
         for name in names[:3]
     ]
     evidence.append(f"Child processes used {count(round(children))}% of one core.")
     return Advice(
         rule="idle_waiting",
-        title=f"For {percent(share)} of the wall time the training waits and nobody in it works.",
+        title=f"For {as_percent(share)} of the wall time the training waits and nobody in it works.",
         operations=tuple(names),
         evidence=tuple(evidence),
         action="Give it something to do meanwhile: keep more environments or requests under way than are waited for, "

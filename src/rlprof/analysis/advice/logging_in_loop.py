@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, fraction, number, percent, ratio
+from rlprof.analysis.advice.arithmetic import fraction, number, ratio
 from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, env_step_calls, outermost
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count, duration
 
 FEWEST_CALLS = 5
 """At the start and at the end, everybody saves and evaluates."""
@@ -40,14 +41,14 @@ def logging_in_loop(facts: Facts) -> Advice | None:
     evidence = [
         f"{name}: {count(found.calls[name])} calls, {_how_often(found.calls[name], iterations, steps)}, each "
         f"{duration(ratio(found.ledger_ns[name], found.calls[name]))} with all it calls: "
-        f"{percent(fraction(found.ledger_ns[name], wall))} of the wall time."
+        f"{as_percent(fraction(found.ledger_ns[name], wall))} of the wall time."
         for name in named
     ]
     actions = list(dict.fromkeys(ACTIONS.get(name, OTHERS) for name in named))
     return Advice(
         rule="logging_in_loop",
-        title=f"{', '.join(named)} take{'s' if len(named) == 1 else ''} {percent(share)} of the wall time inside the "
-        "training loop.",
+        title=f"{', '.join(named)} take{'s' if len(named) == 1 else ''} {as_percent(share)} of the wall time inside "
+        "the training loop.",
         operations=tuple(named),
         evidence=tuple(evidence),
         action=f"Do it less often: {'; '.join(actions)}.",

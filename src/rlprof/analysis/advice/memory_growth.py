@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.advice.figures import count, duration, number, ratio, size
+from rlprof.analysis.advice.arithmetic import number, ratio
 from rlprof.analysis.drift import Trend, trend_of
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import count, duration, size
 
 WARM_UP = 0.25
 """Of the samples, at the start: libraries load, buffers and caches fill."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, many, number, percent, ratio
+from rlprof.analysis.advice.arithmetic import number, ratio
 from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, names_of, share_of
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count, duration, many
 
 FETCHING = ("device_to_host", "to_host", "device_synchronize")
 
@@ -25,13 +26,13 @@ def per_step_sync(facts: Facts) -> Advice | None:
     spent = sum(number(operation.ledger_ns) for operation in fetching)
     return Advice(
         rule="per_step_sync",
-        title=f"The loop fetches from the device {many(each, 'time')} a step, which takes {percent(share)} of "
+        title=f"The loop fetches from the device {many(each, 'time')} a step, which takes {as_percent(share)} of "
         "the wall time.",
         operations=names_of(fetching),
         evidence=(
             f"{', '.join(names_of(fetching))}: {count(calls)} calls for {count(steps)} steps of the loop.",
             f"A call holds the training up for {duration(ratio(spent, calls))} on average.",
-            f"Together they take {percent(share)} of the wall time; what the device was still busy with is in it.",
+            f"Together they take {as_percent(share)} of the wall time; what the device was still busy with is in it.",
         ),
         action="Fetch once a step what the environments need (the actions) and leave the rest on the device until the "
         "rollout ends; no `.item()`, `.cpu()` or `.numpy()` for values, log-probabilities or logging.",

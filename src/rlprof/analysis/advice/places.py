@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from rlprof.analysis.advice.figures import fraction, number
-from rlprof.analysis.breakdown import Row
+from rlprof.analysis.advice.arithmetic import fraction, number
+from rlprof.analysis.breakdown import UNATTRIBUTED, Row
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.operations import Operation
 
@@ -66,6 +66,11 @@ def outermost(facts: Facts, wanted: Callable[[Row], bool], never_below: Iterable
 def share_of(facts: Facts, operations: Iterable[Operation]) -> float:
     """Of the wall time, between 0 and 1: what these operations themselves are accountable for."""
     return fraction(sum(number(operation.ledger_ns) for operation in operations), facts.breakdown.wall_ns)
+
+
+def unattributed(facts: Facts) -> Row | None:
+    """The time outside of all spans."""
+    return next((row for row in facts.breakdown.rows if row.category == UNATTRIBUTED), None)
 
 
 def names_of(operations: Iterable[Operation]) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, fraction, many, number, percent, ratio
+from rlprof.analysis.advice.arithmetic import fraction, number, ratio
 from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, env_step_calls, outermost
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count, duration, many
 
 FEWEST_RESETS = 5
 
@@ -34,13 +35,13 @@ def reset_storm(facts: Facts) -> Advice | None:
     dearer = ratio(resets.p50_ns, steps.p50_ns) if steps is not None else 0.0
     return Advice(
         rule="reset_storm",
-        title=f"Resets take {percent(share)} of the wall time: one every {many(per_reset, 'step')}.",
+        title=f"Resets take {as_percent(share)} of the wall time: one every {many(per_reset, 'step')}.",
         operations=("env_reset",),
         evidence=(
             f"{count(resets.calls)} resets for {count(stepped)} env steps, one every {count(round(per_reset, 1))}.",
             f"A typical reset takes {duration(number(resets.p50_ns))}"
             + (f", as long as {count(round(dearer, 1))} calls of env_step." if dearer else "."),
-            f"Without those at the start, resets take {percent(share)} of the wall time.",
+            f"Without those at the start, resets take {as_percent(share)} of the wall time.",
         ),
         action=SHORTER if per_reset < SHORT_EPISODE else DEARER,
         gain=(1.0, speedup(share, float("inf"))),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.advice.figures import count, duration, fraction, number, percent
+from rlprof.analysis.advice.arithmetic import fraction, number
 from rlprof.analysis.breakdown import RLPROF
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count, duration
 
 SEEN = 0.05
 """Of the wall time. It is taken out of the accounts, but its uncertainty, nearly half of it, is not."""
@@ -21,11 +22,11 @@ def rlprof_cost(facts: Facts) -> Advice | None:
     off = fraction(row.uncertainty_ns, facts.breakdown.wall_ns)
     return Advice(
         rule="rlprof_cost",
-        title=f"rlprof's own cost is {percent(share)} of the wall time: {most.operation} is too small for a span.",
+        title=f"rlprof's own cost is {as_percent(share)} of the wall time: {most.operation} is too small for a span.",
         operations=tuple(item.operation for item in called[:3]),
         evidence=(
-            f"rlprof took {duration(number(row.ledger_ns))}, {percent(share)} of the wall time, give or take "
-            f"{percent(off)}.",
+            f"rlprof took {duration(number(row.ledger_ns))}, {as_percent(share)} of the wall time, give or take "
+            f"{as_percent(off)}.",
             f"{most.operation} was called {count(most.calls)} times, and half of the calls took less than "
             f"{duration(number(most.p50_ns))}.",
         ),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, number, percent, ratio
+from rlprof.analysis.advice.arithmetic import number, ratio
 from rlprof.analysis.advice.places import AGAIN, names_of, share_of
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count
 
 LARGE_SHARE = 0.40
 """Of the wall time. Below it, a second core could not bring more than 1.25x."""
@@ -34,10 +35,11 @@ def single_core_env(facts: Facts) -> Advice | None:
     threads = f" ({lanes} threads of Python code take turns on one core)" if lanes > 1 else ""
     return Advice(
         rule="single_core_env",
-        title=f"Stepping the environments takes {percent(share)} of the wall time and keeps one of {cores} cores busy.",
+        title=f"Stepping the environments takes {as_percent(share)} of the wall time and keeps one of {cores} cores "
+        "busy.",
         operations=names_of(env),
         evidence=(
-            f"{', '.join(names_of(env)[:3])}: {percent(share)} of the wall time is theirs.",
+            f"{', '.join(names_of(env)[:3])}: {as_percent(share)} of the wall time is theirs.",
             f"Meanwhile they kept {used:.2f} cores computing, of {cores} that this process may use.",
             f"Child processes used {count(round(children))}% of one core.",
         ),

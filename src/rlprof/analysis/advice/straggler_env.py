@@ -5,9 +5,10 @@ from __future__ import annotations
 from statistics import median
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, number, percent, ratio
+from rlprof.analysis.advice.arithmetic import number, ratio
 from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count, duration
 from rlprof.analysis.operations import OnLane, Operation
 
 FEWEST_LANES = 3
@@ -59,7 +60,7 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
             f"(median) on the {len(others)} others.",
             f"{count(min(number(slow_calls), number(slow.calls)))} of its {count(slow.calls)} calls were slow, so it "
             "is not a single hold-up.",
-            f"{wait.operation} waits for all of them, and {percent(share)} of the wall time ({duration(lost)}) is "
+            f"{wait.operation} waits for all of them, and {as_percent(share)} of the wall time ({duration(lost)}) is "
             "waiting for this one alone.",
         ),
         action=f"Find out what is different about the environment on {slow.lane} (its level, its seed, its server), or "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, fraction, many, number, percent, ratio
+from rlprof.analysis.advice.arithmetic import fraction, number, ratio
 from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, outermost, policy_calls
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count, duration, many
 
 SEVERAL = 2.0
 """Teacher calls for each call of the policy. A batched teacher comes out at 1, or below it where it is switched off
@@ -30,13 +31,13 @@ def teacher_one_by_one(facts: Facts) -> Advice | None:
     return Advice(
         rule="teacher_one_by_one",
         title=f"The teacher is called {many(each, 'time')} for each call of {reference}, and takes "
-        f"{percent(share)} of the wall time.",
+        f"{as_percent(share)} of the wall time.",
         operations=names,
         evidence=(
             f"{caller.operation}: {count(caller.calls)} calls; {reference}: {count(reference_calls)}; while the "
             f"teacher was in use, {count(round(each, 1))} to 1.",
             f"A teacher call takes {duration(number(caller.mean_ns))} on average.",
-            f"The teacher with all it calls takes {percent(share)} of the wall time.",
+            f"The teacher with all it calls takes {as_percent(share)} of the wall time.",
         ),
         action="Ask the teacher once for the whole batch of observations; a scripted one can be vectorised over the "
         "environments, or its answers kept for states that come again.",

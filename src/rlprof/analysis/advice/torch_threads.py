@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.figures import count, duration, fraction, number, percent, ratio
+from rlprof.analysis.advice.arithmetic import fraction, number, ratio
 from rlprof.analysis.advice.places import computing, names_of, share_of
 from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, count, duration
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.parallelism import OUTSIDE
 
@@ -46,8 +47,8 @@ def torch_threads(facts: Facts) -> Advice | None:
     cores = count(facts.session.cores)
     largest = max(torch, key=lambda operation: number(operation.ledger_ns))
     evidence = [
-        f"torch uses {count(threads)} threads on {cores} cores, and its operations take {percent(share)} of the wall "
-        "time.",
+        f"torch uses {count(threads)} threads on {cores} cores, and its operations take {as_percent(share)} of the "
+        "wall time.",
         f"{helpers:.2f} cores were computing outside of all spans, which torch's helper threads do while "
         "they wait for work.",
         f"Half of the calls of {largest.operation} took less than {duration(number(largest.p50_ns))}, the fastest "
@@ -55,8 +56,8 @@ def torch_threads(facts: Facts) -> Advice | None:
     ]
     if held_up and on_cpu is not None:
         evidence.append(
-            f"torch's operations were on a CPU for {percent(on_cpu)} of their time, with the machine's cores "
-            f"{percent(machine / 100)} busy: threads wait for each other, and for a core."
+            f"torch's operations were on a CPU for {as_percent(on_cpu)} of their time, with the machine's cores "
+            f"{as_percent(machine / 100)} busy: threads wait for each other, and for a core."
         )
     return Advice(
         rule="torch_threads",

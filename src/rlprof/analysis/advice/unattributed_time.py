@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.advice.figures import duration, fraction, number, percent
-from rlprof.analysis.breakdown import UNATTRIBUTED
+from rlprof.analysis.advice.arithmetic import fraction, number
+from rlprof.analysis.advice.places import unattributed
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, duration
 
 LARGE_SHARE = 0.25
 """Of the wall time. The largest operation could hide in it."""
@@ -14,7 +15,7 @@ COMPUTING = 0.5
 
 
 def unattributed_time(facts: Facts) -> Advice | None:
-    row = next((row for row in facts.breakdown.rows if row.category == UNATTRIBUTED), None)
+    row = unattributed(facts)
     share = fraction(row.ledger_ns, facts.breakdown.wall_ns) if row is not None else 0.0
     if row is None or share < LARGE_SHARE or not facts.operations:
         return None
@@ -22,10 +23,10 @@ def unattributed_time(facts: Facts) -> Advice | None:
     if row.cpu_ns is not None:
         computing = fraction(row.cpu_ns, row.ledger_ns)
         kind = "so it is work" if computing >= COMPUTING else "so it is mostly waiting"
-        evidence.append(f"The driver was on a CPU for {percent(computing)} of that time, {kind}.")
+        evidence.append(f"The driver was on a CPU for {as_percent(computing)} of that time, {kind}.")
     return Advice(
         rule="unattributed_time",
-        title=f"{percent(share)} of the wall time is outside of all spans.",
+        title=f"{as_percent(share)} of the wall time is outside of all spans.",
         operations=(),
         evidence=tuple(evidence),
         action='Put spans around what the loop does between the known operations: `with profile("name"):`, or '

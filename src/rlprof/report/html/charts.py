@@ -8,8 +8,8 @@ from dataclasses import fields
 from typing import Any
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Row
+from rlprof.analysis.figures import count, duration, percent
 from rlprof.analysis.report import Report
-from rlprof.report.format import count, duration, percent
 from rlprof.report.html.markup import plain_name
 
 _MOST_PLACES = 600

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.bottlenecks import Bottleneck
-from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.analysis.facts import RUNNING
+from rlprof.analysis.figures import count, duration, many, percent, rate, size
 from rlprof.analysis.report import Report
-from rlprof.report.format import count, duration, percent, rate, size
 from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, prose, swatch
+from rlprof.report.verdict import first_try, gain_of
 
 _MOST_CARDS = 6
 _MOST_RECOMMENDATIONS = 12
@@ -86,9 +86,8 @@ def verdict(report: Report) -> Markup:
     remark = f"{duration(largest.ledger_ns)} in {plain_name(largest.name)}"
     shown.append(("largest account", percent(largest.share), remark))
     turns = ""
-    if whole.iteration_ns is not None:
-        plural = "s" if whole.iterations > 1 else ""
-        turns = f"{whole.iterations:,} iteration{plural} of {duration(whole.iteration_ns)}"
+    if progress.iteration_ns is not None:
+        turns = f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}"
     shown.append(("wall time", duration(whole.wall_ns), turns))
     own = whole.rows[-1]
     shown.append(("cost of rlprof", percent(own.share), f"{duration(own.ledger_ns)} ± {duration(own.uncertainty_ns)}"))
@@ -96,25 +95,13 @@ def verdict(report: Report) -> Markup:
 
 
 def _first_try(report: Report) -> Markup:
-    findings = report.findings
-    largest = report.facts.breakdown.largest.name
-    gain = None
-    if findings.advice:
-        text, detail, gain = findings.advice[0].title, findings.advice[0].action, _gain(findings.advice[0])
-    elif findings.recommendations:
-        text, detail = findings.recommendations[0].text, ""
-    elif largest == UNATTRIBUTED:
-        text, detail = "Most of the time has no name yet.", "Put spans around what is not measured."
-    elif largest == RLPROF:
-        text, detail = "Most of the time is rlprof's own.", "Put spans around larger pieces of work."
-    else:
-        text, detail = f"Look at {largest}: nothing else takes longer.", ""
+    first = first_try(report)
     return element(
         "div",
         element("p", "Try first", class_="kicker"),
-        element("p", prose(text), class_="lead"),
-        element("p", prose(detail)) if detail else None,
-        element("p", element("span", gain, class_="badge good")) if gain else None,
+        element("p", prose(first.why), class_="lead"),
+        element("p", prose(first.action)),
+        element("p", element("span", first.gain, class_="badge good")) if first.gain else None,
         class_="try",
     )
 
@@ -133,15 +120,8 @@ def _poor(report: Report) -> Markup:
     )
 
 
-def _gain(advice: Advice) -> str | None:
-    if advice.gain is None:
-        return None
-    least, most = (f"{factor:.1f}" for factor in advice.gain)
-    return f"{most}x as fast" if least == most else f"{least}x to {most}x as fast"
-
-
 def findings(report: Report) -> Markup:
-    """Advice, thresholds passed, scores: what follows from the figures below."""
+    """Advice, recommendations, scores: what follows from the figures below."""
     found = report.findings
     advice = [_advice(item) for item in found.advice]
     parts: list[str] = []
@@ -150,7 +130,7 @@ def findings(report: Report) -> Markup:
     else:
         parts.append(element("p", "No rule found evidence for a change of its own.", class_="empty"))
     if found.recommendations:
-        parts += [element("h3", "Thresholds passed"), _recommendations(report)]
+        parts += [element("h3", "Recommendations"), _recommendations(report)]
     scored = [item for item in found.bottlenecks[:_MOST_CARDS] if item.score >= 0.5]
     if scored:
         parts += [element("h3", "Bottlenecks by score"), element("div", *map(_bottleneck, scored), class_="cards")]
@@ -166,7 +146,7 @@ def findings(report: Report) -> Markup:
 
 
 def _advice(advice: Advice) -> Markup:
-    gain = _gain(advice)
+    gain = gain_of(advice)
     names = [element("code", plain_name(name)) for name in advice.operations[:8]]
     return element(
         "article",

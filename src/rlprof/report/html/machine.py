@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rlprof.analysis.figures import duration, percent, rate, size
 from rlprof.analysis.parallelism import CHILDREN, IDLE, OUTSIDE
 from rlprof.analysis.report import Report
-from rlprof.report.format import duration, percent, rate, size
 from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, swatch, table
 
 _MOST_CONCURRENT = 20

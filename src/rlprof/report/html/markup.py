@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from rlprof.report.format import literal, shorten
+from rlprof.report.names import literal, shorten
 
 _LONGEST_NAME = 120
 _LONGEST_TEXT = 2_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from rlprof.analysis.breakdown import Row
+from rlprof.analysis.figures import count, duration, percent, size
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
-from rlprof.report.format import count, duration, percent, size
 from rlprof.report.html.markup import Markup, bar, element, join, plain_name, swatch, table
 
 MOST_OPERATIONS = 3_000

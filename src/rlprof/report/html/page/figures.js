@@ -4,16 +4,21 @@ const DURATION_UNITS = [
   [1, "ns", 999.5],
   [1e3, "us", 999.5],
   [1e6, "ms", 999.5],
-  [1e9, "s", 3600],
-  [3600e9, "h", Infinity],
+  [1e9, "s", 600],
 ];
 
-/** Three digits and a unit: the same text as rlprof.report.format.duration. */
+/** Three digits and a unit: the same text as rlprof.analysis.figures.duration. */
 function duration(ns) {
-  const [scale, unit] = DURATION_UNITS.find(([scale, , end]) => ns / scale < end);
-  const value = ns / scale;
-  const digits = unit === "ns" || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return `${value.toFixed(digits)} ${unit}`;
+  for (const [scale, unit, end] of DURATION_UNITS) {
+    if (ns / scale < end) return `${unit === "ns" ? ns.toFixed(0) : digits(ns / scale)} ${unit}`;
+  }
+  const seconds = Math.round(ns / 1e9);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, "0")}s`;
+  return `${digits(ns / 3600e9)} h`;
+}
+
+function digits(value) {
+  return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 
 /** Whole numbers with commas, in every language of the reader: the rest of the page is in one language too. */
@@ -21,7 +26,7 @@ function whole(number) {
   return Math.round(number).toLocaleString("en-US");
 }
 
-/** Per second: the same text as rlprof.report.format.rate. */
+/** Per second: the same text as rlprof.analysis.figures.rate. */
 function rate(number) {
   return number >= 99.95 ? whole(number) : String(Number(number.toPrecision(3)));
 }

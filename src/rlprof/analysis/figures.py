@@ -1,0 +1,63 @@
+"""Figures as people read them, the same in every output: three digits and a unit."""
+
+from __future__ import annotations
+
+# Each up to where the next begins. Above 999.5 three digits would be 1000: that is the next unit's 1.00 already.
+_DURATIONS = ((1, "ns", 999.5), (1e3, "us", 999.5), (1e6, "ms", 999.5), (1e9, "s", 600.0))
+_SIZES = ((1, "B", 999.5), (2**10, "KB", 999.5), (2**20, "MB", 999.5), (2**30, "GB", 999.5))
+_COUNTS = ((1e6, "M", 999.5), (1e9, "G", 999.5), (1e12, "T", float("inf")))
+
+
+def duration(ns: float) -> str:
+    """`1.23 ms`, `25m03s`, `1.23 h`. At most seven characters, for anything below eleven years."""
+    for scale, unit, end in _DURATIONS:
+        if ns / scale < end:
+            return f"{ns:.0f} ns" if unit == "ns" else f"{_digits(ns / scale)} {unit}"
+    if ns < 3599.5e9:
+        minutes, seconds = divmod(round(ns / 1e9), 60)
+        return f"{minutes}m{seconds:02}s"
+    return f"{_digits(ns / 3600e9)} h"
+
+
+def size(number: float) -> str:
+    """Bytes: `1.23 GB`. A kilobyte is 1,024."""
+    for scale, unit, end in _SIZES:
+        if number / scale < end:
+            return f"{number:.0f} B" if unit == "B" else f"{_digits(number / scale)} {unit}"
+    terabytes = number / 2**40
+    return f"{terabytes:,.3g} TB" if terabytes < 999.5 else f"{terabytes:.2e} TB"
+
+
+def count(number: float) -> str:
+    """Whole numbers are exact as long as seven characters are enough: `999,999`, then `1.23M`; else `12.5`."""
+    if number < 1_000_000:
+        return f"{number:,.0f}" if number >= 100 or number == round(number) else f"{number:.3g}"
+    scale, unit = next((scale, unit) for scale, unit, end in _COUNTS if number / scale < end)
+    return f"{number / scale:.3g}{unit}"
+
+
+def percent(share: float) -> str:
+    """Of a share in percent: `12.3%`."""
+    return f"{share:.1f}%"
+
+
+def as_percent(fraction: float) -> str:
+    """Of a share between 0 and 1."""
+    return percent(100 * fraction)
+
+
+def rate(number: float) -> str:
+    """Per second, in three digits or whole: `0.123`, `12.3`, `1,234`."""
+    if number >= 99.95:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
+
+
+def many(number: float, noun: str) -> str:
+    """With its noun: `1 step`, `2.5 steps`, `1,024 steps`."""
+    shown = rate(number) if number != round(number) else f"{number:,.0f}"
+    return f"{shown} {noun}" if shown == "1" else f"{shown} {noun}s"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"

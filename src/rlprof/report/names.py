@@ -1,0 +1,23 @@
+"""Names as people read them: on one line, and no longer than there is room."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len, set_cell_size
+
+
+def literal(name: str, ascii_only: bool = False) -> str:
+    """A name on one line, whatever is in it: characters that would move the cursor are written as escapes."""
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
+    return shown.encode("ascii", "backslashreplace").decode() if ascii_only else shown
+
+
+def shorten(name: str, width: int, ellipsis: str = "\u2026") -> str:
+    """At most `width` cells of it. The middle goes: names that begin alike often differ at the end."""
+    if cell_len(name) <= width:
+        return name
+    room = width - len(ellipsis)
+    tail_start = len(name)
+    while tail_start > 0 and cell_len(name[tail_start - 1 :]) <= room // 3:
+        tail_start -= 1
+    tail = name[tail_start:]
+    return set_cell_size(name, room - cell_len(tail)).rstrip() + ellipsis + tail
