@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -119,6 +120,15 @@ print("trained")
     done = run_program(program, tmp_path)
     assert done.stdout == "trained\n", done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_session_that_is_deleted_is_noticed_while_training_goes_on(tmp_path):
+    profiler = Profiler()
+    with record("run", dir=tmp_path, profiler=profiler) as recording:
+        shutil.rmtree(recording.folder)
+        with pytest.warns(RlprofWarning, match="was deleted"):
+            for _ in range(10):
+                recording.flush()
 
 
 def test_a_watcher_that_fails_is_named_once(tmp_path):

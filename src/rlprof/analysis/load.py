@@ -71,7 +71,7 @@ def _read_json(path: Path) -> Facts:
     except OSError as error:
         raise UnreadableError(f"{path} cannot be read: {error.strerror or error}") from error
     except msgspec.ValidationError as error:
-        raise UnreadableError(f"{path} is JSON, but no rlprof report: {error}") from error
+        raise UnreadableError(f"{path} is JSON, but not what `rlprof report --format json` writes: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableError(f"{path} is not JSON: {error}") from error
     except RecursionError as error:

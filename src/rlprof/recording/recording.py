@@ -24,6 +24,9 @@ FLUSH_SECONDS = 1.0
 JOIN_SECONDS = 10.0
 """How long the end of a run waits for a flush that is under way: a disk may hang, a training must not."""
 
+LOOK_EVERY = 10
+"""Flushes."""
+
 Watcher = Callable[[Batch], None]
 """Called after each flush, on the flushing thread, with what it wrote."""
 
@@ -52,6 +55,7 @@ class Recording:
         self._unwritten: Batch | None = None
         self._marks: list[Mark] = []
         self._cpu_ns = 0
+        self._flushes = 0
         self._resets = profiler._resets
         self.ending = False
         self.ended = False
@@ -185,7 +189,14 @@ class Recording:
         else:
             for watcher in self.watchers:
                 self._call(watcher, batch)
+            self._look_for_the_file()
         self._cpu_ns += time.thread_time_ns() - began
+
+    def _look_for_the_file(self) -> None:
+        """SQLite goes on writing to a file that somebody deleted. Looked for now and then: it is a system call."""
+        self._flushes += 1
+        if self._flushes % LOOK_EVERY == 0 and self.folder is not None and not (self.folder / DATABASE).exists():
+            self._warn(f"{self.folder / DATABASE} was deleted; what is recorded will be lost", None)
 
     def _collect(self) -> Batch:
         """The ledger's state, and the journals. What could not be written comes first; until it is, nothing is drained,

@@ -247,7 +247,7 @@ class Session:
         except sqlite3.Error as error:
             if "file is not a database" in str(error):
                 raise UnreadableError(
-                    f"{self.path} is no session: it is not an SQLite file; give a session's folder or its session.db"
+                    f"{self.path} is no session: it is not an SQLite file; give the session's folder or its session.db"
                 ) from error
             raise UnreadableError(f"{self.path} cannot be read: {error}") from error
         except UnicodeDecodeError as error:

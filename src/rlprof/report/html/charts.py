@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Row
-from rlprof.analysis.figures import count, duration, percent
+from rlprof.analysis.figures import duration, many, percent
 from rlprof.analysis.report import Report
 from rlprof.report.html.markup import plain_name
 
@@ -67,8 +67,7 @@ def _hover(row: Row) -> str:
     if row.ledger_ns != row.subtree_ledger_ns:
         lines.append(f"of its own: {duration(row.ledger_ns)}")
     if row.calls and row.mean_ns is not None:
-        plural = "s" if row.calls > 1 else ""
-        lines.append(f"{count(row.calls)} call{plural}, {duration(row.mean_ns)} on average")
+        lines.append(f"{many(row.calls, 'call')}, {duration(row.mean_ns)} on average")
     if row.p50_ns is not None and row.p95_ns is not None:
         lines.append(f"p50 {duration(row.p50_ns)}, p95 {duration(row.p95_ns)}")
     if row.subtree_cpu_ns is not None and row.wall_ns:
@@ -85,7 +84,8 @@ def _ledger(report: Report) -> dict[str, Any] | None:
         return None
     category_of = {operation.operation: operation.category for operation in report.facts.operations}
     totals = {name: sum(ns) for name, ns in series.ledger_ns.items() if name not in (UNATTRIBUTED, RLPROF)}
-    by_size = sorted(totals, key=lambda name: -totals[name])
+    # What only ran beside the driver has no time here: it would be a colour that is nowhere in the chart.
+    by_size = sorted((name for name in totals if totals[name] > 0), key=lambda name: -totals[name])
     shown, rest = by_size[:_MOST_AREAS], by_size[_MOST_AREAS:]
     order = [portion.name for portion in report.facts.breakdown.categories]
 
@@ -99,7 +99,7 @@ def _ledger(report: Report) -> dict[str, Any] | None:
     if rest:
         summed = tuple(sum(values) for values in zip(*(series.ledger_ns[name] for name in rest)))
         areas.append((OTHER, "remaining", summed))
-    areas += [(name, name, series.ledger_ns[name]) for name in (UNATTRIBUTED, RLPROF)]
+    areas += [(name, name, series.ledger_ns[name]) for name in (UNATTRIBUTED, RLPROF) if any(series.ledger_ns[name])]
     return {
         "first": series.first,
         "last": series.last,

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.bottlenecks import Bottleneck
 from rlprof.analysis.facts import RUNNING
-from rlprof.analysis.figures import count, duration, many, percent, rate, size
+from rlprof.analysis.figures import duration, many, percent, rate, size
 from rlprof.analysis.report import Report
-from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, prose, swatch
+from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, prose, sentence, swatch
+from rlprof.report.html.shares import share_of
 from rlprof.report.verdict import first_try, gain_of
 
 _MOST_CARDS = 6
@@ -50,7 +51,7 @@ def header(report: Report) -> Markup:
 def _particulars(report: Report) -> Iterator[Markup]:
     session = report.facts.session
     found = [
-        ("machine", f"{session.host}: {session.processor}, {session.cores} cores, {size(session.memory)}"),
+        ("machine", f"{session.host}: {session.processor}, {many(session.cores, 'core')}, {size(session.memory)}"),
         ("platform", f"{session.platform}, Python {session.python}"),
         ("recorded by", "the C core" if session.core == "c" else "the Python twin: a span costs about 100 times more"),
         ("folder", session.folder),
@@ -81,7 +82,7 @@ def verdict(report: Report) -> Markup:
         return element("p", "Nothing was recorded: the profiler was not enabled.", class_="empty")
     shown = []
     if progress.steps_per_second is not None:
-        shown.append(("steps per second", rate(progress.steps_per_second), f"{count(progress.steps)} steps"))
+        shown.append(("steps per second", rate(progress.steps_per_second), many(progress.steps, "step")))
     largest = whole.largest
     remark = f"{duration(largest.ledger_ns)} in {plain_name(largest.name)}"
     shown.append(("largest account", percent(largest.share), remark))
@@ -89,9 +90,16 @@ def verdict(report: Report) -> Markup:
     if progress.iteration_ns is not None:
         turns = f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}"
     shown.append(("wall time", duration(whole.wall_ns), turns))
-    own = whole.rows[-1]
-    shown.append(("cost of rlprof", percent(own.share), f"{duration(own.ledger_ns)} ± {duration(own.uncertainty_ns)}"))
+    shown.append(("cost of rlprof", percent(whole.rows[-1].share), _cost(report)))
     return join([figures(shown), _first_try(report), _poor(report)])
+
+
+def _cost(report: Report) -> str:
+    """What the spans took of the training's time, and what writing and sampling took of the machine beside it."""
+    own, used = report.facts.breakdown.rows[-1], report.facts.resources
+    spans = f"{duration(own.ledger_ns)} ± {duration(own.uncertainty_ns)}"
+    beside = [share for share in (used.flushing_share, used.sampling_share) if share is not None]
+    return f"{spans}, and {sum(beside):.2f}% of one core beside" if beside else spans
 
 
 def _first_try(report: Report) -> Markup:
@@ -99,8 +107,8 @@ def _first_try(report: Report) -> Markup:
     return element(
         "div",
         element("p", "Try first", class_="kicker"),
-        element("p", prose(first.why), class_="lead"),
-        element("p", prose(first.action)),
+        element("p", sentence(first.why), class_="lead"),
+        element("p", sentence(first.action)),
         element("p", element("span", first.gain, class_="badge good")) if first.gain else None,
         class_="try",
     )
@@ -133,7 +141,10 @@ def findings(report: Report) -> Markup:
         parts += [element("h3", "Recommendations"), _recommendations(report)]
     scored = [item for item in found.bottlenecks[:_MOST_CARDS] if item.score >= 0.5]
     if scored:
-        parts += [element("h3", "Bottlenecks by score"), element("div", *map(_bottleneck, scored), class_="cards")]
+        parts += [
+            element("h3", "Bottlenecks by score"),
+            element("div", *(_bottleneck(item, report) for item in scored), class_="cards"),
+        ]
         parts.append(
             element(
                 "p",
@@ -150,16 +161,16 @@ def _advice(advice: Advice) -> Markup:
     names = [element("code", plain_name(name)) for name in advice.operations[:8]]
     return element(
         "article",
-        element("h3", prose(advice.title)),
+        element("h3", sentence(advice.title)),
         element("p", element("span", gain, class_="badge good") if gain else None, *names, class_="chips"),
         element("h4", "Evidence"),
-        element("ul", *(element("li", prose(evidence)) for evidence in advice.evidence)),
+        element("ul", *(element("li", sentence(evidence)) for evidence in advice.evidence)),
         element("h4", "Do"),
-        element("p", prose(advice.action)),
+        element("p", sentence(advice.action)),
         element("h4", "Expected gain"),
         element("p", gain or "Speed is not the point of it."),
         element("h4", "Check"),
-        element("p", prose(advice.check)),
+        element("p", sentence(advice.check)),
         class_="card advice",
     )
 
@@ -167,7 +178,7 @@ def _advice(advice: Advice) -> Markup:
 def _recommendations(report: Report) -> Markup:
     found = report.findings.recommendations
     items = [
-        element("li", element("span", item.severity, class_="badge warn"), " ", prose(item.text))
+        element("li", element("span", item.severity, class_="badge warn"), " ", sentence(item.text))
         for item in found[:_MOST_RECOMMENDATIONS]
     ]
     if hidden := len(found) - len(items):
@@ -175,8 +186,9 @@ def _recommendations(report: Report) -> Markup:
     return element("ul", *items, class_="plain")
 
 
-def _bottleneck(item: Bottleneck) -> Markup:
-    evidence = [f"{percent(item.share)} of the wall time", f"{count(item.calls)} calls"]
+def _bottleneck(item: Bottleneck, report: Report) -> Markup:
+    share = percent(share_of(item.operation, report))
+    evidence = [f"{share} of the wall time", many(item.calls, "call")]
     if item.own_ns is not None:
         evidence.append(f"{duration(item.own_ns)} of its own a call")
     if item.memory_rise:
@@ -185,7 +197,7 @@ def _bottleneck(item: Bottleneck) -> Markup:
         evidence.append(f"up to {size(item.device_rise)} of GPU memory a call")
     return element(
         "article",
-        element("h4", swatch(item.category), plain_name(item.operation)),
+        element("h4", swatch(item.category), element("span", plain_name(item.operation))),
         element("p", element("b", f"{item.score:.0f}"), element("span", f"score, {item.category}"), class_="score"),
         bar(item.score, item.category),
         element("ul", *(element("li", line) for line in evidence)),

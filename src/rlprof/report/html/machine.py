@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlprof.analysis.figures import duration, percent, rate, size
+from rlprof.analysis.figures import duration, many, percent, rate, size
 from rlprof.analysis.parallelism import CHILDREN, IDLE, OUTSIDE
 from rlprof.analysis.report import Report
-from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, swatch, table
+from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, short_name, swatch, table
 
 _MOST_CONCURRENT = 20
+_LONGEST_NAME = 44
 _COLOURS = {OUTSIDE: "outside", CHILDREN: "children", IDLE: "idle"}
 """Of what takes capacity and is no category."""
 
@@ -17,23 +18,25 @@ _COLOURS = {OUTSIDE: "outside", CHILDREN: "children", IDLE: "idle"}
 def resources(report: Report) -> Markup:
     """Means and peaks, beside the chart that shows them over time."""
     used = report.facts.resources
-    cores = report.facts.session.cores
+    cores = many(report.facts.session.machine_cores, "core")
     found = []
     for what, mean, of in (
         ("process CPU", used.cpu_mean, "of one core"),
         ("children's CPU", used.children_cpu_mean if used.children_most else None, "of one core"),
-        ("machine CPU", used.machine_cpu_mean, f"of {cores} cores"),
+        ("machine CPU", used.machine_cpu_mean, f"of {cores}"),
+        ("without a core", used.held_up_mean, "of the time: ready to run"),
         ("GPU busy", used.device_busy_mean, "of the time"),
     ):
         if mean is not None:
             found.append((what, f"{mean:.0f}%", f"{of}, on average"))
-    for what, peak in (
-        ("peak memory", used.rss_peak),
-        ("children's peak", used.children_rss_peak if used.children_most else None),
-        ("GPU memory peak", used.device_memory_peak),
+    children = f"up to {used.children_most:,} process{'es' if used.children_most > 1 else ''}, shared pages in each"
+    for what, peak, of in (
+        ("peak memory", used.rss_peak, ""),
+        ("children's peak", used.children_rss_peak if used.children_most else None, children),
+        ("GPU memory peak", used.device_memory_peak, ""),
     ):
         if peak is not None:
-            found.append((what, size(peak), ""))
+            found.append((what, size(peak), of))
     if used.torch_threads is not None:
         found.append(("torch threads", f"{used.torch_threads}", ""))
     return figures(found) if found else Markup()
@@ -44,7 +47,7 @@ def parallelism(report: Report) -> Markup:
     if not found.lanes:
         return element("p", "No lane recorded a span.", class_="empty")
     equation = [
-        ("efficiency", f"{100 * found.efficiency:.0f}%", f"of {found.lanes} lane{'s' if found.lanes > 1 else ''}"),
+        ("efficiency", f"{100 * found.efficiency:.0f}%", f"of {many(found.lanes, 'lane')}"),
         ("= load balance", f"{100 * found.load_balance:.0f}%", "mean over largest useful time"),
         ("x communication", f"{100 * found.communication_efficiency:.0f}%", "largest useful time over wall time"),
     ]
@@ -60,22 +63,26 @@ def parallelism(report: Report) -> Markup:
                 bar(item.share, _COLOURS.get(item.name, item.name)),
             )
             for item in found.capacity
+            if item.cpu_ns
         ]
-        cores = f"{found.cores} core{'s' if found.cores > 1 else ''}"
-        parts.append(
-            table(f"CPU time, of what {cores} could give", ("taken by", "share", "CPU time", ""), rows, "bars")
-        )
+        caption = f"CPU time, of what {many(found.cores, 'core')} could give"
+        parts.append(table(caption, ("taken by", "share", "CPU time", ""), rows, "bars"))
     if found.lanes > 1:
         lanes = [
-            (plain_name(worker.lane), worker.kind, percent(worker.share), duration(worker.useful_ns), bar(worker.share))
+            (
+                short_name(f"{worker.kind} {worker.lane}", _LONGEST_NAME),
+                percent(worker.share),
+                duration(worker.useful_ns),
+                bar(worker.share),
+            )
             for worker in found.workers
         ]
-        parts.append(table("Lanes at work", ("lane", "kind", "of the wall time", "at work", ""), lanes, "bars"))
-    if found.concurrency:
-        most = found.concurrency[:_MOST_CONCURRENT]
-        rows_of_operations = [(plain_name(item.operation), f"{item.mean:.2f}") for item in most]
-        headers = ("operation", "calls open at the same time, on average")
-        parts.append(table("Concurrency of operations on several lanes", headers, rows_of_operations))
+        parts.append(table("Lanes at work, of the wall time", ("lane", "share", "time", ""), lanes, "bars"))
+    several = [(item.operation, f"{item.mean:.2f}") for item in found.concurrency[:_MOST_CONCURRENT]]
+    concurrent = [(short_name(name, _LONGEST_NAME), mean) for name, mean in several if mean != "0.00"]
+    if concurrent:
+        caption = "Calls of operations on several lanes, open at the same time"
+        parts.append(table(caption, ("operation", "on average"), concurrent))
     return join(parts)
 
 
@@ -100,14 +107,24 @@ def expectation(report: Report) -> Markup:
             bar(100 * part.typical_ns / whole, part.category),
         )
         for part in expected.parts
+        if part.typical_ns
     ]
     headers = ("category", "needs", "steps/s alone", "")
     parts.append(table("At their typical pace, one after the other", headers, needed, "bars"))
+    # The two that are rows of the breakdown have their shares there, rounded so that all rows sum to 100.
+    shares = {row.category: row.share for row in report.facts.breakdown.rows[-2:]}
     lost = [
-        (loss.what, duration(loss.ns), percent(100 * loss.ns / whole), bar(100 * loss.ns / whole))
+        (
+            loss.what,
+            duration(loss.ns),
+            percent(shares.get(loss.what, 100 * loss.ns / whole)),
+            bar(100 * loss.ns / whole),
+        )
         for loss in expected.losses
+        if loss.ns
     ]
-    parts.append(table("Lost", ("to", "time", "of the wall time", ""), lost, "bars"))
+    if lost:
+        parts.append(table("Lost, of the wall time", ("to", "time", "share", ""), lost, "bars"))
     return join(parts)
 
 
@@ -131,10 +148,10 @@ def _notes(report: Report) -> Iterator[str]:
         total = duration(sum(whole.overlapped.values()))
         yield f"Overlapped: {total} of other lanes' work beside the driver's own, most of it in {most}. It is no share."
     if whole.lanes.by_kind:
-        kinds = " and ".join(f"{n:,} {kind}{'s' if n > 1 else ''}" for kind, n in whole.lanes.by_kind.items())
+        kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
         yield f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} at work at the same time."
     if whole.open_spans:
-        yield f"Still open, and counted up to the end of the recording: {whole.open_spans:,} spans."
+        yield f"Still open, and counted up to the end of the recording: {many(whole.open_spans, 'span')}."
     if whole.cpu == "off":
         yield "CPU time was not measured: there is no cheap way to read it here."
     if used.flushing_share is not None and used.sampling_share is not None:

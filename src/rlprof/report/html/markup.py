@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 
 from rlprof.report.names import literal, shorten
@@ -10,6 +11,7 @@ from rlprof.report.names import literal, shorten
 _LONGEST_NAME = 120
 _LONGEST_TEXT = 2_000
 """However long the names of a training are, the page has a bound."""
+_CODE = re.compile(r"`([^`]+)`")
 
 
 class Markup(str):
@@ -58,6 +60,20 @@ def plain_name(name: str) -> str:
 def prose(text: str) -> str:
     """A sentence of a rule or of the user, of a bounded length, not yet escaped."""
     return literal(text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…")
+
+
+def sentence(text: str) -> Markup:
+    """Prose of a rule, escaped. What stands between backticks is code, as in the text report's source."""
+    parts = _CODE.split(prose(text))
+    # Every second part was between backticks.
+    return join(element("code", part) if place % 2 else part for place, part in enumerate(parts))
+
+
+def short_name(name: str, width: int) -> Markup:
+    """A name for a narrow column; the whole of it is there for the pointer and for readers of the page."""
+    whole = plain_name(name)
+    short = shorten(whole, width)
+    return escape(whole) if short == whole else element("span", short, title=whole)
 
 
 def swatch(category: str) -> Markup:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from rlprof.analysis.breakdown import Row
-from rlprof.analysis.figures import count, duration, percent, size
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Row
+from rlprof.analysis.figures import count, duration, many, percent, size
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
-from rlprof.report.html.markup import Markup, bar, element, join, plain_name, swatch, table
+from rlprof.report.html.markup import Markup, bar, element, join, plain_name, short_name, swatch, table
+from rlprof.report.html.shares import share_of
 
 MOST_OPERATIONS = 3_000
 _MOST_TREE_ROWS = 400
 _MOST_STEPS = 80
 _DEEPEST_INDENT = 12
+_LONGEST_STEP = 44
 
 Figure = float | None
 
@@ -49,13 +51,15 @@ _COLUMNS: tuple[_Column, ...] = (
     ("GPU peak", "The device memory's peak inside", lambda operation: operation.device_peak, _size),
     ("GPU time", "On the device", lambda operation: operation.device_ns if operation.device_calls else None, _duration),
 )
+_SHOW = "Show how long its calls took"
 _OPTIONAL = {"mem peak", "mem rise", "GPU peak", "GPU time", "CPU"}
 """Left out where nothing was measured."""
 
 
 def operations(report: Report) -> Markup:
     """Every operation in a table; `unattributed` and `rlprof` below, so that the shares sum to 100."""
-    shown = report.facts.operations[:MOST_OPERATIONS]
+    recorded = [operation for operation in report.facts.operations if operation.calls or operation.ledger_ns]
+    shown = recorded[:MOST_OPERATIONS]
     if not shown:
         return element("p", "No operation was recorded.", class_="empty")
     columns = [
@@ -79,7 +83,7 @@ def operations(report: Report) -> Markup:
         )
         for row in report.facts.breakdown.rows[-2:]
     ]
-    body = join(_operation_row(operation, columns) for operation in shown)
+    body = join(_operation_row(operation, columns, share_of(operation.operation, report)) for operation in shown)
     whole = element(
         "table",
         element("caption", "All operations, all lanes and places together"),
@@ -88,7 +92,7 @@ def operations(report: Report) -> Markup:
         element("tfoot", *foot),
         id="operations-table",
     )
-    hidden = len(report.facts.operations) - len(shown)
+    hidden = len(recorded) - len(shown)
     return join(
         [
             element(
@@ -96,7 +100,7 @@ def operations(report: Report) -> Markup:
                 element(
                     "label", "Filter ", element("input", type="search", id="filter", placeholder="name or category")
                 ),
-                element("output", f"{len(shown):,} operations", id="filter-count", for_="filter"),
+                element("output", many(len(shown), "operation"), id="filter-count", for_="filter"),
                 class_="controls",
             ),
             element("div", whole, class_="scroll tall", tabindex="0", role="region", aria_label="Operations"),
@@ -110,14 +114,13 @@ def _heading(name: str, what: str, kind: str) -> Markup:
     return element("th", button, scope="col", aria_sort="descending" if name == "time" else "none")
 
 
-def _operation_row(operation: Operation, columns: Sequence[_Column]) -> Markup:
+def _operation_row(operation: Operation, columns: Sequence[_Column], share: float) -> Markup:
     # Written directly: thousands of rows of fifteen elements each would take most of the time of the page.
     cells = []
-    for _, _, value, shown in columns:
-        figure = value(operation)
+    for name, _, value, shown in columns:
+        figure = share if name == "share" else value(operation)
         cells.append("<td></td>" if figure is None else f'<td data-v="{figure:.10g}">{shown(figure)}</td>')
-    name = plain_name(operation.operation)
-    button = element("button", name, type="button", class_="link", title="Show how long its calls took")
+    button = element("button", plain_name(operation.operation), type="button", class_="link", title=_SHOW)
     first = element("th", swatch(operation.category), button, scope="row")
     return Markup(f'<tr data-category="{_plain(operation.category)}">{first}{"".join(cells)}</tr>')
 
@@ -138,13 +141,15 @@ def categories(report: Report) -> Markup:
             bar(item.share, item.name),
         )
         for item in whole.categories
+        if item.ledger_ns or item.name in (UNATTRIBUTED, RLPROF)
     ]
     return table("Wall time by kind of work", ("category", "share", "time", ""), rows, "bars")
 
 
 def call_tree(report: Report) -> Markup:
     """What the icicle draws, for who cannot see it or wants to read the figures."""
-    rows = report.facts.breakdown.rows
+    *operations, unattributed, rlprof = report.facts.breakdown.rows
+    rows = [*(row for row in operations if row.calls or row.subtree_ledger_ns), unattributed, rlprof]
     least = _threshold([row.subtree_ledger_ns for row in rows], _MOST_TREE_ROWS)
     shown = [row for row in rows if row.subtree_ledger_ns >= least][:_MOST_TREE_ROWS]
     headers = ("operation", "share", "time", "own time", "calls", "mean", "p95")
@@ -152,7 +157,7 @@ def call_tree(report: Report) -> Markup:
         "details",
         element("summary", "The same as a table"),
         table("The call tree", headers, map(_tree_row, shown)),
-        element("p", f"Not shown: {len(rows) - len(shown):,} smaller places.", class_="hint")
+        element("p", f"Not shown: {many(len(rows) - len(shown), 'smaller place')}.", class_="hint")
         if len(rows) > len(shown)
         else None,
     )
@@ -188,7 +193,7 @@ def rollout(report: Report) -> Markup:
     steps = [Step("rollout", -1, tree.total_ns, False), *tree.steps]
     least = max(tree.total_ns / 1000, _threshold([step.ns for step in steps], _MOST_STEPS))
     shown = [step for step in steps if step.ns >= least or step.bottleneck][: _MOST_STEPS + 1]
-    caption = f"Mean of {tree.rollouts:,} rollout{'s' if tree.rollouts > 1 else ''}"
+    caption = f"Mean of {many(tree.rollouts, 'rollout')}"
     rows = [_step_row(step, tree.total_ns) for step in shown]
     return table(caption, ("operation", "time", "of it", ""), rows, "bars")
 
@@ -196,5 +201,5 @@ def rollout(report: Report) -> Markup:
 def _step_row(step: Step, total: float) -> Sequence[str]:
     share = 100 * step.ns / total if total else 0.0
     mark = element("span", "bottleneck", class_="badge warn") if step.bottleneck else ""
-    name = _indented(step.depth + 1, join([plain_name(step.operation), " ", mark]))
+    name = _indented(step.depth + 1, join([short_name(step.operation, _LONGEST_STEP), " ", mark]))
     return name, duration(step.ns), percent(share), bar(share)
