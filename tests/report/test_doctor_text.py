@@ -10,7 +10,8 @@ from analysis.test_setup_remarks import barely_measured, good_machine
 from rich.cells import cell_len
 from rich.console import Console
 
-from rlprof.analysis.setup import Remark, judge
+from rlprof.analysis.setup import judge
+from rlprof.analysis.setup.remark import Remark
 from rlprof.capture.machine.machine import Machine
 from rlprof.capture.machine.software import Gpu
 from rlprof.capture.machine.torch import Threading

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rlprof.analysis.figures import duration, percent, size
-from rlprof.analysis.setup import BAD, Remark
+from rlprof.analysis.setup.remark import BAD, Remark
 from rlprof.capture.machine.machine import Machine
 from rlprof.capture.machine.torch import Compute, Threading
 from rlprof.report.layout import plain
