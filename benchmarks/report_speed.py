@@ -232,7 +232,7 @@ def table(results: dict[str, Any]) -> Table:
 def main() -> int:
     parser = argument_parser(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="iteration rows of the session (10^6)")
-    parser.add_argument("--seconds", type=int, default=100, help="with a flush, and as many without (100)")
+    parser.add_argument("--seconds", type=int, default=200, help="with a flush, and as many without (200)")
     parser.add_argument("--times", type=int, default=3, help="runs of each report; their median counts (3)")
     options = parser.parse_args()
     results = measure(options)

@@ -103,7 +103,7 @@ def progress(report: Report, layout: Layout) -> None:
             f"{many(done.episodes, 'episode')}{steps}: {duration(done.seconds_per_episode * 1e9)} of training each"
         )
     if done.steps:
-        layout.line(f"{done.steps:,} environment steps")
+        layout.line(many(done.steps, "environment step"))
     shown = facts.operations[:FEW_ROWS]
 
     series = facts.series

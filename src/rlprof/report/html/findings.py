@@ -12,7 +12,7 @@ from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration, many, percent, rate, size
 from rlprof.analysis.report import Report
 from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, prose, sentence, swatch
-from rlprof.report.html.shares import share_of
+from rlprof.report.html.shares import own_shares
 from rlprof.report.verdict import first_try, gain_of
 
 _MOST_CARDS = 6
@@ -85,7 +85,8 @@ def verdict(report: Report) -> Markup:
         shown.append(("steps per second", rate(progress.steps_per_second), many(progress.steps, "step")))
     largest = whole.largest
     remark = f"{duration(largest.ledger_ns)} in {plain_name(largest.name)}"
-    shown.append(("largest account", percent(largest.share), remark))
+    share = own_shares(report).get(largest.name, largest.share)
+    shown.append(("largest account", percent(share), remark))
     turns = ""
     if progress.iteration_ns is not None:
         turns = f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}"
@@ -141,10 +142,9 @@ def findings(report: Report) -> Markup:
         parts += [element("h3", "Recommendations"), _recommendations(report)]
     scored = [item for item in found.bottlenecks[:_MOST_CARDS] if item.score >= 0.5]
     if scored:
-        parts += [
-            element("h3", "Bottlenecks by score"),
-            element("div", *(_bottleneck(item, report) for item in scored), class_="cards"),
-        ]
+        shares = own_shares(report)
+        cards = [_bottleneck(item, shares.get(item.operation, item.share)) for item in scored]
+        parts += [element("h3", "Bottlenecks by score"), element("div", *cards, class_="cards")]
         parts.append(
             element(
                 "p",
@@ -186,9 +186,8 @@ def _recommendations(report: Report) -> Markup:
     return element("ul", *items, class_="plain")
 
 
-def _bottleneck(item: Bottleneck, report: Report) -> Markup:
-    share = percent(share_of(item.operation, report))
-    evidence = [f"{share} of the wall time", many(item.calls, "call")]
+def _bottleneck(item: Bottleneck, share: float) -> Markup:
+    evidence = [f"{percent(share)} of the wall time", many(item.calls, "call")]
     if item.own_ns is not None:
         evidence.append(f"{duration(item.own_ns)} of its own a call")
     if item.memory_rise:

@@ -10,7 +10,7 @@ from rlprof.analysis.report import Report
 from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, short_name, swatch, table
 
 _MOST_CONCURRENT = 20
-_LONGEST_NAME = 44
+_LONGEST_NAME = 34
 _COLOURS = {OUTSIDE: "outside", CHILDREN: "children", IDLE: "idle"}
 """Of what takes capacity and is no category."""
 
@@ -21,14 +21,14 @@ def resources(report: Report) -> Markup:
     cores = many(report.facts.session.machine_cores, "core")
     found = []
     for what, mean, of in (
-        ("process CPU", used.cpu_mean, "of one core"),
-        ("children's CPU", used.children_cpu_mean if used.children_most else None, "of one core"),
-        ("machine CPU", used.machine_cpu_mean, f"of {cores}"),
-        ("without a core", used.held_up_mean, "of the time: ready to run"),
-        ("GPU busy", used.device_busy_mean, "of the time"),
+        ("process CPU", used.cpu_mean, "of one core, on average"),
+        ("children's CPU", used.children_cpu_mean if used.children_most else None, "of one core, on average"),
+        ("machine CPU", used.machine_cpu_mean, f"of {cores}, on average"),
+        ("without a core", used.held_up_mean, "of the time: ready to run, but others had the cores"),
+        ("GPU busy", used.device_busy_mean, "of the time, on average"),
     ):
         if mean is not None:
-            found.append((what, f"{mean:.0f}%", f"{of}, on average"))
+            found.append((what, f"{mean:.0f}%", of))
     children = f"up to {used.children_most:,} process{'es' if used.children_most > 1 else ''}, shared pages in each"
     for what, peak, of in (
         ("peak memory", used.rss_peak, ""),

@@ -10,13 +10,13 @@ from rlprof.analysis.operations import Operation
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
 from rlprof.report.html.markup import Markup, bar, element, join, plain_name, short_name, swatch, table
-from rlprof.report.html.shares import share_of
+from rlprof.report.html.shares import own_shares
 
 MOST_OPERATIONS = 3_000
 _MOST_TREE_ROWS = 400
 _MOST_STEPS = 80
 _DEEPEST_INDENT = 12
-_LONGEST_STEP = 44
+_LONGEST_PLACE = 34
 
 Figure = float | None
 
@@ -83,7 +83,8 @@ def operations(report: Report) -> Markup:
         )
         for row in report.facts.breakdown.rows[-2:]
     ]
-    body = join(_operation_row(operation, columns, share_of(operation.operation, report)) for operation in shown)
+    shares = own_shares(report)
+    body = join(_operation_row(operation, columns, shares[operation.operation]) for operation in shown)
     whole = element(
         "table",
         element("caption", "All operations, all lanes and places together"),
@@ -165,7 +166,7 @@ def call_tree(report: Report) -> Markup:
 
 def _tree_row(row: Row) -> Sequence[str]:
     return (
-        _indented(row.depth, join([swatch(row.category), plain_name(row.operation)])),
+        _indented(row.depth, join([swatch(row.category), element("span", short_name(row.operation, _LONGEST_PLACE))])),
         percent(row.share),
         duration(row.subtree_ledger_ns),
         duration(row.ledger_ns),
@@ -182,8 +183,8 @@ def _threshold(sizes: Iterable[float], most: int) -> float:
 
 def _indented(depth: int, name: str) -> Markup:
     level = min(depth, _DEEPEST_INDENT)
-    deeper = f"(level {depth + 1}) " if depth > _DEEPEST_INDENT else None
-    return element("span", deeper, name, style=f"padding-left:{1.1 * level:.1f}em")
+    deeper = element("span", f"(level {depth + 1}) ", class_="deeper") if depth > _DEEPEST_INDENT else None
+    return element("span", deeper, name, class_="level", style=f"--level:{level}")
 
 
 def rollout(report: Report) -> Markup:
@@ -201,5 +202,5 @@ def rollout(report: Report) -> Markup:
 def _step_row(step: Step, total: float) -> Sequence[str]:
     share = 100 * step.ns / total if total else 0.0
     mark = element("span", "bottleneck", class_="badge warn") if step.bottleneck else ""
-    name = _indented(step.depth + 1, join([short_name(step.operation, _LONGEST_STEP), " ", mark]))
+    name = _indented(step.depth + 1, join([short_name(step.operation, _LONGEST_PLACE), " ", mark]))
     return name, duration(step.ns), percent(share), bar(share)

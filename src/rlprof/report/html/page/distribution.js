@@ -1,6 +1,14 @@
 // How an operation's calls are spread over durations. Bucket i covers [2^(i/32), 2^((i+1)/32)) ns.
 
 const MOST_BINS = 90;
+const SHORTEST_AXIS = 1.5; // from its begin to its end; calls that all took the same are a bar then, not a wall
+const LABEL_SIZE = 12;
+
+/** Two ends around the same middle, of which the second is at least so many times the first. */
+function atLeast(ratio, low, high) {
+  const missing = Math.max(1, Math.sqrt(ratio / (high / low)));
+  return [low / missing, high * missing];
+}
 
 /** Neighbouring buckets put together until they are few enough to be seen: [start ns, end ns, calls]. */
 function bins(buckets) {
@@ -35,7 +43,7 @@ function distribution(element, data) {
     const found = bins(operation.buckets);
     const log = logarithmic.checked;
     const colour = categoryColour(operation.category);
-    const [low, high] = [found[0][0], found[found.length - 1][1]];
+    const [low, high] = atLeast(SHORTEST_AXIS, found[0][0], found[found.length - 1][1]);
     const trace = {
       type: "bar",
       // plotly places bars by their middle and width in ns, on a logarithmic axis too.
@@ -44,7 +52,7 @@ function distribution(element, data) {
       y: found.map(([, , calls]) => calls),
       text: found.map(([start, end, calls]) => {
         const share = ((100 * calls) / operation.calls).toPrecision(3);
-        return `${duration(start)} to ${duration(end)}<br>${whole(calls)} calls, ${share}%`;
+        return `${duration(start)} to ${duration(end)}<br>${many(calls, "call")}, ${share}%`;
       }),
       textposition: "none",
       hovertemplate: "%{text}<extra></extra>",
@@ -55,21 +63,32 @@ function distribution(element, data) {
     layout.bargap = 0;
     layout.margin.t = 66;
     const pad = (high / low) ** 0.04;
+    const marks = Object.entries(operation.marks).map(([mark, ns]) => ({ ns, text: `${mark} ${duration(ns)}` }));
+    const begin = Math.log10(low / pad);
+    // Each label stands to the right of its line, so the axis goes on until the last one has room.
+    const across = (layout.width || element.clientWidth) - layout.margin.l - layout.margin.r;
+    const ends = marks.map(({ ns, text }) => {
+      const taken = (widthOf(text, LABEL_SIZE) + 10) / across;
+      return begin + (Math.log10(ns) - begin) / Math.max(0.2, 1 - taken);
+    });
+    const end = Math.max(Math.log10(high * pad), ...ends);
     layout.xaxis = axis("duration of a call", {
       type: "log",
-      range: [Math.log10(low / pad), Math.log10(high * pad)],
+      range: [begin, end],
       tickmode: "array",
-      ...durationTicks(low / pad, high * pad),
+      ...durationTicks(10 ** begin, 10 ** end),
       showgrid: false,
     });
-    const scale = log ? { type: "log", dtick: 1, tickformat: ",d" } : { rangemode: "tozero", tickformat: countFormat() };
-    layout.yaxis = axis("calls", { ...scale, fixedrange: true });
-    const marks = Object.entries(operation.marks);
-    const centre = Math.sqrt(low * high);
+    const most = Math.max(...trace.y);
+    // There is no half a call.
+    const steps = most <= 10 ? { dtick: Math.ceil(most / 5) } : {};
+    const linear = { rangemode: "tozero", tickformat: countFormat(), ...steps };
+    layout.yaxis = axis("calls", { ...(log ? { type: "log", dtick: 1, tickformat: ",d" } : linear), fixedrange: true });
     const plotted = layout.height - layout.margin.t - layout.margin.b;
-    // Each has a row of its own above the bars, so that they stay readable where they nearly coincide.
+    // Each has a row of its own above the bars, so that they stay readable where they nearly coincide. The shortest
+    // is in the highest row: right of its label only the lines of longer ones stand, and those end below it.
     const rise = (row) => 18 * (marks.length - 1 - row);
-    layout.shapes = marks.map(([, ns], row) => ({
+    layout.shapes = marks.map(({ ns }, row) => ({
       type: "line",
       x0: ns,
       x1: ns,
@@ -78,26 +97,27 @@ function distribution(element, data) {
       yref: "paper",
       line: { color: css("--ink"), width: 1.5, dash: ["solid", "dash", "dot"][row] },
     }));
-    layout.annotations = marks.map(([mark, ns], row) => ({
+    layout.annotations = marks.map(({ ns, text }, row) => ({
       x: Math.log10(ns),
-      xanchor: ns > centre ? "right" : "left",
-      xshift: ns > centre ? -3 : 3,
+      xanchor: "left",
+      xshift: 3,
       y: 1,
       yref: "paper",
       yanchor: "bottom",
       yshift: rise(row),
       showarrow: false,
-      text: `${mark} ${duration(ns)}`,
-      font: { color: css("--ink"), size: 12 },
+      text,
+      font: { color: css("--ink"), size: LABEL_SIZE },
     }));
-    const read = marks.map(([mark, ns]) => `${mark} ${duration(ns)}`).join(", ");
-    element.setAttribute("aria-label", `Distribution of ${whole(operation.calls)} calls of ${operation.name}: ${read}`);
+    const read = marks.map(({ text }) => text).join(", ");
+    element.setAttribute("aria-label", `Distribution of ${many(operation.calls, "call")} of ${operation.name}: ${read}`);
     return Plotly.react(element, [trace], layout, CONFIG);
   }
 
   select.addEventListener("change", draw);
   logarithmic.addEventListener("change", draw);
   register(draw);
+  addEventListener("resize", draw); // the labels take the same px of a narrower axis
   return {
     /** Choose an operation by its name; false where it has no distribution. */
     show(name) {

@@ -31,6 +31,11 @@ function rate(number) {
   return number >= 99.95 ? whole(number) : String(Number(number.toPrecision(3)));
 }
 
+/** With its noun: the same text as rlprof.analysis.figures.many of a whole number. */
+function many(number, noun) {
+  return `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 /** A name for a plotly label. plotly reads <b>, <a href> and entities in texts; the page shows names as they are. */
 function label(name) {
   return name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -48,6 +53,23 @@ function shortLabel(name, most) {
   return label(shorter(name, most));
 }
 
+const FAMILY = getComputedStyle(document.body).fontFamily;
+const ruler = document.createElement("canvas").getContext("2d");
+
+/** How many px a text of a chart is wide. */
+function widthOf(text, size) {
+  ruler.font = `${size}px ${FAMILY}`;
+  return ruler.measureText(text).width;
+}
+
+/** As much of a name as so many px have room for; empty where that is next to nothing. */
+function fitting(name, room, size) {
+  const least = 4;
+  let most = Math.min(Array.from(name).length, 28);
+  while (most >= least && widthOf(shorter(name, most), size) > room) most--;
+  return most >= Math.min(least, Array.from(name).length) ? shorter(name, most) : "";
+}
+
 /** Values and texts of the ticks of a logarithmic axis of durations. */
 function durationTicks(low, high) {
   const decades = Math.log10(high / low);
@@ -58,6 +80,13 @@ function durationTicks(low, high) {
       const value = factor * 10 ** power;
       if (value >= low && value <= high) values.push(value);
     }
+  }
+  if (values.length < 3) {
+    // So short an axis has few or none of the round numbers above: even steps then.
+    const step = [1, 2, 5, 10].map((factor) => factor * 10 ** Math.floor(Math.log10((high - low) / 5)))
+      .find((size) => (high - low) / size <= 6);
+    values.length = 0;
+    for (let times = Math.ceil(low / step); times * step <= high; times++) values.push(times * step);
   }
   // Three digits are for figures that were measured; a tick is where it is.
   const texts = values.map((value) => duration(value).replace(/\.0+ /, " ").replace(/(\.\d*[1-9])0+ /, "$1 "));

@@ -8,42 +8,73 @@ function icicle(element, data) {
     return;
   }
   const ids = data.names.map((_, place) => String(place));
+  const depths = [];
+  data.parents.forEach((parent, place) => depths.push(parent < 0 ? 0 : depths[parent] + 1));
   let level = "0";
 
+  /** How many columns are drawn from the level on. */
+  function columns(most) {
+    const inside = new Set([Number(level)]);
+    let deepest = depths[level];
+    data.parents.forEach((parent, place) => {
+      if (!inside.has(parent)) return;
+      inside.add(place);
+      deepest = Math.max(deepest, depths[place]);
+    });
+    return Math.min(most, deepest - depths[level] + 1);
+  }
+
+  /** Label and template of a place: plotly drops a text that is too wide, so it is shortened to its column here. */
+  function written(place, room, height, size) {
+    const name = data.names[place];
+    const share = widthOf(`   ${data.texts[place]}`, size);
+    const [beside, alone] = [fitting(name, room - share, size), fitting(name, room, size)];
+    if (beside === shorter(name, 28)) return [beside, " %{label}  %{text}"];
+    const two = height > 3.2 * size && widthOf(data.texts[place], size) <= room;
+    if (two) return [alone, " %{label}<br> %{text}"];
+    // On one line the name says more than the figure, which the hover has too.
+    return beside.length >= 8 ? [beside, " %{label}  %{text}"] : [alone, " %{label}"];
+  }
+
   function draw() {
+    const layout = { ...baseLayout(narrow.matches ? 460 : 600), margin: { l: 0, r: 0, t: 0, b: 0 } };
+    const [most, size] = narrow.matches ? [4, 10] : [6, 12];
+    const room = (layout.width || element.clientWidth) / columns(most) - 11; // plotly keeps some px free around a text
+    const texts = data.values.map((value, place) => {
+      return written(place, room, (value / data.values[level]) * layout.height, size);
+    });
     const colours = data.categories.map((category) => (category ? categoryColour(category) : css("--raised")));
     const trace = {
       type: "icicle",
       ids,
       parents: data.parents.map((parent) => (parent < 0 ? "" : ids[parent])),
-      labels: data.names.map((name) => shortLabel(name, narrow.matches ? 18 : 28)),
+      labels: texts.map(([name]) => label(name)),
       values: data.values,
       text: data.texts,
       // plotly breaks lines at <br>; the names around them are escaped.
       hovertext: data.hovers.map((hover, place) => {
-        const lines = [`<b>${shortLabel(data.names[place], 60)}</b>`, ...hover.split("\n").map(label)];
+        const lines = [`<b>${shortLabel(data.names[place], narrow.matches ? 32 : 60)}</b>`, ...hover.split("\n").map(label)];
         return lines.join("<br>");
       }),
       hoverinfo: "text",
-      texttemplate: " %{label}  %{text}",
+      texttemplate: texts.map(([, template]) => template),
       leaf: { opacity: 1 },
       textposition: "middle left",
       branchvalues: "total",
       sort: false,
       level,
-      maxdepth: narrow.matches ? 4 : 6,
+      maxdepth: most,
       tiling: { orientation: "h", pad: 1 },
       pathbar: { visible: false },
       marker: {
         colors: colours,
         line: { color: css("--panel"), width: 1 },
       },
-      textfont: { color: colours.map(inkOn), size: narrow.matches ? 10 : 12 },
+      textfont: { color: colours.map(inkOn), size },
       root: { color: css("--raised") },
     };
-    const layout = { ...baseLayout(narrow.matches ? 460 : 600), margin: { l: 0, r: 0, t: 0, b: 0 } };
     // Text that would have to be smaller is left out: the hover and the table have it.
-    layout.uniformtext = { minsize: narrow.matches ? 10 : 12, mode: "hide" };
+    layout.uniformtext = { minsize: size, mode: "hide" };
     reset.disabled = level === "0";
     const found = Array.from(new Set(data.categories.filter(Boolean)));
     legend(document.getElementById("icicle-legend"), found.map((name) => ({ name, colour: categoryColour(name) })));
@@ -51,9 +82,18 @@ function icicle(element, data) {
   }
 
   register(draw);
+  let width = element.clientWidth;
+  addEventListener("resize", () => {
+    // plotly fits the columns to the page by itself, but not what is written in them.
+    if (element.clientWidth === width) return;
+    width = element.clientWidth;
+    draw();
+  });
   element.on("plotly_icicleclick", (event) => {
     level = event.nextLevel || "0";
-    reset.disabled = level === "0";
+    Plotly.Fx.loneUnhover(element._fullLayout._hoverlayer.node()); // it tells about what was there before
+    draw();
+    return false; // drawn already, with labels for the room there is now
   });
   reset.addEventListener("click", () => {
     level = "0";
@@ -61,7 +101,7 @@ function icicle(element, data) {
   });
   if (data.hidden) {
     const note = document.getElementById("icicle-hidden");
-    note.textContent = `Not drawn: the ${whole(data.hidden)} smallest places.`;
+    note.textContent = `Not drawn: the ${many(data.hidden, "smallest place")}.`;
     note.hidden = false;
   }
 }

@@ -56,7 +56,7 @@ function ledger(element, data) {
       return shade(categoryColour(part.category), place);
     });
     const traces = data.areas.map((part, place) => area(part, colours[place]));
-    const items = data.areas.map(({ name }, place) => ({ name, colour: colours[place], shown: !hidden.has(name) }));
+    const items = data.areas.map(({ name }, place) => ({ name: shorter(name, 44), title: name, colour: colours[place], shown: !hidden.has(name) }));
     legend(document.getElementById("ledger-legend"), items, toggle);
     if (withSteps) traces.push(speed());
     const layout = baseLayout(narrow.matches ? 420 : 460);

@@ -44,7 +44,7 @@ function operationsTable(table, showDistribution) {
       row.hidden = !words.every((word) => text.includes(word));
       left += row.hidden ? 0 : 1;
     }
-    shown.textContent = `${left < rows.length ? `${whole(left)} of ` : ""}${whole(rows.length)} operations`;
+    shown.textContent = `${left < rows.length ? `${whole(left)} of ` : ""}${many(rows.length, "operation")}`;
   });
 
   body.addEventListener("click", (event) => {

@@ -51,7 +51,7 @@ function baseLayout(height) {
     ...(paper.matches ? { width: PAPER_WIDTH } : { autosize: true }),
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, size: narrow.matches ? 11 : 12.5, color: css("--ink") },
+    font: { family: FAMILY, size: narrow.matches ? 11 : 12.5, color: css("--ink") },
     margin: { l: narrow.matches ? 58 : 74, r: 12, t: 10, b: 44 },
     hoverlabel: {
       bgcolor: css("--panel"),
@@ -94,8 +94,9 @@ function register(draw) {
 
 /** What the colours mean, below a chart: names wrap there, and are text to every browser and reader. */
 function legend(list, items, toggle) {
-  list.replaceChildren(...items.map(({ name, colour, shown }, place) => {
+  list.replaceChildren(...items.map(({ name, title, colour, shown }, place) => {
     const item = document.createElement("li");
+    if (title && title !== name) item.title = title;
     const swatch = document.createElement("i");
     swatch.className = "swatch";
     swatch.style.background = colour;

@@ -1,0 +1,210 @@
+"""The HTML report in a real browser: can it be read, on a desk and on a phone, whatever is in it?"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pages import CHARTS, DARK_INK, LIGHT_INK, Opener, chart, overflow, rows_of, session, slice_named, until
+
+from rlprof import Profiler
+from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.series import Series
+from rlprof.report.html.document import to_html
+from rlprof.report.names import literal
+
+NASTY = (
+    "<script>window.hacked = 1</script>",
+    "</script><img src=x onerror='window.hacked = 1'>",
+    "<b>bold</b>",
+    "<a href='https://example.com/'>link</a>",
+    "{{data}}",
+    "%{label} $x$ &lt;",
+    "\u2028line\u2029",
+    "\"double\" 'single'",
+    "two\nlines",
+    "x" * 500,
+)
+
+CONTRAST = """() => {
+  const numbers = colour => (colour.match(/[\\d.]+/g) || []).map(Number);
+  const luminance = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const contrast = (a, b) => {
+    const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const behind = element => {
+    for (; element; element = element.parentElement) {
+      const colour = numbers(getComputedStyle(element).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+  };
+  const found = [];
+  for (const element of document.querySelectorAll('body *:not(script):not(option)')) {
+    const own = Array.from(element.childNodes).some(node => node.nodeType === 3 && node.textContent.trim());
+    if (!own || !element.offsetParent || element.closest('svg')) continue;
+    const style = getComputedStyle(element);
+    if (element.disabled || style.clipPath !== 'none') continue;
+    found.push([contrast(numbers(style.color), behind(element)), element.tagName + ' ' + element.textContent]);
+  }
+  for (const slice of document.querySelectorAll('#icicle g.slice')) {
+    const [path, text] = [slice.querySelector('path'), slice.querySelector('text')];
+    if (!text || !text.textContent) continue;
+    const colours = [getComputedStyle(text).fill, getComputedStyle(path).fill].map(numbers);
+    found.push([contrast(...colours), 'slice ' + text.textContent]);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_can_be_read(page: Any, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    ink = DARK_INK if scheme == "dark" else LIGHT_INK
+    until(page, f"document.getElementById('icicle').layout.font.color === '{ink}'")
+    found = page.evaluate(CONTRAST)
+    assert len(found) > 100
+    assert any(text.startswith("slice") for _, text in found)
+    assert [(round(contrast, 2), text) for contrast, text in found if contrast < 4.5] == []
+
+
+def test_a_phone_does_not_scroll_sideways(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    until(page, "document.getElementById('icicle').data[0].maxdepth === 4")
+    until(page, "document.documentElement.scrollWidth <= innerWidth")
+    table = page.locator(".tall").evaluate("box => [box.scrollWidth > box.clientWidth, box.clientWidth <= innerWidth]")
+    assert table == [True, True]
+
+
+LINES = """selector => Array.from(document.querySelectorAll(selector)).filter(one => one.offsetParent).map(one => {
+  const range = document.createRange();
+  range.selectNodeContents(one);
+  const tops = new Set(Array.from(range.getClientRects(), box => Math.round(box.top)));
+  return [one.textContent, tops.size];
+})"""
+
+
+def test_no_figure_breaks_into_two_lines_on_a_phone(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for selector in (".score b", ".figures dd b", "td:not(:has(.bar)):not(:empty)"):
+        found = page.evaluate(LINES, selector)
+        assert any(len(re.sub(r"\D", "", text)) > 1 for text, _ in found), selector
+        assert [text for text, lines in found if lines != 1] == []
+
+
+def test_tables_of_a_column_fit_a_phone(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    until(page, "document.documentElement.scrollWidth <= innerWidth")
+    wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).map(box => box.textContent)"
+    assert page.locator(".columns .scroll").evaluate_all(wide) == []
+
+
+def test_a_long_name_is_shortened_and_not_dropped_in_the_operations_table(opener: Opener, folder: Path) -> None:
+    def work(profiler: Profiler) -> None:
+        with profiler.profile("long_" * 20 + "name"):
+            time.sleep(0.001)
+
+    page = opener(session(folder, "long_name", work))
+    box = page.locator("#operations-table .link").bounding_box()
+    cell = page.locator("#operations-table tbody th").bounding_box()
+    assert cell["x"] < box["x"] < box["x"] + box["width"] <= cell["x"] + cell["width"]
+    page.set_viewport_size({"width": 390, "height": 844})
+    # There the whole of it is shown, in several lines.
+    assert page.locator("#operations-table .link").bounding_box()["height"] > 2 * box["height"]
+    assert overflow(page) <= 0
+
+
+def test_charts_and_scrolling_boxes_have_names(page: Any) -> None:
+    for id in CHARTS:
+        assert page.locator(f"#{id}").get_attribute("aria-label")
+    assert page.locator(".scroll:not([aria-label]), .scroll:not([tabindex])").count() == 0
+    assert page.locator("th:not([scope])").count() == 0
+    levels = page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(heading => Number(heading.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+
+
+def nasty_training(profiler: Profiler) -> None:
+    for _ in range(2):
+        with profiler.iteration():
+            for name in NASTY:
+                with profiler.profile(name):
+                    time.sleep(0.001)
+
+
+def test_names_are_shown_and_not_interpreted(opener: Opener, folder: Path) -> None:
+    found = session(folder, "nasty", nasty_training)
+    advice = Advice("rule", NASTY[0], NASTY[:2], NASTY, NASTY[1], (1.0, 1.8), NASTY[2])
+    info = replace(found.facts.session, name=NASTY[0], command=NASTY)
+    found = replace(found, facts=replace(found.facts, session=info), findings=replace(found.findings, advice=(advice,)))
+    page = opener(found, width=390, scheme="dark")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("h1").text_content() == NASTY[0]
+    assert page.locator(".advice h3").text_content() == NASTY[0]
+    assert page.locator("main img, main b b, main a, svg a, main script").count() == 0
+    shown = {cells[0] for cells in rows_of(page, "#operations-table tbody")}
+    assert shown >= {literal(name) for name in NASTY if len(name) < 100}
+    drawn = [" ".join(text.split()) for text in page.locator("#icicle g.slice text").all_text_contents()]
+    for name in ("<b>bold</b>", "{{data}}", "%{label} $x$ &lt;"):
+        assert any(text.startswith(name) for text in drawn), (name, drawn)
+    slice_named(page, "<b>bold</b>").hover()
+    page.wait_for_selector("#icicle .hoverlayer text")
+    assert "<b>bold</b>" in page.locator("#icicle .hoverlayer text").first.text_content()
+    assert overflow(page) <= 0
+
+
+def test_a_session_with_nothing_in_it_says_so_in_every_panel(opener: Opener, folder: Path) -> None:
+    page = opener(session(folder, "empty", lambda _: None))
+    for id in ("iterations", "durations", "operations", "rollout", "parallelism", "expectation"):
+        assert page.locator(f"#{id} .empty").text_content()
+    assert page.locator("#iterations button, #durations select").count() == 0
+    empty = page.locator("main section").evaluate_all("all => all.filter(one => one.innerText.trim().length < 30)")
+    assert empty == []
+
+
+def test_thousands_of_operations_and_hundreds_of_points_stay_quick_and_small(opener: Opener, folder: Path) -> None:
+    def work(profiler: Profiler) -> None:
+        with profiler.iteration():
+            for number in range(2_000):
+                with profiler.profile(f"operation_{number}"):
+                    pass
+
+    found = session(folder, "many", work)
+    names = [operation.operation for operation in found.facts.operations]
+    points = range(300)
+    series = Series(
+        first=tuple(10 * point + 1 for point in points),
+        last=tuple(10 * point + 10 for point in points),
+        start_ns=tuple(10**9 * point for point in points),
+        wall_ns=(10 * (2_000 + 2),) * 300,
+        steps=(80,) * 300,
+        episodes=(0,) * 300,
+        ledger_ns=dict.fromkeys([*names, "unattributed", "rlprof"], (10,) * 300),
+        calls=dict.fromkeys(names, (10,) * 300),
+    )
+    series.check()
+    # Every bucket there is, in every histogram: no report can be larger.
+    full = dict.fromkeys(range(2_000), 1)
+    operations = tuple(replace(operation, histogram=full) for operation in found.facts.operations)
+    found = replace(found, facts=replace(found.facts, series=series, operations=operations))
+    start = time.perf_counter()
+    text = to_html(found)
+    assert time.perf_counter() - start < 2
+    assert len(text.encode()) <= 8e6
+    page = opener(found)
+    assert page.locator("#operations-table tbody tr").count() == 2_000
+    traces = chart(page, "ledger", "data.map(trace => [trace.name, trace.x.length])")
+    assert len(traces) == 10 + 1 + 2 + 1
+    assert {length for _, length in traces} == {300}
+    page.get_by_role("button", name="ms per iteration").click()
+    areas = chart(page, "ledger", "data.filter(trace => trace.stackgroup).map(trace => trace.y)")
+    assert [sum(values) for values in zip(*areas)] == pytest.approx([2_002 / 1e6] * 300)  # a point is ten iterations
+    page.locator("#filter").fill("operation_1234")
+    assert page.locator("#operations-table tbody tr:visible").count() == 1
+    assert "Not drawn" in page.locator("#icicle-hidden").text_content()
