@@ -28,7 +28,10 @@ def find_probes() -> list[Probe]:
     if names is None:
         names = ",".join(sorted({entry.value for entry in entry_points(group=GROUP)}))
         os.environ[FOUND] = names
-    return [getattr(import_module(module), name) for module, _, name in (value.partition(":") for value in names.split(",") if value)]
+    return [
+        getattr(import_module(module), name)
+        for module, _, name in (value.partition(":") for value in names.split(",") if value)
+    ]
 
 
 class Attached:
