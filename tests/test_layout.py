@@ -14,13 +14,15 @@ PACKAGE = Path(__file__).parent.parent / "src" / "rlprof"
 # What each folder may import of the others; itself always.
 ALLOWED = {
     "ledger": set(),
+    "probes": {"ledger", "errors"},
     "session": {"ledger", "errors"},
     "capture": {"ledger", "session", "errors"},
     "analysis": {"ledger", "session", "capture", "errors"},
     "report": {"analysis", "session", "capture", "ledger", "errors"},
     "recording": {"report", "analysis", "capture", "session", "ledger", "errors"},
     "selftest": {"recording", "report", "analysis", "capture", "session", "ledger", "errors"},
-    "cli": {"selftest", "recording", "report", "analysis", "capture", "session", "ledger", "errors"},
+    "launch": {"recording", "probes", "session", "ledger", "errors"},
+    "cli": {"launch", "selftest", "recording", "report", "analysis", "capture", "session", "ledger", "errors"},
 }
 
 

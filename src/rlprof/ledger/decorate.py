@@ -18,13 +18,18 @@ class Span(Protocol):
     def __exit__(self, *exception: Any) -> Any: ...
 
 
-def decorate(span: Span, function: Any, recorder: Callable[..., Span], timed: Callable[[Span, Any, Any], Any]) -> Any:
-    """The function with its calls timed; `timed(span, function, method)` wraps a plain one."""
+def decorate(
+    span: Span, function: Any, recorder: Callable[..., Span], timed: Callable[..., Any], outermost: bool = False
+) -> Any:
+    """The function with its calls timed; `timed(span, function, method, outermost)` wraps a plain one.
+
+    outermost: a call that the same operation's innermost span contains is not timed again.
+    """
     if isinstance(function, staticmethod):
-        return staticmethod(decorate(span, function.__func__, recorder, timed))
+        return staticmethod(decorate(span, function.__func__, recorder, timed, outermost))
     if isinstance(function, classmethod):
         # torch.compile takes a class method apart and must find a Python function inside.
-        return classmethod(decorate(span, function.__func__, recorder, lambda _span, _function, method: method))
+        return classmethod(decorate(span, function.__func__, recorder, lambda _span, _function, method, _: method))
     if isinstance(function, type) or not callable(function):
         kind = "the class" if isinstance(function, type) else type(function).__name__
         name = getattr(function, "__name__", repr(function))
@@ -35,7 +40,15 @@ def decorate(span: Span, function: Any, recorder: Callable[..., Span], timed: Ca
         return _timed_async_generator(span, function)
     if inspect.isgeneratorfunction(function):
         return _timed_generator(span, function)
-    return _like(timed(span, function, _timed_method(span, function, recorder)), function)
+    if not outermost:
+        return _like(timed(span, function, _timed_method(span, function, recorder), False), function)
+
+    @wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return wrapper(*args, **kwargs)
+
+    wrapper = _like(timed(span, function, method, True), function)
+    return wrapper
 
 
 def reduce(span: Span, function: Any) -> str | tuple[Any, ...]:

@@ -13,6 +13,7 @@ from typing import Any, overload
 
 from rlprof.ledger import twin
 from rlprof.ledger.calibration import measure_span_cost, measure_step_cost
+from rlprof.ledger.decorate import decorate
 from rlprof.ledger.device import Device, find_device
 from rlprof.ledger.hooks import Hooks
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
@@ -179,6 +180,11 @@ class Profiler:
             return self.profile(getattr(inner, "__name__", "function"), **options)(function)
 
         return decorator
+
+    def time_function(self, function: Any, name: str, *, outermost: bool = False, **options: Any) -> Any:
+        """What a probe puts in a function's place. With `outermost`, a call inside the same operation's span, as when
+        one wrapper's step calls the next one's, is not timed again."""
+        return decorate(self.profile(name, **options), function, self.profile, self._module.Timed, outermost)
 
     def _attach_device(self) -> None:
         if self._device is None:

@@ -66,20 +66,21 @@ hand_out(int64_t dt, int parts, int64_t *clock, int64_t *rest)
 }
 
 /* Brings the clocks to now. Must come before anything that changes who works or who waits. */
-static void
-advance(Ledger *ledger, int64_t now)
+void
+attribution_advance(Ledger *ledger, int64_t now)
 {
-    int64_t dt = now - ledger->waiting_mark;
-    if (!ledger->waiting || dt <= 0) {
+    Sharing *sharing = ledger->sharing;
+    int64_t dt = now - sharing->waiting_mark;
+    if (!sharing->waiting || dt <= 0) {
         return;
     }
-    ledger->waiting_mark = now;
-    ledger->wait_clock += dt;
-    Node *giver = ledger->driver->lane->top->node;
-    if (ledger->workers > 0) {
-        giver->shift -= hand_out(dt, ledger->workers, &ledger->share_clock, &ledger->share_rest);
+    sharing->waiting_mark = now;
+    sharing->wait_clock += dt;
+    if (sharing->workers > 0) {
+        sharing->given += hand_out(dt, sharing->workers, &sharing->share_clock, &sharing->share_rest);
     }
     else if (loop_idles(ledger)) {
+        Node *giver = ledger->driver->lane->top->node;
         giver->shift -= hand_out(dt, ledger->suspended, &ledger->idle_clock, &ledger->idle_rest);
     }
 }
@@ -91,7 +92,9 @@ charge(Thread *thread, int64_t now, bool own)
     Ledger *ledger = thread->ledger;
     Lane *lane = thread->lane;
     Node *node = lane->top->node;
-    advance(ledger, now);
+    sharing_lock(ledger);
+    attribution_advance(ledger, now);
+    Sharing *sharing = ledger->sharing;
     int64_t elapsed = now - lane->mark;
     node->self += elapsed;
     lane->mark = now;
@@ -106,11 +109,26 @@ charge(Thread *thread, int64_t now, bool own)
         node->off_cpu += cpu_collect(&thread->cpu, &ledger->clock, now, own);
     }
     if (thread->working) {
-        node->shift += ledger->share_clock - thread->share_mark;
-        node->covered += ledger->wait_clock - thread->cover_mark;
+        node->shift += sharing->share_clock - thread->share_mark;
+        node->covered += sharing->wait_clock - thread->cover_mark;
     }
-    thread->share_mark = ledger->share_clock;
-    thread->cover_mark = ledger->wait_clock;
+    thread->share_mark = sharing->share_clock;
+    thread->cover_mark = sharing->wait_clock;
+    if (thread == ledger->driver) {
+        node->shift -= sharing->given - ledger->given_mark;
+        ledger->given_mark = sharing->given;
+    }
+    sharing_unlock(ledger);
+}
+
+/* Who works has changed by so many. */
+static void
+add_workers(Ledger *ledger, int change)
+{
+    ledger->sharing->workers += change;
+    if (ledger->member.page != NULL) {
+        ledger->member.slot->workers += change;
+    }
 }
 
 /* After the running lane or its innermost span changed: who works, who waits from now on? Follows a charge. */
@@ -119,17 +137,20 @@ restate(Thread *thread, int64_t now)
 {
     Ledger *ledger = thread->ledger;
     bool careful = thread->lane->waits > 0 || thread->lane->kind == LANE_TASK;
-    if (thread == ledger->driver) {
-        ledger->waiting = driver_waits(ledger);
-        ledger->waiting_mark = now;
-        ledger->share_rest = ledger->idle_rest = 0; /* stays with the span that waited */
-        careful = careful || ledger->waiting || thread->between_steps;
-    }
-    else {
+    sharing_lock(ledger);
+    if (thread != ledger->driver) {
         bool working = lane_works(thread->lane);
-        ledger->workers += (int)working - (int)thread->working;
+        add_workers(ledger, (int)working - (int)thread->working);
         thread->working = working;
     }
+    else if (!ledger->elsewhere) {
+        Sharing *sharing = ledger->sharing;
+        sharing->waiting = driver_waits(ledger);
+        sharing->waiting_mark = now;
+        sharing->share_rest = ledger->idle_rest = 0; /* stays with the span that waited */
+        careful = careful || sharing->waiting || thread->between_steps;
+    }
+    sharing_unlock(ledger);
     thread->flags = (careful ? THREAD_CAREFUL : 0) | (thread == ledger->driver ? 0 : THREAD_WORKER);
 }
 
@@ -167,6 +188,7 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
 {
     Ledger *ledger = thread->ledger;
     Lane *previous = thread->lane;
+    sharing_lock(ledger);
     charge(thread, now, true);
     if (lane != previous) {
         charge_displaced(ledger, lane, now);
@@ -176,13 +198,15 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
         thread->lane = lane;
     }
     restate(thread, now);
+    sharing_unlock(ledger);
 }
 
 /* Books everybody's time up to now, open spans included. */
 void
 settle(Ledger *ledger, int64_t now)
 {
-    advance(ledger, now);
+    sharing_lock(ledger);
+    attribution_advance(ledger, now);
     for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
         charge(thread, now, thread == this_thread);
     }
@@ -192,6 +216,7 @@ settle(Ledger *ledger, int64_t now)
             charge_displaced(ledger, lane, now);
         }
     }
+    sharing_unlock(ledger);
 }
 
 /* After a pause: no lane has a claim on it, and no open span has lasted through it. */
@@ -208,7 +233,9 @@ attribution_resume(Ledger *ledger, int64_t gap)
             entry->start += gap;
         }
     }
-    ledger->waiting_mark += gap;
+    if (!ledger->elsewhere) {
+        ledger->sharing->waiting_mark += gap;
+    }
     for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
         if (thread->tstate != NULL) {
             cpu_collect(&thread->cpu, &ledger->clock, ledger->stopped + gap, thread == this_thread);
@@ -252,9 +279,11 @@ attribution_set_driver(Ledger *ledger, Thread *driver, int64_t now)
         bool displaced = lane->host == driver && lane != driver->lane;
         suspend(ledger, lane, displaced && lane->kind == LANE_TASK && lane->top > lane->stack);
     }
-    ledger->workers -= driver->working;
+    sharing_lock(ledger);
+    add_workers(ledger, -(int)driver->working);
     driver->working = false;
     ledger->driver = driver;
     restate(driver, now);
     restate(previous, now);
+    sharing_unlock(ledger);
 }

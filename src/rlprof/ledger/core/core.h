@@ -12,6 +12,7 @@
 #include "cpu.h"
 #include "histogram.h"
 #include "map.h"
+#include "sharing.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -93,6 +94,7 @@ typedef enum { LANE_THREAD, LANE_TASK } LaneKind;
 struct Lane {
     Entry *top; /* stack[0] is the root, always open */
     int64_t mark; /* time is booked up to here */
+    int64_t left; /* when its last span ended */
     Entry *stack;
     Entry *end;
     int waits; /* open wait spans */
@@ -190,12 +192,14 @@ struct Ledger {
 
     /* attribution.c */
     Thread *driver;
-    bool waiting;
-    int64_t waiting_mark;
-    int64_t share_clock, share_rest; /* advances at 1/workers while the driver waits */
-    int64_t idle_clock, idle_rest;   /* advances at 1/suspended while nobody works either */
-    int64_t wait_clock;              /* advances while the driver waits */
-    int workers, suspended;
+    Sharing *sharing; /* the next one, or the page's */
+    Sharing alone;
+    Membership member;
+    bool elsewhere;                /* the driver is in another process; here is a stand-in that does nothing */
+    int64_t given_mark;            /* what the driver's spans have given up to now */
+    int64_t given_before;          /* of that, before the last reset */
+    int64_t idle_clock, idle_rest; /* advances at 1/suspended while nobody works either */
+    int suspended;
 
     /* tree.c */
     Operation **operations;
@@ -272,6 +276,7 @@ void lanes_free(Ledger *);
 uint32_t open_spans(const Ledger *);
 
 /* thread.c */
+int ledger_follow_other(Ledger *); /* the driver is in another process; -1: no memory */
 SLOW_PATH Thread *thread_get(Ledger *); /* the calling thread's; NULL: no memory, already warned */
 SLOW_PATH Thread *thread_known(Ledger *); /* the same, NULL if it has recorded nothing yet */
 Thread *thread_new(Ledger *, unsigned long ident, PyObject *name, PyObject *group);
@@ -304,7 +309,33 @@ lane_here(Thread *thread, bool entering)
                                                                       : lane_follow(thread, entering);
 }
 
+/* sharing.c */
+void sharing_enter(Ledger *);
+void sharing_leave(Ledger *);
+void sharing_after_fork(Ledger *);
+PyObject *ledger_share(Ledger *, PyObject *args);
+PyObject *ledger_members(Ledger *, PyObject *);
+PyObject *ledger_dismiss(Ledger *, PyObject *pid);
+
+/* Around what must be seen as one by the other processes. Nothing inside may run Python code. */
+static inline void
+sharing_lock(Ledger *ledger)
+{
+    if (UNLIKELY(ledger->member.page != NULL)) {
+        sharing_enter(ledger);
+    }
+}
+
+static inline void
+sharing_unlock(Ledger *ledger)
+{
+    if (UNLIKELY(ledger->member.page != NULL)) {
+        page_unlock(&ledger->member);
+    }
+}
+
 /* attribution.c */
+void attribution_advance(Ledger *, int64_t now);
 void charge(Thread *, int64_t now, bool own);
 void restate(Thread *, int64_t now);
 void switch_lane(Thread *, Lane *, int64_t now);
@@ -318,6 +349,8 @@ int64_t node_overlapped(const Node *);
 void lane_unwind(Lane *, int64_t now); /* ends the spans that are open on it */
 bool span_enter(Span *); /* false: not recorded, so not to be left */
 void span_exit(Span *);
+bool span_is_innermost(const Span *); /* whether a span of its operation is the calling thread's innermost one */
+PyObject *ledger_split(Ledger *, PyObject *args);
 PyObject *span_call(PyObject *, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *span_exit_method(PyObject *, PyObject *const *args, Py_ssize_t count);
 

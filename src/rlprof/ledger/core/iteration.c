@@ -117,6 +117,9 @@ iteration_mark(Ledger *ledger, int64_t now, bool closes)
     bool merges = iterations->emitted < iterations->count; /* earlier ones still wait to be written */
     if (iterations->open) {
         iterations->count++;
+        if (ledger->member.page != NULL && !ledger->elsewhere) {
+            ledger->member.page->iteration = iterations->count;
+        }
         if (write_rows(ledger, now)) {
             iterations->emitted = iterations->count;
             remember(ledger, now);

@@ -110,6 +110,7 @@ ledger_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     ledger->hooks = Py_NewRef(hooks);
+    ledger->sharing = &ledger->alone;
     ledger->clear_refs = -1;
     ledger->cpu_token = cpu_new_token();
     ledger->pending = PyList_New(0);
@@ -252,6 +253,13 @@ ledger_own(Ledger *ledger, PyObject *cost)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+ledger_depth(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
+    return PyLong_FromSsize_t(thread ? thread->lane->top - thread->lane->stack : 0);
+}
+
 /* A pickled profile() refers to its profiler, through getattr on what this returns. */
 static PyObject *
 ledger_reduce(Ledger *ledger, PyObject *Py_UNUSED(ignored))
@@ -292,6 +300,11 @@ static PyMethodDef ledger_methods[] = {
     METHOD("drain_iterations", iteration_drain, METH_NOARGS, "(packed marks, packed rows) since the last drain."),
     METHOD("set_device", ledger_set_device, METH_O, "Time device spans with this device, or None."),
     METHOD("set_time", ledger_set_time, METH_VARARGS, "Set a fake clock: wall ns, CPU ns."),
+    METHOD("split", ledger_split, METH_VARARGS, "End a span as of the end of what it last contained; name the rest."),
+    METHOD("depth", ledger_depth, METH_NOARGS, "How many spans are open on the calling thread's lane."),
+    METHOD("share", ledger_share, METH_VARARGS, "Share the clocks with other processes through a file: path, create."),
+    METHOD("members", ledger_members, METH_NOARGS, "The processes that share the clocks."),
+    METHOD("dismiss", ledger_dismiss, METH_O, "A process has ended: it works no longer."),
     METHOD("step", ledger_step, METH_O, "An event loop begins to run a handle."),
     METHOD("step_end", ledger_step_end, METH_O, "An event loop has run the handle."),
     METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What step and step_end cost a callback, ns."),
@@ -352,6 +365,7 @@ ledger_dealloc(Ledger *ledger)
     PyTypeObject *type = Py_TYPE(ledger);
     PyObject_GC_UnTrack(ledger);
     ledger_clear(ledger);
+    page_close(&ledger->member);
     threads_free(ledger);
     lanes_free(ledger);
     tree_free(ledger);

@@ -84,7 +84,8 @@ ledger_raw(Ledger *ledger)
         wall += now - ledger->started;
     }
     return Py_BuildValue(
-        "{sLsssssLsIsIsLsLsLsnsKsNsNsN}", "wall", wall, "clock", clocks[ledger->clock.kind], "cpu",
+        "{sLsLsIsssssLsIsIsLsLsLsnsKsNsNsN}", "wall", wall, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
+        ledger->member.page ? ledger->member.page->iteration : ledger->iterations.count, "clock", clocks[ledger->clock.kind], "cpu",
         cpus[ledger->cpu_kind], "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations",
         ledger->iterations.count, "steps", ledger->iterations.steps, "episodes", ledger->iterations.episodes,
         "process_peak", memory_process_peak(ledger), "device_pending",

@@ -3,10 +3,11 @@
 
 /* The statistics of a span that ends; its node's time is booked already. */
 static inline void
-close_entry(Ledger *ledger, const Lane *lane, const Entry *entry, int64_t now)
+close_entry(Ledger *ledger, Lane *lane, const Entry *entry, int64_t now)
 {
     Node *node = entry->node;
     int64_t duration = now - entry->start;
+    lane->left = now;
     node->calls++;
     node->busy += duration;
     if (duration < node->min) {
@@ -46,6 +47,14 @@ book_cost(Thread *thread, Node *node, int64_t before)
     }
 }
 
+/* Another process may have brought the clocks further before this one had the lock. */
+static int64_t
+not_before(const Ledger *ledger, int64_t now)
+{
+    const Sharing *sharing = ledger->sharing;
+    return sharing->waiting && now < sharing->waiting_mark ? sharing->waiting_mark : now;
+}
+
 /* Everything a plain span on the driver does not need: waits, workers, memory, device. A device is Python code: while
  * it runs, spans may open and end here and elsewhere, so nothing is on the stack yet and no place in it is kept. */
 static __attribute__((noinline)) bool
@@ -54,9 +63,9 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     Ledger *ledger = span->ledger;
     Entry entry = {.span = span, .memory_start = -1, .memory_peak = -1, .device_peak = -1};
     int64_t now = clock_now(&ledger->clock);
-    charge(thread, now, true);
     bool device = wants_device(ledger, span);
     if (span->flags & SPAN_MEMORY || device) {
+        charge(thread, now, true);
         /* These take long enough to be timed; they are the parent's, as all of a span's preparation is. */
         Node *parent = lane->top->node;
         int64_t before = parent->self;
@@ -75,8 +84,10 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
             return ledger->mode & MODE_ENABLED ? enter_without_memory(ledger) : false;
         }
         now = clock_now(&ledger->clock);
-        charge(thread, now, true);
     }
+    sharing_lock(ledger);
+    now = not_before(ledger, now);
+    charge(thread, now, true);
     if (lane == thread->base) {
         thread->between_steps = false; /* outside of every callback: the loop has ended */
     }
@@ -85,6 +96,7 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     *++lane->top = entry;
     lane->waits += (span->flags & SPAN_WAIT) != 0;
     restate(thread, now);
+    sharing_unlock(ledger);
     return true;
 }
 
@@ -95,22 +107,26 @@ collect_off_cpu(Thread *thread, Node *node, int64_t now)
 }
 
 /* Whether a span needs more than its own times. A worker's does not while the driver is busy, and was since the
- * worker's last event: then nothing is shared out, and only the number of those who work is kept. */
+ * worker's last event: then nothing is shared out, and only the number of those who work is kept, if it `changes`. That
+ * other processes must not see half done. */
 static inline bool
-needs_full(const Ledger *ledger, const Thread *thread, const Span *span)
+needs_full(const Ledger *ledger, const Thread *thread, const Span *span, bool changes)
 {
     if (LIKELY((span->flags | thread->flags | (ledger->mode & MODE_DEVICE)) == 0)) {
         return false;
     }
-    return span->flags != 0 || thread->flags != THREAD_WORKER || (ledger->mode & MODE_DEVICE) || ledger->waiting ||
-           thread->cover_mark != ledger->wait_clock;
+    const Sharing *sharing = ledger->sharing;
+    return span->flags != 0 || thread->flags != THREAD_WORKER || (ledger->mode & MODE_DEVICE) ||
+           __atomic_load_n(&sharing->waiting, __ATOMIC_RELAXED) ||
+           thread->cover_mark != __atomic_load_n(&sharing->wait_clock, __ATOMIC_RELAXED) ||
+           (changes && ledger->member.page != NULL);
 }
 
 static inline void
 note_working(Ledger *ledger, Thread *thread, bool working)
 {
     if (UNLIKELY(thread->flags != 0) && working != thread->working) {
-        ledger->workers += working ? 1 : -1;
+        ledger->sharing->workers += working ? 1 : -1;
         thread->working = working;
     }
 }
@@ -130,7 +146,7 @@ enter(Span *span)
     if (UNLIKELY(node == NULL || (lane->top + 1 == lane->end && !lane_grow(lane)))) {
         return enter_without_memory(ledger);
     }
-    if (UNLIKELY(needs_full(ledger, thread, span))) {
+    if (UNLIKELY(needs_full(ledger, thread, span, !thread->working))) {
         return enter_full(span, thread, lane, node);
     }
     Entry *entry = lane->top + 1;
@@ -190,13 +206,17 @@ measure_end(Ledger *ledger, Entry *entry)
 static __attribute__((noinline)) void
 exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
 {
+    Ledger *ledger = span->ledger;
+    sharing_lock(ledger);
+    now = not_before(ledger, now);
     charge(thread, now, true);
-    Entry ended = remove_entry(span->ledger, lane, lane->top, now);
+    Entry ended = remove_entry(ledger, lane, lane->top, now);
     restate(thread, now);
+    sharing_unlock(ledger);
     if (span->flags & SPAN_MEMORY || ended.device_event != NULL) {
         Node *parent = lane->top->node;
         int64_t before = parent->self;
-        measure_end(span->ledger, &ended);
+        measure_end(ledger, &ended);
         if (lane->top->node == parent) {
             book_cost(thread, parent, before);
         }
@@ -231,6 +251,8 @@ exit_elsewhere(Span *span, Lane *lane, int64_t now)
         return;
     }
     bool enabled = ledger->mode & MODE_ENABLED;
+    sharing_lock(ledger);
+    now = enabled ? not_before(ledger, now) : now;
     if (enabled) {
         settle(ledger, now);
     }
@@ -244,6 +266,7 @@ exit_elsewhere(Span *span, Lane *lane, int64_t now)
         restate(ledger->driver, now);
     }
     restate(lane->host, now);
+    sharing_unlock(ledger);
     if (lane != lane->host->lane) {
         lane_release(lane); /* its task is gone, or takes a lane again when it runs */
     }
@@ -281,7 +304,7 @@ leave(Span *span)
         exit_elsewhere(span, lane, now);
         return;
     }
-    if (UNLIKELY(needs_full(ledger, thread, span))) {
+    if (UNLIKELY(needs_full(ledger, thread, span, entry - 1 == lane->stack))) {
         exit_full(span, thread, lane, now);
         return;
     }
@@ -320,6 +343,56 @@ lane_unwind(Lane *lane, int64_t now)
         Entry ended = remove_entry(lane->host->ledger, lane, lane->top, now);
         Py_XDECREF(ended.device_event);
     }
+}
+
+bool
+span_is_innermost(const Span *span)
+{
+    const Thread *thread = this_thread;
+    if (!(span->ledger->mode & MODE_ENABLED) || thread == NULL || thread->ledger != span->ledger) {
+        return false;
+    }
+    return thread->lane->top->node->operation == span->operation;
+}
+
+/* split(outer, rest): ends the innermost span as of the end of what it last contained; what came after becomes a call
+ * of `rest` beside it. For who learns only afterwards that something else had begun. Returns how long that was, ns; -1
+ * where `outer` is not the innermost. */
+PyObject *
+ledger_split(Ledger *ledger, PyObject *args)
+{
+    Span *outer, *rest;
+    if (!PyArg_ParseTuple(args, "O!O!", Span_Type, &outer, Span_Type, &rest)) {
+        return NULL;
+    }
+    Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
+    Lane *lane = thread ? lane_here(thread, false) : NULL;
+    if (lane == NULL || lane->top->span != outer || rest->ledger != ledger || outer->flags != 0) {
+        return PyLong_FromLong(-1);
+    }
+    Node *node = lane->top->node;
+    Node *other = node_of(ledger, (lane->top - 1)->node, rest->operation);
+    int64_t now = clock_now(&ledger->clock);
+    now = now < lane->mark ? lane->mark : now;
+    sharing_lock(ledger);
+    charge(thread, now, true);
+    int64_t since = lane->left > lane->top->start ? lane->left : lane->top->start;
+    /* Time of an iteration that has ended is written: it stays where it is. */
+    int64_t gap = now - since;
+    int64_t own = node->self - node->marked.self;
+    gap = other == NULL ? 0 : gap > own ? own : gap;
+    remove_entry(ledger, lane, lane->top, now - gap);
+    if (gap > 0) {
+        node->self -= gap;
+        other->self += gap;
+        Entry call = {.node = other, .span = rest, .start = now - gap};
+        Entry *place = lane->top + 1; /* where the span stood that has just ended */
+        *place = call;
+        close_entry(ledger, lane, place, now);
+    }
+    restate(thread, now);
+    sharing_unlock(ledger);
+    return PyLong_FromLongLong(gap);
 }
 
 /* ---- called by `with` and as a decorator ---- */

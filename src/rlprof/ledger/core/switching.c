@@ -58,7 +58,8 @@ begin_anew(Ledger *ledger)
             entry->start = now;
         }
     }
-    ledger->share_rest = ledger->idle_rest = 0; /* time of before */
+    ledger->sharing->share_rest = ledger->idle_rest = 0; /* time of before */
+    ledger->given_before = ledger->given_mark;
     ledger->wall = 0;
     ledger->started = now;
     ledger->device_lost = 0;

@@ -27,8 +27,8 @@ thread_new(Ledger *ledger, unsigned long ident, PyObject *name, PyObject *group)
         free(thread);
         return NULL;
     }
-    thread->share_mark = ledger->share_clock;
-    thread->cover_mark = ledger->wait_clock;
+    thread->share_mark = ledger->sharing->share_clock;
+    thread->cover_mark = ledger->sharing->wait_clock;
     thread->next = ledger->threads;
     ledger->threads = thread;
     return thread;
@@ -51,6 +51,7 @@ thread_end(Thread *thread)
 {
     Ledger *ledger = thread->ledger;
     int64_t now = ledger_time(ledger);
+    sharing_lock(ledger);
     if (ledger->mode & MODE_ENABLED) {
         settle(ledger, now);
     }
@@ -69,6 +70,7 @@ thread_end(Thread *thread)
     thread->between_steps = false;
     thread->steps = 0;
     restate(thread, now);
+    sharing_unlock(ledger);
     thread->tstate = NULL;
     cpu_open(&thread->cpu, CPU_OFF, 0, &ledger->clock, now);
     thread->ident = 0;
@@ -230,8 +232,8 @@ threads_after_fork(Ledger *ledger)
     }
     ledger->threads = NULL;
     ledger->driver = NULL;
-    ledger->workers = ledger->suspended = 0;
-    ledger->waiting = false;
+    ledger->suspended = 0;
+    sharing_after_fork(ledger);
     PyObject *name = PyUnicode_InternFromString("main");
     unsigned mode = ledger->mode;
     ledger->mode = 0; /* events' finalisers must not find lanes that are gone */
@@ -262,7 +264,33 @@ threads_after_fork(Ledger *ledger)
         return;
     }
     ledger->driver = mine;
-    restate(mine, ledger_time(ledger));
+    mine->share_mark = ledger->sharing->share_clock;
+    mine->cover_mark = ledger->sharing->wait_clock;
+    ledger->given_mark = ledger->sharing->given;
+    if (ledger->member.page == NULL) {
+        ledger->elsewhere = false;
+        restate(mine, ledger_time(ledger));
+    }
+    else if (ledger_follow_other(ledger) < 0) {
+        ledger->mode = 0;
+        complain(ledger, "no memory for a forked process; it is not recorded");
+    }
+}
+
+/* All threads here are workers of a driver in another process. In its place, a thread that never runs. */
+int
+ledger_follow_other(Ledger *ledger)
+{
+    PyObject *name = PyUnicode_InternFromString("driver");
+    Thread *nobody = name ? thread_new(ledger, 0, name, name) : NULL;
+    Py_XDECREF(name);
+    if (nobody == NULL) {
+        PyErr_Clear();
+        return -1;
+    }
+    ledger->elsewhere = true;
+    attribution_set_driver(ledger, nobody, ledger_time(ledger));
+    return 0;
 }
 
 /* A thread may still point at its Thread: only its guard, which dies with it, may free that. */

@@ -14,6 +14,7 @@ typedef struct {
     Span *span;
     PyObject *function;
     PyObject *method; /* a Python function that does the same, for bound methods */
+    bool outermost;   /* inside of itself it is not timed */
     PyObject *dict;
     PyObject *weakrefs;
 } Timed;
@@ -22,6 +23,9 @@ static PyObject *
 timed_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Timed *timed = (Timed *)self;
+    if (timed->outermost && span_is_innermost(timed->span)) {
+        return PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
+    }
     bool entered = span_enter(timed->span);
     PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
     if (entered) {
@@ -30,13 +34,14 @@ timed_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnam
     return result;
 }
 
-/* Timed(span, function, method) */
+/* Timed(span, function, method, outermost=False) */
 static PyObject *
 timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *span, *function, *method;
-    static char *names[] = {"span", "function", "method", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO", names, Span_Type, &span, &function, &method)) {
+    int outermost = 0;
+    static char *names[] = {"span", "function", "method", "outermost", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|p", names, Span_Type, &span, &function, &method, &outermost)) {
         return NULL;
     }
     Timed *timed = (Timed *)type->tp_alloc(type, 0);
@@ -45,16 +50,18 @@ timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         timed->span = (Span *)Py_NewRef(span);
         timed->function = Py_NewRef(function);
         timed->method = Py_NewRef(method);
+        timed->outermost = outermost;
     }
     return (PyObject *)timed;
 }
 
-/* obj.method() never comes here, but code that takes a method apart does (torch.compile, inspect): it must find a
- * Python function inside. */
+/* obj.method() never comes here, but code that takes a class or a method apart does (torch.compile, inspect, pickle): it
+ * must find a Python function. */
 static PyObject *
 timed_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type))
 {
-    return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(((Timed *)self)->method, object);
+    PyObject *method = ((Timed *)self)->method;
+    return object == NULL || object == Py_None ? Py_NewRef(method) : PyMethod_New(method, object);
 }
 
 static int

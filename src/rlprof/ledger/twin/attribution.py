@@ -18,6 +18,7 @@ class Attribution:
         self.waiting = False
         self.waiting_mark = 0
         self.share_clock = self.share_rest = 0
+        self.given = 0
         self.idle_clock = self.idle_rest = 0
         self.wait_clock = 0
         self.workers = self.suspended = 0
@@ -36,6 +37,7 @@ class Attribution:
             part, self.share_rest = divmod(elapsed + self.share_rest, self.workers)
             self.share_clock += part
             giver.shift -= part * self.workers
+            self.given += part * self.workers
         elif self._loop_idles():
             part, self.idle_rest = divmod(elapsed + self.idle_rest, self.suspended)
             self.idle_clock += part

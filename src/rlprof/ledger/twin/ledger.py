@@ -190,16 +190,59 @@ class Ledger:
             self._devices.exit(entry, tracked)
 
     def _remove(self, lane: Lane, position: int, now: int) -> None:
-        entry = lane.stack[position]
+        self._close(lane, lane.stack[position], position, now)
+        del lane.stack[position]
+
+    def _close(self, lane: Lane, entry: Entry, depth: int, now: int) -> None:
         node = entry.node
         duration = now - entry.start
+        lane.left = now
         node.calls += 1
         node.busy += duration
         node.min = min(node.min, duration)
         node.max = max(node.max, duration)
         node.durations[bucket_of(duration)] += 1
-        self._timeline.add(entry, duration, position)
-        del lane.stack[position]
+        self._timeline.add(entry, duration, depth)
+
+    @_locked
+    def split(self, outer: Span, rest: Span) -> int:
+        """End the innermost span as of the end of what it last contained; the rest is a call of another beside it."""
+        thread = self._lanes.known() if self.enabled else None
+        lane = self._lanes.follow(thread, entering=False) if thread is not None else None
+        if thread is None or lane is None or lane.top.span is not outer or outer.wait or outer.track_memory:
+            return -1
+        entry, depth = lane.top, len(lane.stack) - 1
+        now = max(self.now(), lane.mark)
+        self._attribution.charge(thread, now)
+        node = entry.node
+        gap = min(now - max(lane.left, entry.start), node.self - node.marked[1])
+        self._remove(lane, depth, now - gap)
+        if gap > 0:
+            other = self._lanes.child(lane.top.node, rest.operation)
+            node.self -= gap
+            other.self += gap
+            self._close(lane, Entry(other, rest, now - gap), depth, now)
+        self._attribution.restate(thread, now)
+        return gap
+
+    def share(self, path: Any, create: bool) -> None:  # noqa: ARG002 - the signature is the core's
+        """Python cannot take part in a clock that other processes advance."""
+        raise OSError("the Python twin shares no clock with other processes")
+
+    def members(self) -> list[int]:
+        return []
+
+    def dismiss(self, pid: int) -> None:
+        """Nobody is a member."""
+
+    def depth(self) -> int:
+        """How many spans are open on the calling thread's lane."""
+        thread = self._lanes.known() if self.enabled else None
+        return 0 if thread is None else len(thread.lane.stack) - 1
+
+    def is_innermost(self, span: Span) -> bool:
+        thread = self._lanes.known() if self.enabled else None
+        return thread is not None and thread.lane.top.node.operation is span.operation
 
     def _exit_elsewhere(self, span: Span, lane: Lane | None, now: int) -> None:
         """The span is not the innermost one: see core/span.c."""
@@ -296,6 +339,7 @@ class Ledger:
             for entry in lane.stack:
                 entry.start = now
         self._attribution.share_rest = self._attribution.idle_rest = 0  # time of before
+        self._attribution.given = 0
         self._wall = 0
         self._started = now
         self._devices.lost = 0
@@ -408,6 +452,8 @@ class Ledger:
         self._memory.fold(self._tracked())
         return {
             "wall": wall,
+            "given": self._attribution.given,
+            "driver_iteration": self._iterations.count,
             "clock": "monotonic" if self._fake is None else "fake",
             "cpu": self._cpu.kind,
             "clock_drift": 0,

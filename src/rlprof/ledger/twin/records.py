@@ -110,6 +110,7 @@ class Lane:
     on_driver: bool
     stack: list[Entry] = field(default_factory=list)
     mark: int = 0
+    left: int = 0
     suspended: bool = False
     idle_mark: int = 0
     host: Thread | None = None

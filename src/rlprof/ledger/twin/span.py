@@ -57,13 +57,16 @@ class Span:
 class Timed:
     """A callable that times its calls and otherwise is the function."""
 
-    def __init__(self, span: Span, function: Callable[..., Any], method: Callable[..., Any]) -> None:
+    def __init__(
+        self, span: Span, function: Callable[..., Any], method: Callable[..., Any], outermost: bool = False
+    ) -> None:
         self._span = span
         self._method = method
+        self._outermost = outermost
         self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if compiling():
+        if compiling() or (self._outermost and self._span.ledger.is_innermost(self._span)):
             return self.__wrapped__(*args, **kwargs)
         with self._span:
             return self.__wrapped__(*args, **kwargs)
@@ -71,7 +74,7 @@ class Timed:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if compiling():
             return compiled.get(self, instance, owner)
-        return self if instance is None else MethodType(self._method, instance)
+        return self._method if instance is None else MethodType(self._method, instance)
 
     def __reduce__(self) -> Any:
         return self._span.ledger.hooks.reduce_function(self._span, self.__wrapped__)

@@ -1,0 +1,55 @@
+/* What the processes of one session share: how many lanes work, and the clocks that share out the driver's waiting.
+ *
+ * A process alone has these for itself, under its GIL. Several have them in a page of shared memory, under a lock that is
+ * held for some tens of nanoseconds at a time. */
+#ifndef RLPROF_SHARING_H
+#define RLPROF_SHARING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+
+typedef struct {
+    int64_t waiting_mark;
+    int64_t share_clock, share_rest; /* advances at 1/workers while the driver waits */
+    int64_t wait_clock;              /* advances while the driver waits */
+    int64_t given;                   /* all that the share clock has handed out */
+    int32_t workers;                 /* lanes that work, the driver's own left out */
+    int32_t waiting;                 /* whether the driver waits */
+} Sharing;
+
+#define PAGE_MAGIC UINT64_C(0x31656761706c72) /* "rlpage1" */
+#define PAGE_SLOTS 1024
+
+/* One process that takes part. */
+typedef struct {
+    int32_t pid;     /* 0: free */
+    int32_t workers; /* of Sharing.workers, those of this process */
+} Slot;
+
+typedef struct {
+    uint64_t magic;
+    int32_t lock;       /* the process that holds it; 0: none */
+    uint32_t iteration; /* iterations that the driver has ended */
+    Clock clock;        /* everybody's, so that everybody's times are comparable */
+    Sharing sharing;
+    Slot slots[PAGE_SLOTS];
+} Page;
+
+typedef struct {
+    Page *page; /* NULL: alone */
+    Slot *slot;
+    int depth; /* of the lock: it may be taken inside of itself */
+} Membership;
+
+/* Maps the file; 0, or -1 with errno. `create` makes a page of it. */
+int page_open(Membership *, const char *path, bool create);
+void page_close(Membership *);
+/* After a fork the child has no slot yet. Returns 0, or -1 where there is none left. */
+int page_take_slot(Membership *);
+/* False: it cannot be had, as somebody died or was stopped inside; then the page is not to be used any more. */
+bool page_lock(Membership *);
+void page_unlock(Membership *);
+
+#endif

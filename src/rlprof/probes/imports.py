@@ -1,0 +1,74 @@
+"""Runs a function once a module is imported, now or whenever that will be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+After = Callable[[ModuleType], None]
+
+
+class ImportHooks:
+    """A finder that lets the others find, and looks over their shoulder."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[After]] = {}
+
+    def after(self, name: str, function: After) -> None:
+        """Call it with the module: at once if that is imported, else when it will be."""
+        module = sys.modules.get(name)
+        if module is not None and not getattr(module.__spec__, "_initializing", False):
+            function(module)
+            return
+        self._waiting.setdefault(name, []).append(function)
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+
+    def remove(self) -> None:
+        self._waiting.clear()
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in self._waiting:
+            return None
+        for finder in list(sys.meta_path):
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Watched(spec.loader, lambda module: self._imported(name, module))
+                return spec
+        return None
+
+    def _imported(self, name: str, module: ModuleType) -> None:
+        for function in self._waiting.pop(name, []):
+            function(module)
+
+
+class _Watched(Loader):
+    """A loader that is gone as soon as it has done its work: the module keeps the one it would have had."""
+
+    def __init__(self, loader: Any, after: After) -> None:
+        self._loader = loader
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        create = getattr(self._loader, "create_module", None)
+        module: ModuleType | None = create(spec) if create is not None else None
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self._after(module)

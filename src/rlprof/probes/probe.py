@@ -1,0 +1,49 @@
+"""What a probe is: functions that attach to the modules of one library, once these are imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
+
+from rlprof.probes.patches import Patches
+
+Attach = Callable[[ModuleType, Patches], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    library: str
+    """The distribution's name. Empty for what comes with Python."""
+    attach: Mapping[str, Attach]
+    """By the module after whose import it runs."""
+    since: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+    """The versions it was tried with: the first, and the first that is too new."""
+    generic: bool = False
+    """Useful whatever the version: attached to a version that nobody tried, too."""
+
+    def version(self) -> str | None:
+        """The installed one."""
+        try:
+            return version(self.library) if self.library else None
+        except PackageNotFoundError:
+            return None
+
+    def knows(self, installed: str | None) -> bool:
+        """Whether it was tried with that version. Of one that is not known, everything is assumed."""
+        if installed is None:
+            return True
+        parts = _numbers(installed)
+        return (not self.since or parts >= self.since) and (not self.before or parts < self.before)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Of "2.9.2a1" the leading ones: (2, 9)."""
+    found = []
+    for part in text.split("."):
+        if not part.isdecimal():
+            break
+        found.append(int(part))
+    return tuple(found)

@@ -1,0 +1,83 @@
+"""Finds the probes there are and attaches them. What fails in one is said once, and the others carry on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from functools import partial
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
+
+from rlprof.ledger.profiler import Profiler
+from rlprof.probes.imports import ImportHooks
+from rlprof.probes.patches import Patches
+from rlprof.probes.probe import Attach, Probe
+
+GROUP = "rlprof.probes"
+"""Of entry points. Another package adds a probe by naming it there."""
+
+FOUND = "RLPROF_PROBES"
+"""Tells child processes what was found: looking through all installed packages takes tens of milliseconds."""
+
+
+def find_probes() -> list[Probe]:
+    """Those that any installed package names."""
+    names = os.environ.get(FOUND)
+    if names is None:
+        names = ",".join(sorted({entry.value for entry in entry_points(group=GROUP)}))
+        os.environ[FOUND] = names
+    return [
+        getattr(import_module(module), name)
+        for module, _, name in (value.partition(":") for value in names.split(",") if value)
+    ]
+
+
+class Attached:
+    """The probes of one profiler. Attaching twice attaches once."""
+
+    def __init__(self, profiler: Profiler) -> None:
+        self._profiler = profiler
+        self._hooks = ImportHooks()
+        self._patches: dict[str, Patches] = {}
+        self._given_up: set[str] = set()
+
+    def attach(self, probes: Iterable[Probe]) -> None:
+        for probe in probes:
+            for module, function in probe.attach.items():
+                self._hooks.after(module, partial(self._attach, probe, function))
+
+    def undo(self) -> None:
+        """Put every library back as it was."""
+        self._hooks.remove()
+        for patches in reversed(self._patches.values()):
+            patches.undo()
+        self._patches.clear()
+
+    def _attach(self, probe: Probe, function: Attach, module: ModuleType) -> None:
+        key = f"{probe.library}:{function.__module__}"
+        if key in self._given_up:
+            return
+        installed = probe.version()
+        if not probe.knows(installed):
+            self._profiler._hooks.warn(
+                f"{probe.library} {installed} is none of the versions that rlprof was tried with"
+                + ("" if probe.generic else "; only what rlprof knows of gymnasium and torch is timed"),
+                None,
+            )
+            if not probe.generic:
+                self._given_up.add(key)
+                return
+        patches = self._patches.setdefault(key, Patches(self._profiler))
+        try:
+            function(module, patches)
+        except Exception as error:
+            self._given_up.add(key)
+            patches.undo()
+            self._profiler._hooks.warn(f"{probe.library or module.__name__} could not be attached to", error)
+
+
+def loaded(name: str) -> ModuleType | None:
+    """A module that is imported already."""
+    return sys.modules.get(name)
