@@ -23,6 +23,7 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/span_cost.py
 	$(BIN)/python benchmarks/ledger_accuracy.py
 	$(BIN)/python benchmarks/soak.py --spans 1e7
+	$(BIN)/python benchmarks/report_speed.py
 
 # The core's tests on a core built with AddressSanitizer and UndefinedBehaviorSanitizer, in a copy of the tree.
 sanitize: $(VENV)/installed
