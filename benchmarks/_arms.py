@@ -1,0 +1,96 @@
+"""Trainings that run by turns: each in a process of its own, one iteration at a time, in random order."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TRAININGS = Path(__file__).parent / "trainings"
+NAMES = ("sb3_ppo", "sb3_recurrent_ppo", "torchrl_ppo", "handwritten_ppo")
+
+
+def tools(folder: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
+    """How each profiler is put in front of a training: the command before the script, and the environment."""
+    python = sys.executable
+    found: dict[str, tuple[list[str], dict[str, str]]] = {
+        "cProfile": ([python, "-m", "cProfile", "-o", str(folder / "cprofile.out")], {}),
+        "torch.profiler": ([python], {"TURNS_TORCH": "1"}),
+        "VizTracer": ([python, "-m", "viztracer", "-o", str(folder / "viztracer.json"), "--quiet"], {}),
+        "pyinstrument": ([python, "-m", "pyinstrument", "-o", str(folder / "pyinstrument.txt")], {}),
+    }
+    py_spy = shutil.which("py-spy", path=f"{Path(python).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    if py_spy:
+        found["py-spy"] = ([py_spy, "record", "-o", str(folder / "py-spy.svg"), "--", python], {})
+    return found
+
+
+@dataclass
+class Arm:
+    """One process of a training that waits for its turn."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    go: int
+    done: int
+    errors: Path
+    seconds: list[float] = field(default_factory=list)
+
+    @classmethod
+    def start(
+        cls, name: str, before: Sequence[str], training: str, folder: Path, environment: Mapping[str, str]
+    ) -> Arm:
+        go_read, go = os.pipe()
+        done, done_write = os.pipe()
+        errors = folder / f"{name.replace(' ', '-')}.stderr"
+        command = [*before, str(TRAININGS / f"{training}.py"), "--iterations", "100000"]
+        with errors.open("wb") as stderr:
+            process = subprocess.Popen(
+                command,
+                pass_fds=(go_read, done_write),
+                env={**os.environ, **environment, "TURNS": f"{go_read},{done_write}", "OMP_NUM_THREADS": "1"},
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                cwd=folder,
+            )
+        os.close(go_read)
+        os.close(done_write)
+        arm = cls(name, process, go, done, errors)
+        arm._read()  # it is ready for its first iteration
+        return arm
+
+    def _read(self) -> float:
+        taken = os.read(self.done, 8)
+        if not taken:
+            raise RuntimeError(f"{self.name} ended: {self.errors.read_text()[-2000:]}")
+        (seconds,) = struct.unpack("d", taken)
+        return float(seconds)
+
+    def iterate(self, counts: bool) -> None:
+        """One iteration; the first few of a process do not count."""
+        os.write(self.go, b"g")
+        seconds = self._read()
+        if counts:
+            self.seconds.append(seconds)
+
+    def stop(self) -> None:
+        os.close(self.go)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.done)
+
+
+def take_turns(arms: Sequence[Arm], rounds: int, warm_up: int = 3, seed: int = 1) -> None:
+    chance = random.Random(seed)
+    for turn in range(-warm_up, rounds):
+        for arm in chance.sample(arms, len(arms)):
+            arm.iterate(counts=turn >= 0)
