@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +20,12 @@ def spin(seconds: float) -> None:
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
+
+
+def stolen_ns() -> int:
+    """What the hypervisor gave to others: a thread it happens to is not switched out, so it seems to have run."""
+    fields = Path("/proc/stat").read_text().split("\n")[0].split()
+    return int(fields[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.parametrize("clock", ["monotonic", "tsc"])
@@ -44,6 +52,7 @@ def test_cpu_time_is_the_kernels_over_sleeps_and_spins(core):
     if profiler.snapshot().cpu == "off":
         pytest.skip("thread CPU time cannot be followed here")
     began = time.thread_time_ns()
+    stolen = stolen_ns()
     spun = 0
     for _ in range(10):
         with profiler.profile("spins"):
@@ -55,9 +64,10 @@ def test_cpu_time_is_the_kernels_over_sleeps_and_spins(core):
     spent = time.thread_time_ns() - began
     snapshot = profiler.snapshot()
     spins, sleeps = snapshot.account("spins"), snapshot.account("sleeps")
-    assert spins.cpu_ns == pytest.approx(spun, rel=0.05)
-    assert sleeps.cpu_ns < 0.2 * sleeps.self_ns
-    assert spins.cpu_ns + sleeps.cpu_ns == pytest.approx(spent, rel=0.05)
+    stolen = stolen_ns() - stolen
+    assert 0.95 * spun <= spins.cpu_ns <= 1.05 * spun + stolen
+    assert sleeps.cpu_ns < 0.2 * sleeps.self_ns + stolen
+    assert 0.95 * spent <= spins.cpu_ns + sleeps.cpu_ns <= 1.05 * spent + stolen
 
 
 def test_cpu_time_is_followed_from_the_start_and_for_each_profiler(core):
