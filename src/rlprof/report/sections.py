@@ -211,7 +211,8 @@ def expectation(report: Report, layout: Layout) -> None:
     layout.line(
         f"Reached {100 * expected.ratio:.0f}% of what the parts do at their typical pace, one after the other{allowed}."
     )
-    alone = [part for part in expected.parts if part.steps_per_second]
+    least = sum(part.typical_ns for part in expected.parts) / 100  # what takes less never limits
+    alone = [part for part in expected.parts if part.steps_per_second and part.typical_ns >= least]
     if alone:
         layout.line(
             "Alone: " + ", ".join(f"{part.category} {rate(part.steps_per_second or 0)} steps/s" for part in alone)
