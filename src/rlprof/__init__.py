@@ -8,6 +8,7 @@ with profile("env_step"):
 print(get_profiler().snapshot().account("env_step").ledger_ns)
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -62,3 +63,6 @@ __all__ = [
     "reset",
     "snapshot",
 ]
+
+if os.environ.get("RLPROF") == "1":
+    import_module("rlprof.launch.start").start()

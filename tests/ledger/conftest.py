@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from fakes import CORES, Actor, Fake
+from ledger.hands import Driver, Process
 
 from rlprof import Profiler
 from rlprof.ledger import tasks
@@ -50,3 +52,15 @@ def _asyncio_is_put_back() -> Iterator[None]:
     yield
     assert tasks._followers == ()
     assert tasks._original_run is None
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[Driver]:
+    driver = Driver(tmp_path / "shared")
+    yield driver
+    driver.end()
+
+
+@pytest.fixture(params=["fork", "join"])
+def begin(request: pytest.FixtureRequest, driver: Driver) -> Callable[[], Process]:
+    return driver.fork if request.param == "fork" else driver.join

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.calltree import Place, cpu_of, merge
+from rlprof.ledger.sharing import apportion
 from rlprof.ledger.snapshot import Snapshot
 
 UNATTRIBUTED = "unattributed"
@@ -117,18 +118,6 @@ def breakdown(snapshot: Snapshot) -> Breakdown:
         open_spans=snapshot.open_spans,
         cpu=snapshot.cpu,
     )
-
-
-def apportion(total: int, parts: Sequence[int]) -> list[int]:
-    """Divide a total in proportion to the parts, in whole numbers that sum to it: the largest remainders round up."""
-    whole = sum(parts)
-    if whole == 0:
-        return [0] * len(parts)
-    shares = [total * part // whole for part in parts]
-    by_remainder = sorted(range(len(parts)), key=lambda i: -(total * parts[i] % whole))
-    for i in by_remainder[: total - sum(shares)]:
-        shares[i] += 1
-    return shares
 
 
 def _rows(tops: Sequence[Place], tenths: Sequence[int], wall_ns: int) -> list[Row]:

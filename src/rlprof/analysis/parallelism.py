@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from rlprof.analysis.breakdown import apportion
 from rlprof.analysis.calltree import cpu_of
 from rlprof.analysis.resources import Resources
+from rlprof.ledger.sharing import apportion
 from rlprof.ledger.snapshot import Snapshot
 
 OUTSIDE = "outside spans"
@@ -106,17 +106,23 @@ def _capacity(snapshot: Snapshot, resources: Resources, cores: int) -> tuple[Cap
     """None where neither the ledger nor the samples know CPU times."""
     whole = snapshot.wall_ns * cores
     by_category: Counter[str] = Counter()
+    known = in_workers = 0
     for node in snapshot.net_nodes:
         cpu = cpu_of([node])
-        if cpu is not None:
-            by_category[node.category if node.operation is not None else OUTSIDE] += cpu
-    known = sum(by_category.values())
+        if cpu is None:
+            continue
+        by_category[node.category if node.operation is not None else OUTSIDE] += cpu
+        if snapshot.lanes[node.lane].kind == "process":
+            in_workers += cpu
+        else:
+            known += cpu
     process = (resources.cpu_mean or 0.0) / 100 * snapshot.wall_ns
     if not whole or (snapshot.cpu == "off" and resources.cpu_mean is None):
         return None
     # Threads that recorded no span, such as torch's own, are in the process's time only.
     by_category[OUTSIDE] += max(0, round(process) - known)
-    children = round((resources.children_cpu_mean or 0.0) / 100 * snapshot.wall_ns)
+    # Worker processes' spans are in their categories already.
+    children = max(0, round((resources.children_cpu_mean or 0.0) / 100 * snapshot.wall_ns) - in_workers)
     used = sum(by_category.values()) + children
     whole = max(whole, used)  # samples and spans are not measured at the same instants
     outside = by_category.pop(OUTSIDE)

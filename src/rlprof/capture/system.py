@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -105,12 +106,18 @@ def _percent(part: float, whole: float) -> float | None:
     return 100 * max(0.0, part) / whole if whole > 0 and part > -RESOLUTION else None
 
 
+_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl-gpu")
+"""One of them is there where NVIDIA's driver is: on a machine of one's own, in WSL, on a Jetson."""
+
+
 class _Devices:
     """NVIDIA GPUs, where nvidia-ml-py and a driver are."""
 
     def __init__(self) -> None:
         self._nvml: Any = None
         self._handles: list[Any] = []
+        if sys.platform == "linux" and not any(map(os.path.exists, _DRIVERS)):
+            return  # importing the library only to be told so takes longer than all the rest
         try:
             import pynvml  # noqa: PLC0415 - optional
 

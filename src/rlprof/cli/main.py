@@ -14,6 +14,7 @@ import click
 from rlprof.errors import RlprofError
 
 COMMANDS = {
+    "run": "Run a training that was not edited, and record it.",
     "report": "Show where the time of a recorded session went.",
     "analyze": "Score the bottlenecks of a session or JSON report and recommend what to do.",
     "export": "Give a session to another tool: Perfetto, speedscope, TensorBoard, OpenTelemetry, a spreadsheet.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 from rlprof.ledger.snapshot import SpanCost
@@ -36,11 +35,11 @@ def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
         inside.append(_mean_duration(ledger))
     ledger.stop()
     # A batch that an interrupt fell into is dear; the typical one is in the middle.
-    cost = median(total)
+    cost = _median(total)
     spread = sorted(total)[_BATCHES // 5 : -_BATCHES // 5]
     return SpanCost(
-        inside_ns=min(cost, median(inside)),
-        outside_ns=max(0.0, cost - median(inside)),
+        inside_ns=min(cost, _median(inside)),
+        outside_ns=max(0.0, cost - _median(inside)),
         uncertainty_ns=(spread[-1] - spread[0]) / 2,
     )
 
@@ -69,7 +68,12 @@ def measure_step_cost(new_ledger: Callable[[], Any]) -> int:
         end = now()
         costs.append(((middle - begin) - (end - middle)) / _STEPS)
     ledger.stop()
-    return max(0, round(median(costs)))
+    return max(0, round(_median(costs)))
+
+
+def _median(values: list[float]) -> float:
+    """Of an odd number of them. The statistics module is slow to import, and rlprof must start at once."""
+    return sorted(values)[len(values) // 2]
 
 
 def _do_nothing(_handle: Any) -> None:

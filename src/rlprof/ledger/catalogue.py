@@ -18,7 +18,8 @@ CATEGORIES = (
 )
 
 _OPERATIONS = {
-    "environment": "env_step env_reset env_close env_make env_wait env_parallel_execution simulated_data_collection",
+    "environment": "env_step env_reset env_close env_make env_wait env_forward env_parallel_execution "
+    "simulated_data_collection",
     "rendering": "render env_render observation_render draw_grid draw_robots draw_walls image_resize "
     "env_rgb_observation_generation env_rgb_rendering env_rgb_resizing env_rgb_draw_grid env_rgb_draw_walls "
     "env_rgb_draw_robots env_rgb_draw_target",
@@ -30,11 +31,13 @@ _OPERATIONS = {
     "teacher": "teacher_forward teacher_total agent_calls",
     "transfer": "to_device to_host host_to_device device_to_host device_synchronize stack_and_back",
     "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_add replay_sample replay_store advantage "
-    "advantages gae compute_gae compute_advantages compute_returns tensordict_ops data_loading",
+    "advantages gae compute_gae compute_advantages compute_returns tensordict_ops data_loading batch_preparation",
     "learning": "update train_step learn loss compute_loss loss_forward evaluate_actions backward gradient_clip "
     "optimizer_step zero_grad "
     "gradient_calculation loss_calculation simulated_model_update",
-    "system": "logging checkpoint evaluation callback telemetry",
+    "system": "startup logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
+    "process_wait",
+    "other": "rollout",
 }
 
 _CATEGORY_OF = {name: category for category, names in _OPERATIONS.items() for name in names.split()}

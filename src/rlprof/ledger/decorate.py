@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import wraps
@@ -34,6 +33,8 @@ def decorate(
         kind = "the class" if isinstance(function, type) else type(function).__name__
         name = getattr(function, "__name__", repr(function))
         raise TypeError(f"only functions can be profiled, not {kind} {name}; decorate its methods")
+    import inspect  # noqa: PLC0415 - takes longer to import than the ledger, and not every process decorates
+
     if inspect.iscoroutinefunction(function):
         return _timed_coroutine(span, function)
     if inspect.isasyncgenfunction(function):
@@ -42,12 +43,18 @@ def decorate(
         return _timed_generator(span, function)
     if not outermost:
         return _like(timed(span, function, _timed_method(span, function, recorder), False), function)
+    return in_place_of(function, lambda method: timed(span, function, method, True))
+
+
+def in_place_of(function: Any, make: Callable[[Any], Any]) -> Any:
+    """What `make` returns, looking like the function. It is given a Python function that does the same, for bound
+    methods. This stands here and not with the probes, because torch.compile is told to leave those alone."""
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
         return wrapper(*args, **kwargs)
 
-    wrapper = _like(timed(span, function, method, True), function)
+    wrapper = _like(make(method), function)
     return wrapper
 
 

@@ -29,6 +29,8 @@ class Hooks:
         """Set once it is made: it is made with these hooks."""
         self.measure_step_cost: Callable[[], int] = int
         """Asked when the first asyncio task is seen; without an answer, nothing."""
+        self.at_first_span: Callable[[], None] | None = None
+        """Called once a process, where its ledger is followed by another one: see rlprof.recording.workers."""
         self._follows = False
         self._seen = False
 
@@ -50,6 +52,11 @@ class Hooks:
 
     def find_asyncio(self) -> tuple[Callable[[], Any], dict[Any, Any]] | None:
         return tasks.find_asyncio()
+
+    def saw_thread(self) -> None:
+        """The first span in this process begins."""
+        if self.at_first_span is not None:
+            self.at_first_span()
 
     def saw_task(self) -> None:
         """A span begins in an asyncio task: from now on the event loop is followed."""

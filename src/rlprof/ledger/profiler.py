@@ -11,11 +11,11 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, overload
 
-from rlprof.ledger import twin
 from rlprof.ledger.calibration import measure_span_cost, measure_step_cost
 from rlprof.ledger.decorate import decorate
 from rlprof.ledger.device import Device, find_device
 from rlprof.ledger.hooks import Hooks
+from rlprof.ledger.sharing import give_back, given_away
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 
 try:
@@ -61,9 +61,11 @@ class Profiler:
             raise RuntimeError(
                 "rlprof's C core is not built here; use core='auto', or install a C compiler and rlprof again"
             )
-        self._module: Any = twin if core == "python" or _core is None else _core
+        self._module: Any = _core if core != "python" and _core is not None else _twin()
         self._hooks = Hooks(self._module.Timed)
-        self._ledger = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
+        self.driver = threading.main_thread().ident or 0
+        """The thread whose progress is the training's; 0 in a forked child, whose parent may drive it."""
+        self._ledger = self._new_ledger(self._hooks, self.driver)
         self._hooks.measure_step_cost = self._measure_step_cost
         # A builtin method is pickled as getattr(owner, name), a Python method with the very object it belongs to.
         self._hooks.reduce = (lambda: (_ledger_of, (self,))) if self.core == "python" else self.__reduce__
@@ -100,7 +102,7 @@ class Profiler:
     @property
     def core(self) -> str:
         """ "c" or "python"."""
-        return "python" if self._module is twin else "c"
+        return "c" if self._module is _core else "python"
 
     @property
     def enabled(self) -> bool:
@@ -130,6 +132,7 @@ class Profiler:
 
     def drive(self) -> None:
         """Make the calling thread the driver: the one whose progress is the training's. Without it, the main thread."""
+        self.driver = threading.get_ident()
         self._ledger.set_driver()
 
     def iteration(self) -> Iteration:
@@ -141,7 +144,9 @@ class Profiler:
         """Everything recorded so far, spans that are open included up to now."""
         self._attach_device()
         began = self._ledger.now()
-        snapshot = build_snapshot(self._ledger.raw(), SpanCost.over(self._costs))
+        raw = self._ledger.raw()
+        raw["nodes"] = give_back(raw, given_away(raw))
+        snapshot = build_snapshot(raw, SpanCost.over(self._costs))
         self._ledger.own(self._ledger.now() - began)
         return snapshot
 
@@ -208,8 +213,15 @@ class Profiler:
 
     def _after_fork(self) -> None:
         self._device = None
+        self.driver = 0
         self._hooks.forget_tasks()
         self._ledger.after_fork()
+
+
+def _twin() -> Any:
+    from rlprof.ledger import twin  # noqa: PLC0415 - where the core was built, nobody needs it
+
+    return twin
 
 
 def _ledger_of(profiler: Profiler) -> Any:

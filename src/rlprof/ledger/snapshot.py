@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean
 from typing import Any
 
 from rlprof.ledger.histogram import quantile, unpack
@@ -31,14 +30,14 @@ class SpanCost:
             return cls()
         highest = max(cost.inside_ns + cost.outside_ns + cost.uncertainty_ns for cost in measured)
         lowest = min(cost.inside_ns + cost.outside_ns - cost.uncertainty_ns for cost in measured)
-        inside = fmean(cost.inside_ns for cost in measured)
-        outside = fmean(cost.outside_ns for cost in measured)
+        inside = sum(cost.inside_ns for cost in measured) / len(measured)
+        outside = sum(cost.outside_ns for cost in measured) / len(measured)
         return cls(inside, outside, max((highest - lowest) / 2, LEAST_UNCERTAINTY * (inside + outside)))
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A line of execution with a call tree of its own: a thread or an asyncio task."""
+    """A line of execution with a call tree of its own: a thread, an asyncio task or a worker process."""
 
     id: int
     kind: str
@@ -168,9 +167,10 @@ class Snapshot:
 
 def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     """Name what a core reports, and put the accounts together."""
-    lanes = [Lane(*row) for row in raw["lanes"]]
+    lanes = [Lane(place, *row[1:]) for place, row in enumerate(raw["lanes"])]
+    place_of = {row[0]: place for place, row in enumerate(raw["lanes"])}  # other processes' numbers are far apart
     operations = {id: (_distinct(name), category) for id, name, category in raw["operations"]}
-    nodes = list(_nodes(raw["nodes"], operations, cpu_known=raw["cpu"] != "off"))
+    nodes = list(_nodes(raw["nodes"], operations, place_of, cpu_known=raw["cpu"] != "off"))
     net, own = _net_of_cost(nodes, cost)
     roots = [node for node in net if node.operation is None]
     spans = sum(node.calls for node in nodes if lanes[node.lane].on_driver)
@@ -210,7 +210,9 @@ def _inclusive(places: Sequence[tuple[int, int | None, int]]) -> dict[int, int]:
     return wall
 
 
-def _nodes(rows: Sequence[Any], operations: dict[int, tuple[str, str]], cpu_known: bool) -> Iterator[Node]:
+def _nodes(
+    rows: Sequence[Any], operations: dict[int, tuple[str, str]], place_of: dict[int, int], cpu_known: bool
+) -> Iterator[Node]:
     wall = _inclusive([(row[0], None if row[1] < 0 else row[1], row[6]) for row in rows])
     for (
         id, parent, lane, operation, calls, busy, own, ledger, overlapped, waited, off_cpu, cost, shortest, longest,
@@ -220,7 +222,7 @@ def _nodes(rows: Sequence[Any], operations: dict[int, tuple[str, str]], cpu_know
         yield Node(
             id=id,
             parent=None if parent < 0 else parent,
-            lane=lane,
+            lane=place_of[lane],
             operation=name,
             category=category,
             calls=calls,

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from rlprof.ledger.decorate import in_place_of
 from rlprof.ledger.profiler import Profiler
+
+ABSENT = object()
+
+Around = Callable[[Any, Any], Callable[..., Any]]
+"""Makes, of a function and the span of its operation, what is called in its place."""
 
 
 class Patches:
@@ -14,7 +20,11 @@ class Patches:
 
     def __init__(self, profiler: Profiler) -> None:
         self.profiler = profiler
-        self._made: list[tuple[Any, str, Any, Any]] = []
+        self._made: dict[tuple[int, str], tuple[Any, Any, Any]] = {}
+        """By owner and attribute: the owner, the original, what stands in its place."""
+        self._stand_ins: set[int] = set()
+        """The ids of what stands in some place: kept alive by the entry above."""
+        self._at_undo: list[Callable[[], None]] = []
 
     def time(self, owner: Any, attribute: str, operation: str, *, outermost: bool = False, **options: Any) -> bool:
         """Time each call of a class's method or a module's function; False where there is none.
@@ -26,21 +36,84 @@ class Patches:
         make = partial(self.profiler.time_function, name=operation, outermost=outermost, **options)
         return self.replace(owner, attribute, make)
 
+    def around(
+        self,
+        owner: Any,
+        attribute: str,
+        operation: str,
+        make: Around,
+        *,
+        family: tuple[str, ...] = (),
+        hidden: bool = False,
+        chooses: bool = False,
+        **options: Any,
+    ) -> bool:
+        """Let `make(function, span)` be called in the place of a plain function, outermost only; it times for itself.
+
+        family: operations inside of which a call is not timed either.
+        chooses: it is only asked for the span, with the first argument after the object; None for none.
+        hidden: `owner.attribute` shows the function itself, and only calls by an operator (`module(x)`) are timed.
+        """
+        profile, timed = self.profiler.profile, self.profiler._module.Timed
+        hidden = hidden and self.profiler.core == "c"  # an operator asks a Python object for its method, too
+        span = profile(operation, **options)
+        others = tuple(profile(name) for name in family)
+
+        def make_timed(function: Any) -> Any:
+            around = make(function, span)
+            return in_place_of(
+                function,
+                lambda method: timed(
+                    span, function, function if hidden else method, True, around, others, chooses=chooses
+                ),
+            )
+
+        return self.replace(owner, attribute, make_timed)
+
     def replace(self, owner: Any, attribute: str, make: Callable[[Any], Any]) -> bool:
         """Put `make(original)` in an attribute's place; False where it is not the owner's own."""
         original = vars(owner).get(attribute)
         if original is None:
             return False
-        if any(made is original for _, _, _, made in self._made):
+        if self._is_made(owner, attribute, original):
             return True
-        replacement = make(original)
-        setattr(owner, attribute, replacement)
-        self._made.append((owner, attribute, original, vars(owner)[attribute]))
+        self._set(owner, attribute, original, make(original))
         return True
+
+    def put(self, owner: Any, attribute: str, value: Any) -> None:
+        """Give an owner an attribute, which need not be there."""
+        present = vars(owner).get(attribute, ABSENT)
+        if not self._is_made(owner, attribute, present):
+            self._set(owner, attribute, present, value)
+
+    def at_undo(self, function: Callable[[], None]) -> None:
+        self._at_undo.append(function)
 
     def undo(self) -> None:
         """Put everything back, but for what somebody else has replaced since."""
         while self._made:
-            owner, attribute, original, made = self._made.pop()
-            if vars(owner).get(attribute) is made:
+            (_, attribute), (owner, original, made) = self._made.popitem()
+            if vars(owner).get(attribute) is not made:
+                continue
+            if original is ABSENT:
+                delattr(owner, attribute)
+            else:
                 setattr(owner, attribute, original)
+        self._stand_ins.clear()
+        while self._at_undo:
+            self._at_undo.pop()()
+
+    def _is_made(self, owner: Any, attribute: str, present: Any) -> bool:
+        # A class may hold what another one was given: `class Child: step = Parent.step`.
+        return (id(owner), attribute) in self._made or id(present) in self._stand_ins
+
+    def _set(self, owner: Any, attribute: str, original: Any, value: Any) -> None:
+        setattr(owner, attribute, value)
+        made = vars(owner)[attribute]
+        self._made[id(owner), attribute] = owner, original, made
+        self._stand_ins.add(id(made))
+
+
+def below(cls: Any) -> list[Any]:
+    """A class's subclasses, and theirs."""
+    return [found for child in cls.__subclasses__() for found in (child, *below(child))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
 from rlprof.probes.patches import Patches
@@ -26,6 +25,8 @@ class Probe:
 
     def version(self) -> str | None:
         """The installed one."""
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow; by now in use anyway
+
         try:
             return version(self.library) if self.library else None
         except PackageNotFoundError:

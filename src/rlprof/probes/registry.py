@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
-from importlib.metadata import entry_points
 from types import ModuleType
 
-from rlprof.ledger.profiler import Profiler
+from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.probes.imports import ImportHooks
 from rlprof.probes.patches import Patches
 from rlprof.probes.probe import Attach, Probe
@@ -26,12 +25,18 @@ def find_probes() -> list[Probe]:
     """Those that any installed package names."""
     names = os.environ.get(FOUND)
     if names is None:
+        from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and a worker need not look
+
         names = ",".join(sorted({entry.value for entry in entry_points(group=GROUP)}))
         os.environ[FOUND] = names
-    return [
-        getattr(import_module(module), name)
-        for module, _, name in (value.partition(":") for value in names.split(",") if value)
-    ]
+    probes = []
+    for value in filter(None, names.split(",")):
+        module, _, name = value.partition(":")
+        try:
+            probes.append(getattr(import_module(module), name))
+        except Exception as error:
+            get_profiler()._hooks.warn(f"the probe {value} cannot be loaded", error)
+    return probes
 
 
 class Attached:
@@ -42,11 +47,14 @@ class Attached:
         self._hooks = ImportHooks()
         self._patches: dict[str, Patches] = {}
         self._given_up: set[str] = set()
+        self._done: set[tuple[str, str]] = set()
 
     def attach(self, probes: Iterable[Probe]) -> None:
         for probe in probes:
             for module, function in probe.attach.items():
-                self._hooks.after(module, partial(self._attach, probe, function))
+                if (probe.library, module) not in self._done:
+                    self._done.add((probe.library, module))
+                    self._hooks.after(module, partial(self._attach, probe, function))
 
     def undo(self) -> None:
         """Put every library back as it was."""
@@ -54,6 +62,8 @@ class Attached:
         for patches in reversed(self._patches.values()):
             patches.undo()
         self._patches.clear()
+        self._done.clear()
+        self._given_up.clear()
 
     def _attach(self, probe: Probe, function: Attach, module: ModuleType) -> None:
         key = f"{probe.library}:{function.__module__}"

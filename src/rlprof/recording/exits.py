@@ -7,8 +7,11 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from types import FrameType
 from typing import Protocol
+
+from rlprof.recording.departures import Departures
 
 
 class Ending(Protocol):
@@ -35,6 +38,7 @@ def watch(recording: Ending) -> None:
         _owner = os.getpid()
         atexit.register(_at_exit)
         _at_exit_of_worker()
+        _departures.install()
     # As the first process of a container it would survive these signals without a handler, so it gets none.
     if threading.current_thread() is threading.main_thread() and _owner != 1:
         for number in _signals:
@@ -77,6 +81,7 @@ def outcome(error: BaseException | None) -> str:
 
 
 def _put_back() -> None:
+    _departures.remove()
     if threading.current_thread() is threading.main_thread():
         for number in _signals:
             if signal.getsignal(number) is _on_signal:
@@ -86,15 +91,31 @@ def _put_back() -> None:
 def _at_exit() -> None:
     # At a prompt, the last exception is not what ends the process.
     uncaught = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
+    _stop_all("ended" if uncaught is None else outcome(uncaught))
+    if type(uncaught) is KeyboardInterrupt:
+        _remind_of_interrupt()
+
+
+def _stop_all(how: str) -> None:
     for recording in list(_watched):
-        recording.stop("ended" if uncaught is None else outcome(uncaught))
+        recording.stop(how)
+
+
+_departures = Departures(_stop_all)
+
+
+def _remind_of_interrupt() -> None:
+    """Python remembers that Ctrl-C ended the program, and then dies of the signal, as a shell expects. Any `exec` of a
+    text makes it forget, such as every dataclass that is imported to write the report; and one such as this brings it
+    back."""
+    with suppress(KeyboardInterrupt):
+        exec("raise KeyboardInterrupt")
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
     if os.getpid() == _owner:
         if not any(recording.ending for recording in _watched):
-            for recording in list(_watched):
-                recording.stop(signal.Signals(number).name)
+            _stop_all(signal.Signals(number).name)
         if any(recording.ending for recording in _watched):
             _late.append(number)  # it interrupted a flush, or the very end: let it come to that first
             return
@@ -103,8 +124,7 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
 
 def _die(number: int) -> None:
     """Of the signal, as the process would have alone."""
-    for recording in list(_watched):
-        recording.stop(signal.Signals(number).name)
+    _stop_all(signal.Signals(number).name)
     if threading.current_thread() is threading.main_thread():
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from rlprof.analysis.report import build_report
@@ -14,13 +12,6 @@ from rlprof.session.reader import Session
 
 RAW = "raw.json"
 SUMMARY = "summary.txt"
-
-
-def leavers(flat: str | os.PathLike[str] | None) -> list[Callable[[Path], None]]:
-    """What is to be called with the session's folder when the run has ended."""
-    if flat is None:
-        return [leave_files]
-    return [leave_files, lambda folder: leave_flat(folder, Path(flat))]
 
 
 def leave_files(folder: Path) -> None:

@@ -15,8 +15,11 @@ from typing import Any
 from rlprof.capture.system import SystemSampler
 from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.recording import exits
+from rlprof.recording.background import Background
+from rlprof.recording.gathering import LAST_PATIENCE, Workers
+from rlprof.recording.workers import leave, work_for
 from rlprof.session.folder import DATABASE, new_folder, sessions_folder
-from rlprof.session.info import gather, readable
+from rlprof.session.info import described, gather, readable
 from rlprof.session.records import Batch, Mark, Sample
 from rlprof.session.writer import SessionWriter
 
@@ -42,6 +45,8 @@ class Recording:
         self.watchers: list[Watcher] = []
         self.at_end: list[Callable[[Path], None]] = []
         """Called with the folder once the session is complete."""
+        self.launched = False
+        """Begun by `rlprof run`, and not yet taken over by the program's own `record()`."""
         self._ledger = profiler._ledger
         self._owner = os.getpid()
         self._lock = threading.Lock()
@@ -49,9 +54,11 @@ class Recording:
         """The thread that flushes at this moment."""
         self._stop_after_flush: str | None = None
         self._wake = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread: Background | None = None
         self._writer: SessionWriter | None = None
         self._sampler: SystemSampler | None = None
+        self._workers: Workers | None = None
+        self._no_workers: Exception | None = None
         self._unwritten: Batch | None = None
         self._marks: list[Mark] = []
         self._cpu_ns = 0
@@ -64,10 +71,11 @@ class Recording:
             self._warn(f"the profiler is recorded to {other.folder} already; the second recording writes nothing", None)
             return
         profiler._recording = self
+        leave(profiler)  # a worker that records a session of its own works for that
         try:
             self.folder = new_folder(name, parent)
-            info = gather(name, self._ledger.now(), profiler.core, settings)
-            self._writer = SessionWriter(self.folder / DATABASE, info)
+            self._info = gather(name, self._ledger.now(), profiler.core, settings)
+            self._writer = SessionWriter(self.folder / DATABASE, self._info)
             self._sampler = SystemSampler(self._ledger.now)
         except Exception as error:
             self._warn(
@@ -88,13 +96,32 @@ class Recording:
             return
         exits.watch(self)
         if self._writer is not None:
+            self._share()
             self.flush()  # so that a run that is killed at once leaves a session that says so
             try:
-                self._thread = threading.Thread(target=self._run, name="rlprof-flush", daemon=True)
-                self._thread.start()
+                self._thread = Background(self._run)
             except RuntimeError as error:
-                self._thread = None
                 self._warn("no thread can be started; the session is written at the end only", error)
+
+    def _share(self) -> None:
+        """With worker processes, should there be any."""
+        if self.folder is not None and self.profiler.core == "c":
+            try:
+                self._workers = Workers(self.profiler, self.folder)
+            except Exception as error:
+                self._no_workers = error
+
+    def take_over(self, name: str | None, settings: Mapping[str, Any], timeline: int | None) -> None:
+        """The program that `rlprof run` records has a `record()` of its own: that is this recording, from its start."""
+        self.launched = False
+        try:
+            with self._lock:
+                if self._writer is not None:
+                    self._info = described(self._info, name, settings)
+                    self._writer.describe(self._info)
+            self.profiler.enable(timeline)
+        except Exception as error:
+            self._warn("what record() was told could not be noted", error)
 
     def mark(self, kind: str, text: str) -> None:
         """Note something about this instant in the session."""
@@ -140,7 +167,7 @@ class Recording:
     def _finish(self, how: str) -> None:
         self.profiler.disable()
         self._wake.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread is not None and not self._thread.is_here:
             self._thread.join(JOIN_SECONDS)
         if not self._lock.acquire(timeout=JOIN_SECONDS):
             raise TimeoutError("a flush does not come to its end")
@@ -159,12 +186,18 @@ class Recording:
         self.stop(exits.outcome(value))
 
     def after_fork(self) -> None:
-        """In a forked child: the session stays the parent's. What belongs to SQLite is not even closed here."""
+        """In a forked child: the session stays the parent's, which it works for from here on. What belongs to SQLite is
+        not even closed."""
         _abandoned.append((self._writer, self._thread))
         self._writer = self._thread = None
         self._lock = threading.Lock()
         self._holder = 0
         self.profiler._recording = None
+        if self._workers is not None and self.folder is not None and self._ledger.members():
+            work_for(self.profiler, self.folder)
+        elif self._no_workers is not None:
+            self._warn("what worker processes do cannot be recorded", self._no_workers)
+        self._workers = None
 
     def _run(self) -> None:
         # The first flush comes soon, so that even a short run that is killed leaves something.
@@ -211,6 +244,7 @@ class Recording:
             batch.iterations, batch.gains = self.profiler.drain_iterations()
             batch.events, batch.events_lost = self.profiler.drain_timeline()
             batch.marks, self._marks = self._marks, []
+        self._with_workers(lambda workers: workers.gather())
         batch.time = self._ledger.now()
         batch.raw = self._ledger.raw()
         batch.costs = list(self.profiler._costs)
@@ -219,7 +253,18 @@ class Recording:
         if self.profiler._resets != resets:  # in between: the journals are of before, the state of after
             self._unwritten = None
             return self._collect()
+        self._with_workers(lambda workers: workers.add_to(batch))
         return batch
+
+    def _with_workers(self, do: Callable[[Workers], None]) -> None:
+        if self._workers is None:
+            return
+        try:
+            do(self._workers)
+        except Exception as error:
+            self._workers.close(complete=False)
+            self._workers = None
+            self._warn("what worker processes record could not be gathered; from here on it is left out", error)
 
     def _sample(self) -> list[Sample]:
         try:
@@ -229,15 +274,21 @@ class Recording:
             return []
 
     def _end(self, how: str) -> None:
+        if self._workers is not None:
+            self._workers.patience = LAST_PATIENCE
         for _ in range(2):  # the second writes what did not fit, or waited for the first
             self._flush()
         writer = self._writer
         if writer is None:
             return
+        complete = False
         try:
             writer.end(how)
+            complete = True
         except Exception as error:
             self._warn(f"the session in {self.folder} could not be completed", error)
+        self._with_workers(lambda workers: workers.close(complete))
+        self._workers = None
         self._writer = None
         writer.close()
         if self._sampler is not None:
@@ -309,16 +360,47 @@ def record(
     timeline: keep spans as events for `rlprof export`: so many in memory between two flushes.
     settings: of the training, to be shown with the report.
     """
-    from rlprof.recording import leave, watch  # noqa: PLC0415 - what they need is not needed to record
-
     # A training may change its folder; where its session goes is decided here.
     parent = _absolute(Path(dir) if dir else sessions_folder())
-    recording = Recording(profiler or get_profiler(), str(name or default_name()), parent, settings or {})
-    for make in watch.watchers(recording.profiler, summary_every, jsonl, tensorboard):
+    profiler = profiler or get_profiler()
+    running = profiler._recording
+    if running is not None and running.launched:
+        recording: Recording = running
+        recording.take_over(name, settings or {}, timeline)
+    else:
+        recording = Recording(profiler, str(name or default_name()), parent, settings or {})
+        recording.at_end.append(_leave_files)
+        recording.start(timeline)
+    if summary_every or jsonl is not None or tensorboard is not None:
+        _watch(recording, summary_every, jsonl, tensorboard)
+    if flat is not None:
+        recording.at_end.append(_flat(_absolute(Path(flat))))
+    return recording
+
+
+# What these import takes longer than all the rest of starting, and is not needed to record.
+
+
+def _watch(recording: Recording, *asked: Any) -> None:
+    from rlprof.recording import watch  # noqa: PLC0415
+
+    for make in watch.watchers(recording.profiler, *asked):
         try:
             recording.watchers.append(make())
         except Exception as error:
             recording._warn("a view of the running training is left out", error)
-    recording.at_end += leave.leavers(None if flat is None else _absolute(Path(flat)))
-    recording.start(timeline)
-    return recording
+
+
+def _leave_files(folder: Path) -> None:
+    from rlprof.recording.leave import leave_files  # noqa: PLC0415
+
+    leave_files(folder)
+
+
+def _flat(flat: Path) -> Callable[[Path], None]:
+    def leave(folder: Path) -> None:
+        from rlprof.recording.leave import leave_flat  # noqa: PLC0415
+
+        leave_flat(folder, flat)
+
+    return leave

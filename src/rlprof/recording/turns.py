@@ -41,14 +41,15 @@ class Points:
     def of(self, batch: Batch) -> Iterator[Point]:
         """The iterations that a flush wrote."""
         names = {id: name for id, name, _ in batch.raw["operations"]}
-        for row in batch.raw["nodes"][len(self._operations) :]:
-            self._operations[row[0]] = names.get(row[3], UNATTRIBUTED)
+        for row in batch.raw["nodes"]:
+            if row[0] not in self._operations:
+                self._operations[row[0]] = names.get(row[3], UNATTRIBUTED)
         ledger: defaultdict[int, Counter[str]] = defaultdict(Counter)
         for iteration, node, _, _, spent, *_ in _GAIN.iter_unpack(batch.gains):
             ledger[iteration][self._operations.get(node, UNATTRIBUTED)] += spent
         now = time.time()
         for start, end, first, last, steps, episodes in _MARK.iter_unpack(batch.iterations):
-            seconds = (end - start) / 1e9
+            seconds = (end - start - batch.between.get(last, 0)) / 1e9
             yield Point(
                 iteration=last + 1,
                 iterations=last - first + 1,

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from rlprof.ledger.profiler import Profiler
-from rlprof.ledger.snapshot import Snapshot
+from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 from rlprof.recording.turns import Point, Points, together
 from rlprof.report.scalars import Scalars
 from rlprof.report.summary import to_summary
@@ -56,7 +56,7 @@ class Summary:
         done = batch.raw["iterations"] // self.every
         if done > self._printed:
             self._printed = done
-            now = self.profiler.snapshot()
+            now = build_snapshot(batch.raw, SpanCost.over(batch.costs))  # worker processes are in it
             say(to_summary(now, self._before))
             self._before = now
 

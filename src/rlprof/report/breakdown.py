@@ -158,7 +158,7 @@ class _Page:
             total = duration(sum(whole.overlapped.values()))
             yield Text(f"Overlapped: {total} of work beside the driver's own, most of it in {most}.")
         if sum(whole.lanes.by_kind.values()) > 1:
-            kinds = " and ".join(f"{n:,} {kind}{'s' if n > 1 else ''}" for kind, n in whole.lanes.by_kind.items())
+            kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
             yield Text(f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} at work at the same time.")
         if whole.open_spans:
             yield Text(f"{many(whole.open_spans, 'span')} not ended yet, and counted up to now.")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,13 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> In
         packages=_packages(),
         environment={name: readable(os.environ[name]) for name in _VARIABLES if name in os.environ},
         git=_git(here) if here else None,
-        settings={str(_plain(str(name))): _plain(value) for name, value in settings.items()},
+        settings=_settings(settings),
     )
+
+
+def described(info: Info, name: str | None, settings: Mapping[str, Any]) -> Info:
+    """With what the program itself says of the run."""
+    return replace(info, name=readable(name or info.name), settings=info.settings | _settings(settings))
 
 
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "RLPROF_CORE", "RLPROF_CLOCK", "RLPROF_CPU")
@@ -100,6 +105,10 @@ _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "RLP
 def readable(text: str) -> str:
     """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8."""
     return text.replace("\0", "?").encode("utf-8", "replace").decode()
+
+
+def _settings(settings: Mapping[str, Any]) -> dict[str, Setting]:
+    return {str(_plain(str(name))): _plain(value) for name, value in settings.items()}
 
 
 def _plain(value: Any) -> Setting:

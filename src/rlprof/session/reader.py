@@ -20,6 +20,7 @@ from rlprof.session import schema
 from rlprof.session.folder import DATABASE, find_database
 from rlprof.session.info import Info
 from rlprof.session.records import Artifact, Mark, Sample
+from rlprof.session.schema import FIRST_OF_WORKERS
 
 Checked = TypeVar("Checked")
 
@@ -223,12 +224,15 @@ class Session:
             raise self._damaged(f"its format is {version}")
 
     def _check_tree(self, nodes: Sequence[tuple[Any, ...]], operations: set[int], lanes: Sequence[int]) -> None:
-        if lanes != list(range(len(lanes))):
+        # Worker processes' lanes have numbers far behind the driver's.
+        own = [lane for lane in lanes if lane < FIRST_OF_WORKERS]
+        if own != list(range(len(own))):
             raise self._damaged("lanes are missing")
+        there = set(lanes)
         known: dict[int, int] = {}
         total = 0
         for id, parent, lane, operation, *rest in nodes:
-            if lane >= len(lanes) or (parent >= 0 and known.get(parent) != lane):
+            if lane not in there or (parent >= 0 and known.get(parent) != lane):
                 raise self._damaged(f"node {id} hangs nowhere")
             if (parent < 0) != (operation not in operations):
                 raise self._damaged(f"node {id} has no operation")

@@ -67,6 +67,10 @@ class Batch:
     iterations: bytes = b""
     """Packed marks, and `gains`, packed rows: see the core's iteration.c."""
     gains: bytes = b""
+    between: dict[int, int] = field(default_factory=dict)
+    """By the last iteration of a mark that was merged of several: ns that lay between them."""
+    with_workers: bool = False
+    """Worker processes' part is in the marks and gains already."""
     samples: list[Sample] = field(default_factory=list)
     events: bytes = b""
     events_lost: int = 0

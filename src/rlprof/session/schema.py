@@ -14,6 +14,9 @@ APPLICATION_ID = 0x726C7066
 VERSION = 1
 """Counted up when a reader would have to know; then it also reads the one before."""
 
+FIRST_OF_WORKERS = 1 << 20
+"""Ids of operations, lanes and nodes below it are the driver's process's; each worker process has as many above."""
+
 NODE_COLUMNS = (
     "id", "parent", "lane", "operation", "calls", "busy", "self", "ledger", "overlapped", "waited", "off_cpu", "cost",
     "min", "max", "memory_peak", "memory_rise", "device_peak", "device_rise", "device_ns", "device_calls", "histogram",

@@ -78,13 +78,13 @@ class SessionWriter:
         self._gains = self._samples = self._timeline_bytes = 0
         self._nodes: dict[int, tuple[Any, ...]] = {}
         self._lanes: dict[int, tuple[Any, ...]] = {}
-        self._operations = 0
+        self._operations: dict[int, tuple[Any, ...]] = {}
         self._resets = 0
         self._merged = -1
         """The iteration up to which this round of merging has come."""
         try:
             schema.create(self._connection)
-            self._put("info", info)
+            self.describe(info)
             # Where the file system cannot do WAL, SQLite stays with its rollback journal, which is as safe.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
@@ -94,17 +94,21 @@ class SessionWriter:
             self._connection.close()
             raise
 
+    def describe(self, info: Info) -> None:
+        """Who ran what, where."""
+        self._put("info", info)
+
     def write(self, batch: Batch) -> None:
         """All of it, or, with an exception, nothing: then the same batch may be written again."""
         nodes = _changed(batch.raw["nodes"], self._nodes)
         lanes = _changed(batch.raw["lanes"], self._lanes)
-        operations = batch.raw["operations"][self._operations :]
+        operations = _changed(batch.raw["operations"], self._operations)
         gains = list(_GAIN.iter_unpack(batch.gains))
         node_rows, histograms = _apart(nodes)
         rows: dict[str, Sequence[Any]] = {
             "operation": [(id, readable(name), category) for id, name, category in operations],
             "lane": [(id, kind, readable(name), *rest) for id, kind, name, *rest in lanes],
-            "iteration": [(*mark, mark[1] - mark[0]) for mark in _MARK.iter_unpack(batch.iterations)],
+            "iteration": [_with_wall(mark, batch) for mark in _MARK.iter_unpack(batch.iterations)],
             "gain": gains,
             "sample": [astuple(sample) for sample in batch.samples],
             "mark": [astuple(mark) for mark in batch.marks],
@@ -136,7 +140,7 @@ class SessionWriter:
                 self._connection.execute("ROLLBACK")
             raise
         self._gains, self._samples, self._timeline_bytes = held_gains, held_samples, held_bytes
-        self._operations += len(operations)
+        self._operations.update((operation[0], operation) for operation in operations)
         self._resets = batch.resets
         self._nodes.update((node[0], node) for node in nodes)
         self._lanes.update((lane[0], lane) for lane in lanes)
@@ -197,6 +201,11 @@ def _state(batch: Batch) -> dict[str, Any]:
         "writer_cpu_ns": batch.writer_cpu_ns,
         "torch_threads": batch.torch_threads,
     }
+
+
+def _with_wall(mark: tuple[Any, ...], batch: Batch) -> tuple[Any, ...]:
+    start, end, _, last, *_ = mark
+    return (*mark, end - start - batch.between.get(last, 0))
 
 
 def _changed(rows: Iterable[tuple[Any, ...]], known: dict[int, tuple[Any, ...]]) -> list[tuple[Any, ...]]:

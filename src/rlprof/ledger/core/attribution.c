@@ -51,7 +51,12 @@ node_overlapped(const Node *node)
     if (node->operation == NULL) {
         return 0;
     }
-    return node->lane->on_driver ? node->overlap : node->self - node->waited - node->covered;
+    if (node->lane->on_driver) {
+        return node->overlap;
+    }
+    /* Processes agree on who worked when but for some nanoseconds. */
+    int64_t overlapped = node->self - node->waited - node->covered;
+    return overlapped > 0 ? overlapped : 0;
 }
 
 /* Hands dt out on `clock` in `parts` equal parts; returns how much of it was handed out. */
@@ -109,12 +114,16 @@ charge(Thread *thread, int64_t now, bool own)
         node->off_cpu += cpu_collect(&thread->cpu, &ledger->clock, now, own);
     }
     if (thread->working) {
-        node->shift += sharing->share_clock - thread->share_mark;
+        int64_t received = sharing->share_clock - thread->share_mark;
+        node->shift += received;
         node->covered += sharing->wait_clock - thread->cover_mark;
+        if (ledger->elsewhere) {
+            ledger->driver->base->stack->node->shift -= received; /* it gave that, as far as is known here */
+        }
     }
     thread->share_mark = sharing->share_clock;
     thread->cover_mark = sharing->wait_clock;
-    if (thread == ledger->driver) {
+    if (thread == ledger->driver && !ledger->elsewhere) {
         node->shift -= sharing->given - ledger->given_mark;
         ledger->given_mark = sharing->given;
     }
@@ -131,6 +140,13 @@ add_workers(Ledger *ledger, int change)
     }
 }
 
+/* In the eyes of other processes, nobody works or waits where recording is off. */
+static bool
+takes_part(const Ledger *ledger)
+{
+    return ledger->member.page == NULL || (ledger->mode & MODE_ENABLED);
+}
+
 /* After the running lane or its innermost span changed: who works, who waits from now on? Follows a charge. */
 void
 restate(Thread *thread, int64_t now)
@@ -139,14 +155,14 @@ restate(Thread *thread, int64_t now)
     bool careful = thread->lane->waits > 0 || thread->lane->kind == LANE_TASK;
     sharing_lock(ledger);
     if (thread != ledger->driver) {
-        bool working = lane_works(thread->lane);
+        bool working = lane_works(thread->lane) && takes_part(ledger);
         add_workers(ledger, (int)working - (int)thread->working);
         thread->working = working;
     }
     else if (!ledger->elsewhere) {
         Sharing *sharing = ledger->sharing;
-        sharing->waiting = driver_waits(ledger);
-        sharing->waiting_mark = now;
+        sharing->waiting_mark = not_before(ledger, now);
+        sharing->waiting = driver_waits(ledger) && takes_part(ledger);
         sharing->share_rest = ledger->idle_rest = 0; /* stays with the span that waited */
         careful = careful || sharing->waiting || thread->between_steps;
     }
@@ -189,6 +205,7 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
     Ledger *ledger = thread->ledger;
     Lane *previous = thread->lane;
     sharing_lock(ledger);
+    now = not_before(ledger, now);
     charge(thread, now, true);
     if (lane != previous) {
         charge_displaced(ledger, lane, now);
@@ -202,10 +219,11 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
 }
 
 /* Books everybody's time up to now, open spans included. */
-void
+int64_t
 settle(Ledger *ledger, int64_t now)
 {
     sharing_lock(ledger);
+    now = not_before(ledger, now);
     attribution_advance(ledger, now);
     for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
         charge(thread, now, thread == this_thread);
@@ -217,6 +235,7 @@ settle(Ledger *ledger, int64_t now)
         }
     }
     sharing_unlock(ledger);
+    return now;
 }
 
 /* After a pause: no lane has a claim on it, and no open span has lasted through it. */
@@ -233,7 +252,7 @@ attribution_resume(Ledger *ledger, int64_t gap)
             entry->start += gap;
         }
     }
-    if (!ledger->elsewhere) {
+    if (ledger->member.page == NULL) {
         ledger->sharing->waiting_mark += gap;
     }
     for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
@@ -270,8 +289,9 @@ attribution_set_driver(Ledger *ledger, Thread *driver, int64_t now)
     if (driver == previous) {
         return;
     }
+    sharing_lock(ledger);
     if (ledger->mode & MODE_ENABLED) {
-        settle(ledger, now);
+        now = settle(ledger, now);
     }
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
         Lane *lane = ledger->lanes[i];
@@ -279,7 +299,6 @@ attribution_set_driver(Ledger *ledger, Thread *driver, int64_t now)
         bool displaced = lane->host == driver && lane != driver->lane;
         suspend(ledger, lane, displaced && lane->kind == LANE_TASK && lane->top > lane->stack);
     }
-    sharing_lock(ledger);
     add_workers(ledger, -(int)driver->working);
     driver->working = false;
     ledger->driver = driver;

@@ -2,6 +2,7 @@
 #ifndef RLPROF_CLOCK_H
 #define RLPROF_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -28,6 +29,11 @@ const char *clock_tsc_refusal(void);
 
 /* Returns 0, or -1 where the kind cannot be had on this machine. */
 int clock_open(Clock *clock, ClockKind kind);
+
+/* What the TSC's rate was measured to be, for RLPROF_TSC in the environment of child processes: they need not measure.
+ * False: it was not, or it cannot be said of which machine. */
+#define RATE_TEXT 64
+bool clock_rate(char text[RATE_TEXT]);
 
 /* Nanoseconds by which the clock has left CLOCK_MONOTONIC since it was opened. */
 int64_t clock_drift(const Clock *clock);

@@ -196,6 +196,9 @@ struct Ledger {
     Sharing alone;
     Membership member;
     bool elsewhere;                /* the driver is in another process; here is a stand-in that does nothing */
+    bool seen;                     /* a span was begun in this process */
+    uint32_t epoch;                /* of the page, when recording began anew here */
+    uint32_t heard;                /* of the page's `asked`, what is being answered */
     int64_t given_mark;            /* what the driver's spans have given up to now */
     int64_t given_before;          /* of that, before the last reset */
     int64_t idle_clock, idle_rest; /* advances at 1/suspended while nobody works either */
@@ -220,6 +223,8 @@ struct Ledger {
     PyObject *current_tasks;
     int64_t step_cost; /* what following an event loop costs a callback */
 
+    Span *startup;      /* startup.c: while it is open */
+    Span *startup_rest; /* from when it gave way until the training begins */
     Timeline timeline;
     Iterations iterations;
 
@@ -277,6 +282,7 @@ uint32_t open_spans(const Ledger *);
 
 /* thread.c */
 int ledger_follow_other(Ledger *); /* the driver is in another process; -1: no memory */
+void ledger_follow_own(Ledger *, Thread *driver, int64_t now); /* it is in this one again */
 SLOW_PATH Thread *thread_get(Ledger *); /* the calling thread's; NULL: no memory, already warned */
 SLOW_PATH Thread *thread_known(Ledger *); /* the same, NULL if it has recorded nothing yet */
 Thread *thread_new(Ledger *, unsigned long ident, PyObject *name, PyObject *group);
@@ -311,11 +317,19 @@ lane_here(Thread *thread, bool entering)
 
 /* sharing.c */
 void sharing_enter(Ledger *);
-void sharing_leave(Ledger *);
 void sharing_after_fork(Ledger *);
+void sharing_begin_anew(Ledger *);
 PyObject *ledger_share(Ledger *, PyObject *args);
+PyObject *ledger_leave(Ledger *, PyObject *);
 PyObject *ledger_members(Ledger *, PyObject *);
+PyObject *ledger_ended(Ledger *, PyObject *);
 PyObject *ledger_dismiss(Ledger *, PyObject *pid);
+
+/* asking.c */
+void wake_listeners(Page *);
+PyObject *ledger_ask(Ledger *, PyObject *seconds);
+PyObject *ledger_listen(Ledger *, PyObject *seconds);
+PyObject *ledger_answer(Ledger *, PyObject *);
 
 /* Around what must be seen as one by the other processes. Nothing inside may run Python code. */
 static inline void
@@ -334,12 +348,20 @@ sharing_unlock(Ledger *ledger)
     }
 }
 
+/* Another process may have brought the clocks further before this one had the lock. */
+static inline int64_t
+not_before(const Ledger *ledger, int64_t now)
+{
+    const Sharing *sharing = ledger->sharing;
+    return sharing->waiting && now < sharing->waiting_mark ? sharing->waiting_mark : now;
+}
+
 /* attribution.c */
 void attribution_advance(Ledger *, int64_t now);
 void charge(Thread *, int64_t now, bool own);
 void restate(Thread *, int64_t now);
 void switch_lane(Thread *, Lane *, int64_t now);
-void settle(Ledger *, int64_t now);
+int64_t settle(Ledger *, int64_t now); /* returns up to when: with other processes, perhaps a little later */
 void attribution_resume(Ledger *, int64_t gap);
 void attribution_set_driver(Ledger *, Thread *, int64_t now);
 int64_t node_ledger(const Node *);
@@ -353,6 +375,13 @@ bool span_is_innermost(const Span *); /* whether a span of its operation is the 
 PyObject *ledger_split(Ledger *, PyObject *args);
 PyObject *span_call(PyObject *, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *span_exit_method(PyObject *, PyObject *const *args, Py_ssize_t count);
+
+/* startup.c */
+bool startup_gives_way(const Ledger *, const Node *parent); /* to a first span inside `parent` */
+SLOW_PATH bool startup_enter(Span *);
+void startup_end(Ledger *); /* the training begins */
+PyObject *ledger_begin_startup(Ledger *, PyObject *span);
+PyObject *ledger_end_startup(Ledger *, PyObject *);
 
 /* span_type.c */
 int span_setup(PyObject *module);
@@ -372,7 +401,7 @@ void device_forget(Ledger *);
 /* timeline.c, iteration.c, raw.c */
 int timeline_open(Ledger *, Py_ssize_t capacity);
 PyObject *timeline_drain(Ledger *);
-void iteration_mark(Ledger *, int64_t now, bool closes);
+int64_t iteration_mark(Ledger *, int64_t now, bool closes); /* returns when it was */
 void iteration_reset(Ledger *, int64_t now);
 PyObject *iteration_drain(Ledger *);
 PyObject *ledger_raw(Ledger *);

@@ -109,11 +109,11 @@ remember(Ledger *ledger, int64_t now)
 
 /* The open iteration, if there is one, ends now; a new one begins unless this only closes. What ran before the first
  * iteration, or between a closed one and the next, is in no row. */
-void
+int64_t
 iteration_mark(Ledger *ledger, int64_t now, bool closes)
 {
     Iterations *iterations = &ledger->iterations;
-    settle(ledger, now);
+    now = settle(ledger, now);
     bool merges = iterations->emitted < iterations->count; /* earlier ones still wait to be written */
     if (iterations->open) {
         iterations->count++;
@@ -129,6 +129,7 @@ iteration_mark(Ledger *ledger, int64_t now, bool closes)
         remember(ledger, now);
     }
     iterations->open = !closes;
+    return now;
 }
 
 void

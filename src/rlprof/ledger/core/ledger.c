@@ -130,8 +130,9 @@ ledger_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static PyObject *
 ledger_set_driver(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
+    startup_end(ledger); /* it was the former driver's */
     Thread *thread = thread_here(ledger);
-    if (thread != NULL) {
+    if (thread != NULL && !ledger->elsewhere) { /* in a worker's process nobody is */
         attribution_set_driver(ledger, thread, ledger_time(ledger));
     }
     Py_RETURN_NONE;
@@ -141,6 +142,7 @@ static PyObject *
 ledger_iteration(Ledger *ledger, PyObject *closes)
 {
     if (ledger->mode & MODE_ENABLED) {
+        startup_end(ledger); /* the training has begun */
         iteration_mark(ledger, clock_now(&ledger->clock), closes == Py_True);
     }
     return PyLong_FromUnsignedLong(ledger->iterations.count);
@@ -300,11 +302,18 @@ static PyMethodDef ledger_methods[] = {
     METHOD("drain_iterations", iteration_drain, METH_NOARGS, "(packed marks, packed rows) since the last drain."),
     METHOD("set_device", ledger_set_device, METH_O, "Time device spans with this device, or None."),
     METHOD("set_time", ledger_set_time, METH_VARARGS, "Set a fake clock: wall ns, CPU ns."),
+    METHOD("begin_startup", ledger_begin_startup, METH_O, "On the driver: enter a span that ends at its first."),
+    METHOD("end_startup", ledger_end_startup, METH_NOARGS, "Leave it, unless that has happened."),
     METHOD("split", ledger_split, METH_VARARGS, "End a span as of the end of what it last contained; name the rest."),
     METHOD("depth", ledger_depth, METH_NOARGS, "How many spans are open on the calling thread's lane."),
     METHOD("share", ledger_share, METH_VARARGS, "Share the clocks with other processes through a file: path, create."),
+    METHOD("leave", ledger_leave, METH_NOARGS, "Share no more."),
     METHOD("members", ledger_members, METH_NOARGS, "The processes that share the clocks."),
+    METHOD("ended", ledger_ended, METH_NOARGS, "Those of them that run no more."),
     METHOD("dismiss", ledger_dismiss, METH_O, "A process has ended: it works no longer."),
+    METHOD("ask", ledger_ask, METH_O, "Ask the others what they have recorded; wait at most so many seconds."),
+    METHOD("listen", ledger_listen, METH_O, "Wait to be asked: the driver's epoch, -1 when it is gone, else None."),
+    METHOD("answer", ledger_answer, METH_NOARGS, "What was asked for is written."),
     METHOD("step", ledger_step, METH_O, "An event loop begins to run a handle."),
     METHOD("step_end", ledger_step_end, METH_O, "An event loop has run the handle."),
     METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What step and step_end cost a callback, ns."),
@@ -345,6 +354,7 @@ static int
 ledger_clear(Ledger *ledger)
 {
     ledger->mode &= ~MODE_ENABLED;
+    ledger->startup = ledger->startup_rest = NULL;
     Py_CLEAR(ledger->profile);
     for (uint32_t i = 0; i < ledger->operations_used; i++) {
         Span *span = ledger->operations[i]->spans;

@@ -14,6 +14,13 @@ tsc_refusal(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
+tsc_rate(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    char text[RATE_TEXT];
+    return PyUnicode_FromString(clock_rate(text) ? text : "");
+}
+
+static PyObject *
 bucket(PyObject *Py_UNUSED(module), PyObject *ns)
 {
     long long value = PyLong_AsLongLong(ns);
@@ -41,6 +48,7 @@ read_held(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyMethodDef functions[] = {
     {"read_held", read_held, METH_VARARGS, PyDoc_STR("The start of an open file, up to 4 KiB.")},
     {"tsc_refusal", tsc_refusal, METH_NOARGS, PyDoc_STR("Why the TSC is not used here, or None.")},
+    {"tsc_rate", tsc_rate, METH_NOARGS, PyDoc_STR("What RLPROF_TSC tells child processes; empty: nothing.")},
     {"bucket", bucket, METH_O, PyDoc_STR("The histogram bucket of a duration in ns.")},
     {NULL, NULL, 0, NULL},
 };

@@ -79,13 +79,12 @@ ledger_raw(Ledger *ledger)
     device_resolve(ledger);
     int64_t wall = ledger->wall;
     if (ledger->mode & MODE_ENABLED) {
-        int64_t now = clock_now(&ledger->clock);
-        settle(ledger, now);
-        wall += now - ledger->started;
+        wall += settle(ledger, clock_now(&ledger->clock)) - ledger->started;
     }
     return Py_BuildValue(
-        "{sLsLsIsssssLsIsIsLsLsLsnsKsNsNsN}", "wall", wall, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
-        ledger->member.page ? ledger->member.page->iteration : ledger->iterations.count, "clock", clocks[ledger->clock.kind], "cpu",
+        "{sLsLsIsIsssssLsIsIsLsLsLsnsKsNsNsN}", "wall", wall, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
+        ledger->member.page ? ledger->member.page->iteration : ledger->iterations.count, "epoch",
+        ledger->member.page ? ledger->epoch : 0, "clock", clocks[ledger->clock.kind], "cpu",
         cpus[ledger->cpu_kind], "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations",
         ledger->iterations.count, "steps", ledger->iterations.steps, "episodes", ledger->iterations.episodes,
         "process_peak", memory_process_peak(ledger), "device_pending",

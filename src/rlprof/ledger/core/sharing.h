@@ -24,14 +24,19 @@ typedef struct {
 
 /* One process that takes part. */
 typedef struct {
-    int32_t pid;     /* 0: free */
-    int32_t workers; /* of Sharing.workers, those of this process */
+    int32_t pid;       /* 0: free */
+    int32_t workers;   /* of Sharing.workers, those of this process */
+    uint32_t answered; /* the last `asked` it has followed */
+    int32_t listens;   /* somebody there follows them */
 } Slot;
 
 typedef struct {
     uint64_t magic;
     int32_t lock;       /* the process that holds it; 0: none */
     uint32_t iteration; /* iterations that the driver has ended */
+    uint32_t epoch;     /* counted up when the driver's ledger forgets: then the others do too */
+    uint32_t asked;     /* counted up when the driver wants to know what the others have recorded */
+    int32_t driver;     /* its process; 0: it shares no more */
     Clock clock;        /* everybody's, so that everybody's times are comparable */
     Sharing sharing;
     Slot slots[PAGE_SLOTS];
@@ -40,6 +45,7 @@ typedef struct {
 typedef struct {
     Page *page; /* NULL: alone */
     Slot *slot;
+    int32_t pid;
     int depth; /* of the lock: it may be taken inside of itself */
 } Membership;
 
@@ -50,6 +56,7 @@ void page_close(Membership *);
 int page_take_slot(Membership *);
 /* False: it cannot be had, as somebody died or was stopped inside; then the page is not to be used any more. */
 bool page_lock(Membership *);
+bool process_ended(int32_t pid);
 void page_unlock(Membership *);
 
 #endif

@@ -47,14 +47,6 @@ book_cost(Thread *thread, Node *node, int64_t before)
     }
 }
 
-/* Another process may have brought the clocks further before this one had the lock. */
-static int64_t
-not_before(const Ledger *ledger, int64_t now)
-{
-    const Sharing *sharing = ledger->sharing;
-    return sharing->waiting && now < sharing->waiting_mark ? sharing->waiting_mark : now;
-}
-
 /* Everything a plain span on the driver does not need: waits, workers, memory, device. A device is Python code: while
  * it runs, spans may open and end here and elsewhere, so nothing is on the stack yet and no place in it is kept. */
 static __attribute__((noinline)) bool
@@ -144,7 +136,7 @@ enter(Span *span)
     Node *parent = lane->top->node;
     Node *node = node_of(ledger, parent, span->operation);
     if (UNLIKELY(node == NULL || (lane->top + 1 == lane->end && !lane_grow(lane)))) {
-        return enter_without_memory(ledger);
+        return node == NULL && startup_gives_way(ledger, parent) ? startup_enter(span) : enter_without_memory(ledger);
     }
     if (UNLIKELY(needs_full(ledger, thread, span, !thread->working))) {
         return enter_full(span, thread, lane, node);
@@ -252,9 +244,8 @@ exit_elsewhere(Span *span, Lane *lane, int64_t now)
     }
     bool enabled = ledger->mode & MODE_ENABLED;
     sharing_lock(ledger);
-    now = enabled ? not_before(ledger, now) : now;
     if (enabled) {
-        settle(ledger, now);
+        now = settle(ledger, now);
     }
     else {
         ledger->left_open--;
@@ -375,6 +366,7 @@ ledger_split(Ledger *ledger, PyObject *args)
     int64_t now = clock_now(&ledger->clock);
     now = now < lane->mark ? lane->mark : now;
     sharing_lock(ledger);
+    now = not_before(ledger, now);
     charge(thread, now, true);
     int64_t since = lane->left > lane->top->start ? lane->left : lane->top->start;
     /* Time of an iteration that has ended is written: it stays where it is. */

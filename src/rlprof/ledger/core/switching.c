@@ -1,6 +1,19 @@
 /* Recording on, off, begun anew, and in a forked child. */
 #include "core.h"
 
+/* For the other processes, who begin or cease to see this one's threads. */
+static void
+restate_all(Ledger *ledger, int64_t now)
+{
+    sharing_lock(ledger);
+    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
+        thread->share_mark = ledger->sharing->share_clock;
+        thread->cover_mark = ledger->sharing->wait_clock;
+        restate(thread, now);
+    }
+    sharing_unlock(ledger);
+}
+
 PyObject *
 ledger_start(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
@@ -16,6 +29,9 @@ ledger_start(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     ledger->started = now;
     ledger->left_open = 0;
     ledger->mode |= MODE_ENABLED;
+    if (ledger->member.page != NULL) {
+        restate_all(ledger, now);
+    }
     if (ledger->driver->ident == PyThread_get_thread_ident()) {
         thread_here(ledger); /* so that its CPU time is followed from the start, not from its first span */
     }
@@ -28,8 +44,8 @@ ledger_stop(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     if (!(ledger->mode & MODE_ENABLED)) {
         Py_RETURN_NONE;
     }
-    int64_t now = clock_now(&ledger->clock);
-    iteration_mark(ledger, now, true); /* the one under way ends here; settles */
+    sharing_lock(ledger);
+    int64_t now = iteration_mark(ledger, clock_now(&ledger->clock), true); /* the one under way ends here; settles */
     ledger->wall += now - ledger->started;
     ledger->stopped = now;
     ledger->left_open = open_spans(ledger);
@@ -39,6 +55,10 @@ ledger_stop(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     }
     restate(ledger->driver, now);
     ledger->mode &= ~MODE_ENABLED;
+    if (ledger->member.page != NULL) {
+        restate_all(ledger, now);
+    }
+    sharing_unlock(ledger);
     Py_RETURN_NONE;
 }
 
@@ -48,8 +68,9 @@ begin_anew(Ledger *ledger)
 {
     bool enabled = ledger->mode & MODE_ENABLED;
     int64_t now = ledger_time(ledger);
+    sharing_lock(ledger);
     if (enabled) {
-        settle(ledger, now);
+        now = settle(ledger, now);
     }
     tree_reset(ledger);
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
@@ -58,7 +79,12 @@ begin_anew(Ledger *ledger)
             entry->start = now;
         }
     }
-    ledger->sharing->share_rest = ledger->idle_rest = 0; /* time of before */
+    ledger->idle_rest = 0; /* time of before */
+    if (!ledger->elsewhere) {
+        ledger->sharing->share_rest = 0;
+    }
+    sharing_begin_anew(ledger);
+    sharing_unlock(ledger);
     ledger->given_before = ledger->given_mark;
     ledger->wall = 0;
     ledger->started = now;
@@ -78,6 +104,7 @@ ledger_reset(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 PyObject *
 ledger_after_fork(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
+    ledger->startup = ledger->startup_rest = NULL;
     threads_after_fork(ledger);
     ledger->left_open = 0;
     memory_after_fork(ledger);

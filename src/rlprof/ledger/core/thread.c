@@ -53,7 +53,7 @@ thread_end(Thread *thread)
     int64_t now = ledger_time(ledger);
     sharing_lock(ledger);
     if (ledger->mode & MODE_ENABLED) {
-        settle(ledger, now);
+        now = settle(ledger, now);
     }
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
         Lane *lane = ledger->lanes[i];
@@ -159,7 +159,7 @@ thread_known(Ledger *ledger)
     if (thread == NULL || thread->tstate == NULL) {
         return NULL;
     }
-    return this_thread = thread;
+    return ledger->seen ? (this_thread = thread) : thread; /* its first span must still come by thread_get */
 }
 
 static Thread *
@@ -178,6 +178,25 @@ thread_named(Ledger *ledger, unsigned long ident)
     return thread;
 }
 
+/* The first span in this process begins. The hook may run any Python code: whatever it does, it does once. */
+static void
+saw_thread(Ledger *ledger)
+{
+    if (LIKELY(ledger->seen)) {
+        return;
+    }
+    ledger->seen = true;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *done = PyObject_CallMethod(ledger->hooks, "saw_thread", NULL);
+    if (done == NULL && !pass_on_interrupt()) {
+        complain(ledger, "what this process records could not be followed");
+    }
+    Py_XDECREF(done);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}
+
 Thread *
 thread_get(Ledger *ledger)
 {
@@ -187,7 +206,9 @@ thread_get(Ledger *ledger)
     unsigned long ident = PyThread_get_thread_ident();
     Thread *thread = thread_find(ledger, ident);
     if (thread != NULL && thread->tstate != NULL) {
-        return this_thread = thread; /* it used another ledger meanwhile */
+        this_thread = thread; /* it used another ledger meanwhile, or its process was forked */
+        saw_thread(ledger);
+        return thread;
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -212,7 +233,11 @@ thread_get(Ledger *ledger)
     }
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
-    return this_thread = thread;
+    this_thread = thread;
+    if (thread != NULL) {
+        saw_thread(ledger);
+    }
+    return thread;
 }
 
 /* ---- fork ---- */
@@ -233,6 +258,8 @@ threads_after_fork(Ledger *ledger)
     ledger->threads = NULL;
     ledger->driver = NULL;
     ledger->suspended = 0;
+    ledger->seen = false;
+    this_thread = NULL;
     sharing_after_fork(ledger);
     PyObject *name = PyUnicode_InternFromString("main");
     unsigned mode = ledger->mode;
@@ -291,6 +318,16 @@ ledger_follow_other(Ledger *ledger)
     ledger->elsewhere = true;
     attribution_set_driver(ledger, nobody, ledger_time(ledger));
     return 0;
+}
+
+void
+ledger_follow_own(Ledger *ledger, Thread *driver, int64_t now)
+{
+    Thread *nobody = ledger->driver;
+    ledger->elsewhere = false;
+    attribution_set_driver(ledger, driver, now);
+    thread_end(nobody);
+    free(nobody);
 }
 
 /* A thread may still point at its Thread: only its guard, which dies with it, may free that. */

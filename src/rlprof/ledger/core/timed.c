@@ -15,16 +15,60 @@ typedef struct {
     PyObject *function;
     PyObject *method; /* a Python function that does the same, for bound methods */
     bool outermost;   /* inside of itself it is not timed */
+    PyObject *family; /* tuple of spans inside of which it is not timed either */
+    PyObject *around; /* NULL, or what is called in the function's place and times it */
+    bool chooses;     /* then `around` is asked for the span instead */
     PyObject *dict;
     PyObject *weakrefs;
 } Timed;
+
+/* Whether it is timed already, as what the innermost span is. Who waits inside a wait is timed too. */
+static bool
+is_inside(const Timed *timed)
+{
+    if (span_is_innermost(timed->span)) {
+        return true;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(timed->family); i++) {
+        if (span_is_innermost((Span *)PyTuple_GET_ITEM(timed->family, i))) {
+            return true;
+        }
+    }
+    const Ledger *ledger = timed->span->ledger;
+    const Thread *thread = this_thread;
+    return timed->span->flags & SPAN_WAIT && ledger->mode & MODE_ENABLED && thread != NULL &&
+           thread->ledger == ledger && thread->lane->waits > 0;
+}
+
+/* Asked with the first argument after the object itself: one call is quicker than passing everything on.
+ * An answer that is no span: this call is not timed. */
+static PyObject *
+timed_as_chosen(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    PyObject *span = PyObject_CallOneArg(timed->around, count > 1 ? args[1] : Py_None);
+    if (span == NULL) {
+        return NULL;
+    }
+    bool entered = Py_IS_TYPE(span, Span_Type) && span_enter((Span *)span);
+    PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
+    if (entered) {
+        span_exit((Span *)span);
+    }
+    Py_DECREF(span);
+    return result;
+}
 
 static PyObject *
 timed_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Timed *timed = (Timed *)self;
-    if (timed->outermost && span_is_innermost(timed->span)) {
+    if (timed->outermost && is_inside(timed)) {
         return PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
+    }
+    if (timed->around != NULL && timed->span->ledger->mode & MODE_ENABLED) {
+        return timed->chooses ? timed_as_chosen(timed, args, nargsf, kwnames)
+                              : PyObject_Vectorcall(timed->around, args, nargsf, kwnames);
     }
     bool entered = span_enter(timed->span);
     PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
@@ -34,23 +78,47 @@ timed_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnam
     return result;
 }
 
-/* Timed(span, function, method, outermost=False) */
+static bool
+all_spans(PyObject *family)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(family); i++) {
+        if (!Py_IS_TYPE(PyTuple_GET_ITEM(family, i), Span_Type)) {
+            PyErr_SetString(PyExc_TypeError, "a family is a tuple of spans");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Timed(span, function, method, outermost=False, around=None, family=(), chooses=False) */
 static PyObject *
 timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *span, *function, *method;
-    int outermost = 0;
-    static char *names[] = {"span", "function", "method", "outermost", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|p", names, Span_Type, &span, &function, &method, &outermost)) {
+    PyObject *span, *function, *method, *around = Py_None, *family = NULL;
+    int outermost = 0, chooses = 0;
+    static char *names[] = {"span", "function", "method", "outermost", "around", "family", "chooses", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|pOO!p", names, Span_Type, &span, &function, &method,
+                                     &outermost, &around, &PyTuple_Type, &family, &chooses) ||
+        (family != NULL && !all_spans(family))) {
+        return NULL;
+    }
+    family = family ? Py_NewRef(family) : PyTuple_New(0);
+    if (family == NULL) {
         return NULL;
     }
     Timed *timed = (Timed *)type->tp_alloc(type, 0);
-    if (timed != NULL) {
+    if (timed == NULL) {
+        Py_DECREF(family);
+    }
+    else {
         timed->vectorcall = timed_call;
         timed->span = (Span *)Py_NewRef(span);
         timed->function = Py_NewRef(function);
         timed->method = Py_NewRef(method);
         timed->outermost = outermost;
+        timed->family = family;
+        timed->chooses = chooses;
+        timed->around = around == Py_None ? NULL : Py_NewRef(around);
     }
     return (PyObject *)timed;
 }
@@ -72,6 +140,8 @@ timed_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(timed->span);
     Py_VISIT(timed->function);
     Py_VISIT(timed->method);
+    Py_VISIT(timed->family);
+    Py_VISIT(timed->around);
     Py_VISIT(timed->dict);
     return 0;
 }
@@ -97,6 +167,8 @@ timed_dealloc(PyObject *self)
     Py_XDECREF(timed->span);
     Py_XDECREF(timed->function);
     Py_XDECREF(timed->method);
+    Py_XDECREF(timed->family);
+    Py_XDECREF(timed->around);
     type->tp_free(self);
     Py_DECREF(type);
 }

@@ -192,6 +192,9 @@ node_child(Ledger *ledger, Node *parent, Operation *operation)
     uint64_t key = (((uint64_t)parent->id + 1) << 32) | operation->id;
     Node *node = map_get(&ledger->children, key);
     if (node == NULL) {
+        if (startup_gives_way(ledger, parent)) {
+            return NULL;
+        }
         node = node_new(ledger, parent, operation, parent->lane);
         if (node == NULL || map_put(&ledger->children, key, node) < 0) {
             return NULL; /* the node itself is in ledger->nodes and freed with it */

@@ -52,6 +52,8 @@ class Ledger:
         self.enabled = False
         self._started = self._wall = self._stopped = 0
         self._left_open = 0
+        self._startup: Span | None = None
+        self._startup_rest: Span | None = None
         self._operations: dict[str, Operation] = {}
         self._attribution = Attribution(self._cpu)
         self._lanes = Lanes(hooks, self._attribution, self.time)
@@ -125,6 +127,9 @@ class Ledger:
         thread = self._lanes.thread() if self.enabled else None  # it may have been stopped before the lock was had
         if thread is None:
             return
+        if self._startup is not None and thread is self._attribution.driver and not span.wait:
+            self._startup_rest, self._startup = self._startup, None
+            self._exit(self._startup_rest)
         lane = self._lanes.follow(thread, entering=True)
         now = self.now()
         self._attribution.charge(thread, now)
@@ -205,6 +210,44 @@ class Ledger:
         self._timeline.add(entry, duration, depth)
 
     @_locked
+    def begin_startup(self, span: Span) -> None:
+        """Enter a span that ends where the driver's first one begins: see core/startup.c."""
+        thread = self._lanes.thread() if self.enabled else None
+        if thread is not None and thread is self._attribution.driver and self._startup is None:
+            self._enter(span)
+            self._startup = span
+
+    @_locked
+    def end_startup(self) -> None:
+        self._end_startup()
+
+    def _end_startup(self) -> None:
+        startup, rest = self._startup, self._startup_rest
+        self._startup = self._startup_rest = None
+        if startup is not None:
+            self._exit(startup)
+        elif rest is not None and self.enabled:
+            self._claim_unattributed(rest)
+
+    def _claim_unattributed(self, startup: Span) -> None:
+        lane = self._attribution.driver.base
+        root = lane.stack[0].node
+        node = self._lanes.child(root, startup.operation)
+        self._attribution.settle(self.now())
+        _, own, shift, _, waited, off_cpu = root.marked
+        time = root.self - own
+        if time <= 0:
+            return
+        for field, kept in (("self", own), ("shift", shift), ("waited", waited), ("off_cpu", off_cpu), ("cost", 0)):
+            setattr(node, field, getattr(node, field) + getattr(root, field) - kept)
+            setattr(root, field, kept)
+        node.calls += 1
+        node.busy += time
+        node.min = min(node.min, time)
+        node.max = max(node.max, time)
+        node.durations[bucket_of(time)] += 1
+
+    @_locked
     def split(self, outer: Span, rest: Span) -> int:
         """End the innermost span as of the end of what it last contained; the rest is a call of another beside it."""
         thread = self._lanes.known() if self.enabled else None
@@ -232,17 +275,37 @@ class Ledger:
     def members(self) -> list[int]:
         return []
 
+    def ended(self) -> list[int]:
+        return []
+
     def dismiss(self, pid: int) -> None:
         """Nobody is a member."""
+
+    def leave(self) -> None:
+        """It shares nothing."""
+
+    def ask(self, seconds: float) -> bool:  # noqa: ARG002
+        return True
+
+    def listen(self, seconds: float) -> int:  # noqa: ARG002
+        return -1
+
+    def answer(self) -> None:
+        """Nobody asked."""
 
     def depth(self) -> int:
         """How many spans are open on the calling thread's lane."""
         thread = self._lanes.known() if self.enabled else None
         return 0 if thread is None else len(thread.lane.stack) - 1
 
-    def is_innermost(self, span: Span) -> bool:
+    def is_inside(self, family: tuple[Span, ...], wait: bool) -> bool:
+        """Whether the innermost span is one of these, or, for one that waits, any span waits."""
         thread = self._lanes.known() if self.enabled else None
-        return thread is not None and thread.lane.top.node.operation is span.operation
+        if thread is None:
+            return False
+        innermost = thread.lane.top.node.operation
+        waits = wait and any(entry.waits for entry in thread.lane.stack)
+        return waits or any(span.operation is innermost for span in family)
 
     def _exit_elsewhere(self, span: Span, lane: Lane | None, now: int) -> None:
         """The span is not the innermost one: see core/span.c."""
@@ -349,6 +412,7 @@ class Ledger:
 
     def after_fork(self) -> None:
         self._lock = threading.RLock()  # another thread may have held it when the process was forked
+        self._startup = self._startup_rest = None
         self._lanes.after_fork()
         self._left_open = 0
         self._memory.close()
@@ -360,6 +424,7 @@ class Ledger:
 
     @_locked
     def set_driver(self) -> None:
+        self._end_startup()  # it was the former driver's
         thread = self._lanes.thread()
         if thread is not None:
             if self.enabled:
@@ -369,6 +434,7 @@ class Ledger:
     @_locked
     def iteration(self, closes: bool) -> int:
         if self.enabled:
+            self._end_startup()  # the training has begun
             now = self.now()
             self._attribution.settle(now)
             self._iterations.mark(self._attribution.nodes, now, closes is True)
@@ -454,6 +520,7 @@ class Ledger:
             "wall": wall,
             "given": self._attribution.given,
             "driver_iteration": self._iterations.count,
+            "epoch": 0,
             "clock": "monotonic" if self._fake is None else "fake",
             "cpu": self._cpu.kind,
             "clock_drift": 0,

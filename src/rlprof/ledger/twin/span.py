@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -58,17 +59,33 @@ class Timed:
     """A callable that times its calls and otherwise is the function."""
 
     def __init__(
-        self, span: Span, function: Callable[..., Any], method: Callable[..., Any], outermost: bool = False
+        self,
+        span: Span,
+        function: Callable[..., Any],
+        method: Callable[..., Any],
+        outermost: bool = False,
+        around: Callable[..., Any] | None = None,
+        family: tuple[Span, ...] = (),
+        chooses: bool = False,
     ) -> None:
         self._span = span
         self._method = method
         self._outermost = outermost
+        self._around = around
+        self._chooses = chooses
+        self._family = (span, *family)
         self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if compiling() or (self._outermost and self._span.ledger.is_innermost(self._span)):
+        ledger = self._span.ledger
+        if compiling() or (self._outermost and ledger.is_inside(self._family, self._span.wait)):
             return self.__wrapped__(*args, **kwargs)
-        with self._span:
+        span: Any = self._span
+        if self._around is not None and ledger.enabled:
+            if not self._chooses:
+                return self._around(*args, **kwargs)
+            span = self._around([*args, *kwargs.values(), None][1])
+        with span if isinstance(span, Span) else nullcontext():
             return self.__wrapped__(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

@@ -1,0 +1,11 @@
+"""`import rlprof.auto` as a script's first line does what `rlprof run` does, from inside."""
+
+from __future__ import annotations
+
+import os
+
+from rlprof.launch.environment import switch_on
+from rlprof.launch.start import start
+
+switch_on(os.environ)
+start()

@@ -1,0 +1,82 @@
+"""What the command line, a recorded training and its child processes tell each other: environment variables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+SWITCH = "RLPROF"
+"""1: a program that finds rlprof is recorded."""
+
+OPTIONS = "RLPROF_OPTIONS"
+"""Those of `record()`, and `probes` and `quiet`, as JSON."""
+
+SESSION = "RLPROF_SESSION"
+"""The folder that child processes write to. Set while a driver records."""
+
+DRIVER = "RLPROF_DRIVER"
+"""The process that records: others are its workers for as long as it lives."""
+
+RATE = "RLPROF_TSC"
+"""What the driver has measured of the processor's clock, so that its workers need not."""
+
+PATH = "PYTHONPATH"
+
+INJECT = str(Path(__file__).parent / "inject")
+"""The folder with our sitecustomize, and nothing else that could be imported."""
+
+Environment = MutableMapping[str, str]
+
+
+def switch_on(environment: Environment, options: dict[str, Any] | None = None) -> None:
+    """Every Python that is started with it is recorded."""
+    environment[SWITCH] = "1"
+    if options is not None:
+        environment[OPTIONS] = json.dumps(options)
+    path = environment.get(PATH)
+    if not path:
+        environment[PATH] = INJECT  # an empty one after a separator would be the working directory
+    elif INJECT not in path.split(os.pathsep):
+        environment[PATH] = os.pathsep.join((INJECT, path))
+
+
+def options_of(environment: Environment) -> dict[str, Any]:
+    """Raises ValueError where they are not what `switch_on` writes."""
+    options = json.loads(environment.get(OPTIONS) or "{}")
+    if not isinstance(options, dict):
+        raise ValueError(f"{OPTIONS} is a JSON object")
+    return options
+
+
+def announce(environment: Environment, session: Path | None, rate: str) -> None:
+    """This process is the driver; its children are to join."""
+    environment[RATE] = rate
+    environment[DRIVER] = str(os.getpid())
+    environment[SESSION] = "" if session is None else str(session)
+
+
+def leave_session(environment: Environment) -> None:
+    """What is started next is no worker of the session that this process belongs to."""
+    environment.pop(DRIVER, None)
+    environment.pop(SESSION, None)
+
+
+def session_to_join(environment: Environment) -> str | None:
+    """The folder of the driver that lives; empty where that has none. None: this process is a driver itself."""
+    session, driver = environment.get(SESSION), environment.get(DRIVER, "")
+    if session is None or not driver.isdecimal() or int(driver) == os.getpid() or not _lives(int(driver)):
+        return None
+    return session
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True

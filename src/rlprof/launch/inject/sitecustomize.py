@@ -1,0 +1,27 @@
+"""Run by every Python that finds this folder on its PYTHONPATH, before the program: starts rlprof in it.
+
+It then is as if this file were not there: the folder leaves sys.path, and the sitecustomize that Python would have
+found without it is imported in its place. If there is none, that import fails in the way that Python expects.
+"""
+
+import os
+import sys
+
+_here = os.path.dirname(__file__)
+sys.path[:] = [path for path in sys.path if path != _here]
+sys.path_importer_cache.pop(_here, None)
+sys.modules.pop("sitecustomize", None)
+try:
+    import sitecustomize  # type: ignore[import-not-found, unused-ignore]  # noqa: F401 - the one further on
+finally:
+    if os.environ.get("RLPROF") == "1":
+        _before = list(sys.modules)
+        try:
+            import rlprof.launch.shadows
+            import rlprof.launch.start
+
+            rlprof.launch.start.start()
+            rlprof.launch.shadows.make_room(_before)
+        except Exception as error:  # another Python, which has no rlprof: its program runs on
+            if "RLPROF_SESSION" not in os.environ and sys.stderr is not None:
+                sys.stderr.write("rlprof: %s is not recorded (%s)\n" % (sys.executable, error))  # noqa: UP031 - any Python

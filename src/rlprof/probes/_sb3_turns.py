@@ -1,0 +1,93 @@
+"""Iterations, environment steps and episodes of a stable-baselines3 training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from threading import get_ident
+from typing import Any
+
+from numpy import count_nonzero
+
+from rlprof.ledger.profiler import Profiler
+
+
+class Turns:
+    """One a probe that is attached. A thread that collects while it collects, as in a subclass's super() or in a
+    training that a callback starts, is still on the same turn."""
+
+    def __init__(self, profiler: Profiler) -> None:
+        self._profiler = profiler
+        self._ledger = profiler._ledger
+        self._rollout = profiler.profile("rollout")
+        self._collecting: set[int] = set()
+
+    def collect(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """For collect_rollouts: a rollout, with which an iteration begins."""
+
+        @wraps(original)
+        def collect_rollouts(model: Any, *args: Any, **kwargs: Any) -> Any:
+            thread = get_ident()
+            if thread in self._collecting:
+                return original(model, *args, **kwargs)
+            self._try(self._begin, model)
+            self._collecting.add(thread)
+            try:
+                with self._rollout:
+                    result = original(model, *args, **kwargs)
+            finally:
+                self._collecting.discard(thread)
+            if result is False or getattr(result, "continue_training", True) is False:
+                self._try(self._count_last, *args, **kwargs)
+            return result
+
+        return collect_rollouts
+
+    def count(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """For _update_info_buffer, which a training calls after each step of its environments, and an evaluation does
+        not."""
+
+        @wraps(original)
+        def _update_info_buffer(model: Any, infos: Any, dones: Any = None) -> Any:
+            if dones is not None:
+                try:
+                    self._count(dones)
+                except Exception as error:
+                    self._warn(error)
+            return original(model, infos, dones)
+
+        return _update_info_buffer
+
+    def end(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """For on_training_end: what a program does after learn() is no part of its last iteration."""
+
+        @wraps(original)
+        def on_training_end(callback: Any) -> Any:
+            if get_ident() not in self._collecting:
+                self._ledger.iteration(True)
+            return original(callback)
+
+        return on_training_end
+
+    def _begin(self, model: Any) -> None:
+        # Before learning starts nothing is updated: all of that is one turn, together with the first update.
+        if not 0 < model.num_timesteps <= getattr(model, "learning_starts", 0):
+            self._profiler.iteration()
+
+    def _count(self, dones: Any) -> None:
+        self._ledger.add_steps(len(dones))
+        if ended := count_nonzero(dones):
+            self._ledger.add_episodes(int(ended))
+
+    def _count_last(self, _env: Any, callback: Any, *_args: Any, **_kwargs: Any) -> None:
+        """A callback that ends the training does so before the step is counted."""
+        self._count(callback.locals["dones"])
+
+    def _try(self, function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except Exception as error:
+            self._warn(error)
+
+    def _warn(self, error: Exception) -> None:
+        self._profiler._hooks.warn("iterations and steps of stable-baselines3 are not all counted", error)

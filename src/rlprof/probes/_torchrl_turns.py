@@ -1,0 +1,202 @@
+"""The turns of a training that takes its batches from a collector: a rollout, then whatever is done with the batch."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial, wraps
+from threading import get_ident
+from typing import Any
+
+from rlprof.ledger.profiler import Profiler
+from rlprof.probes import phases
+from rlprof.probes.patches import Patches
+
+_NOTHING = nullcontext()
+
+Iterate = Callable[[Any], Generator[Any, Any, Any]]
+
+
+class Turns:
+    """One for the process. The first collector that is iterated over marks the iterations, until it ends."""
+
+    def __init__(self, profiler: Profiler) -> None:
+        self.profiler = profiler
+        self.rollout: AbstractContextManager[Any] = profiler.profile("rollout")
+        self.update = profiler.profile("update")
+        self.marked = False
+        """Whether a collector marks the iterations at present."""
+        self._marker: weakref.ref[Any] | None = None
+        self._turn_of: weakref.WeakKeyDictionary[Any, Turn] = weakref.WeakKeyDictionary()
+
+    def iterated(self, original: Iterate) -> Iterate:
+        """What stands in for a collector's `__iter__`: the same generator, with spans between its items."""
+
+        @wraps(original)
+        def __iter__(collector: Any) -> Generator[Any, Any, Any]:  # noqa: N807 - it is shown in tracebacks
+            batches = original(collector)
+            turn = self._turn_of[collector] = Turn(self, collector)
+            resume: Callable[[], Any] = batches.__next__
+            try:
+                while True:
+                    try:
+                        with turn.begin(collector):
+                            batch = resume()
+                    except StopIteration as stop:
+                        return stop.value
+                    turn.hand_out(collector, batch)
+                    try:
+                        sent = yield batch
+                    except GeneratorExit:
+                        turn.end()
+                        batches.close()
+                        raise
+                    except BaseException as error:
+                        resume = partial(batches.throw, error)
+                    else:
+                        resume = batches.__next__ if sent is None else partial(batches.send, sent)
+            finally:
+                turn.end()
+                turn.count_frames(collector)  # some collectors count a batch when the next is asked for
+                self.leave(collector)
+
+        return __iter__
+
+    def shut_down(self, original: Any) -> Any:
+        """What stands in for a collector's `shutdown`: no batch is worked with any more."""
+
+        @wraps(original)
+        def shutdown(collector: Any, *args: Any, **kwargs: Any) -> Any:
+            turn = self._turn_of.get(collector)
+            if turn is not None:
+                turn.end()
+                self.leave(collector)
+            return original(collector, *args, **kwargs)
+
+        return shutdown
+
+    def enter(self, collector: Any) -> bool:
+        """Whether this collector marks the iterations.
+
+        Not one in a worker, whose batches arrive in the training's own process, nor one that fills a buffer on a thread
+        of its own, nor a second one, which may be there to evaluate.
+        """
+        if vars(collector).get("_worker_idx") is not None or get_ident() != self.profiler.driver:
+            return False
+        if not self.marked or self._marker is None or self._marker() is None:
+            self._marker = weakref.ref(collector)
+            self.marked = True
+            phases.off()
+        return self._marker() is collector
+
+    def leave(self, collector: Any) -> None:
+        """What the program does after its loop is no part of the last iteration."""
+        if self.marked and self._marker is not None and self._marker() is collector:
+            self.marked = False
+            self.profiler._ledger.iteration(True)
+
+    def evaluated(self, original: Any) -> Any:
+        """What stands in for an environment's `rollout`. In a loop that a collector feeds it is there to evaluate; in
+        another it may be what the training learns from."""
+        timed = self.profiler.time_function(original, "evaluation", outermost=True)
+
+        @wraps(original)
+        def rollout(env: Any, *args: Any, **kwargs: Any) -> Any:
+            return (timed if self.marked else original)(env, *args, **kwargs)
+
+        return rollout
+
+    def optimized(self, original: Any) -> Any:
+        """What stands in for a trainer's `optim_steps`. Where collectors work in the background, it marks the
+        iterations."""
+        timed = self.profiler.time_function(original, "update", outermost=True)
+
+        @wraps(original)
+        def optim_steps(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self.marked and get_ident() == self.profiler.driver:
+                phases.off()
+                self.profiler.iteration()
+            return timed(trainer, *args, **kwargs)
+
+        return optim_steps
+
+
+class Turn:
+    """Where one iteration over a collector is."""
+
+    def __init__(self, turns: Turns, collector: Any) -> None:
+        self._turns = turns
+        self._profiler = turns.profiler
+        self._counts = vars(collector).get("_worker_idx") is None
+        self._frames = _frames_of(collector)
+        self._dones: Any = None
+        self._working = False
+        self._marks = turns.enter(collector)
+
+    def begin(self, collector: Any) -> AbstractContextManager[Any]:
+        """A batch is asked for: the one before has been worked with. Returns what to open while it is collected."""
+        self.end()
+        if _is_exhausted(collector):
+            return _NOTHING
+        if self._marks:
+            self._profiler.iteration()
+        return self._turns.rollout
+
+    def hand_out(self, collector: Any, batch: Any) -> None:
+        """From here until the next is asked for, it is worked with."""
+        self.count_frames(collector)
+        if self._counts and batch is not None:
+            try:
+                done = batch.get(("next", "done"), None)
+                # Read when the next batch is asked for: a device may still be computing it.
+                self._dones = None if done is None else done.sum()
+            except Exception as error:
+                self._profiler._hooks.warn("TorchRL's episodes are not counted", error)
+        if self._marks and self._profiler.enabled:
+            self._working = True
+            self._turns.update.__enter__()
+
+    def end(self) -> None:
+        """Nothing is worked with any more."""
+        if self._working:
+            self._working = False
+            self._turns.update.__exit__(None, None, None)
+        if self._dones is not None:
+            dones, self._dones = self._dones, None
+            self._profiler.add_episodes(int(dones))
+
+    def count_frames(self, collector: Any) -> None:
+        """By the collector's own count: one that writes to a replay buffer hands out nothing."""
+        if self._counts:
+            frames = _frames_of(collector)
+            self._profiler.add_steps(frames - self._frames)
+            self._frames = frames
+
+
+def _frames_of(collector: Any) -> int:
+    """How many it has collected in its life."""
+    return int(getattr(collector, "_frames", 0))  # it may be a tensor
+
+
+def _is_exhausted(collector: Any) -> bool:
+    """Whether to ask it once more only ends the loop."""
+    total = getattr(collector, "total_frames", -1)
+    return bool(0 <= total <= _frames_of(collector))
+
+
+_turns: dict[Profiler, Turns] = {}
+
+
+def turns_of(patches: Patches) -> Turns:
+    """Those of a profiler: collectors, environments and trainers are attached to one after the other."""
+    profiler = patches.profiler
+    turns = _turns.get(profiler)
+    if turns is None:
+        turns = _turns[profiler] = Turns(profiler)
+        patches.at_undo(partial(_turns.__delitem__, profiler))
+    return turns
+
+
+def is_attached(profiler: Profiler) -> bool:
+    return profiler in _turns

@@ -1,0 +1,101 @@
+"""stable-baselines3: rollouts, updates and what they consist of, in its classes and in those derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from rlprof.probes import phases
+from rlprof.probes.patches import Patches
+from rlprof.probes.probe import Probe
+
+_COMMON = "stable_baselines3.common"
+
+
+def _attach(_module: ModuleType, patches: Patches) -> None:
+    # What it needs is there only if stable-baselines3 is.
+    from rlprof.probes._sb3_classes import Classes  # noqa: PLC0415
+    from rlprof.probes._sb3_turns import Turns  # noqa: PLC0415
+
+    algorithm = import_module(f"{_COMMON}.base_class").BaseAlgorithm
+    callback = import_module(f"{_COMMON}.callbacks").BaseCallback
+    model = import_module(f"{_COMMON}.policies").BaseModel
+    turns = Turns(patches.profiler)
+    classes = Classes(patches, {"collect_rollouts": turns.collect})
+    patches.replace(algorithm, "_setup_learn", lambda original: _learning(original, classes, patches))
+    patches.replace(algorithm, "_update_info_buffer", turns.count)
+    patches.replace(callback, "on_training_end", turns.end)
+    for owner in (algorithm, model):
+        patches.replace(owner, "save", lambda original: _saving(original, classes, patches))
+    _time_calls(patches)
+    classes.time_all()
+    time_evaluation(patches, f"{_COMMON}.evaluation", f"{_COMMON}.callbacks")
+    for user in ("dqn.dqn", "sac.sac", "td3.td3"):
+        time_target_update(patches, f"stable_baselines3.{user}")
+
+
+def time_target_update(patches: Patches, user: str) -> None:
+    """Of target networks, by a module that has imported what does it."""
+    patches.time(import_module(user), "polyak_update", "target_update", outermost=True, category="learning")
+
+
+def time_evaluation(patches: Patches, home: str, user: str) -> None:
+    """evaluate_policy where it is defined, and the same thing in the module that had imported it before."""
+    original = import_module(home).evaluate_policy
+    patches.time(import_module(home), "evaluate_policy", "evaluation", outermost=True)
+    if import_module(user).evaluate_policy is original:
+        patches.replace(import_module(user), "evaluate_policy", lambda _: vars(import_module(home))["evaluate_policy"])
+
+
+def _time_calls(patches: Patches) -> None:
+    """`critic(x)` goes by torch's Module.__call__, which cannot know what the module is for.
+
+    Looked at, a class shows torch's own: torch.compile and torch.fx must see what they would have seen.
+    """
+    module = import_module("torch").nn.Module
+    policies = import_module(f"{_COMMON}.policies")
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - its name
+        return module.__call__(self, *args, **kwargs)
+
+    for kind, operation in ((policies.BaseModel, "value_forward"), (policies.BasePolicy, "policy_forward")):
+        timed = patches.profiler._module.Timed(patches.profiler.profile(operation), __call__, module.__call__, True)
+        patches.put(kind, "__call__", timed)
+
+
+def _learning(original: Callable[..., Any], classes: Any, patches: Patches) -> Callable[..., Any]:
+    """Each learn() begins with it: by then all classes that will be used are defined."""
+
+    @wraps(original)
+    def _setup_learn(*args: Any, **kwargs: Any) -> Any:
+        try:
+            phases.off()  # what rlprof finds by rule is for trainings whose loop nobody knows
+            classes.time_all()
+        except Exception as error:
+            patches.profiler._hooks.warn("some classes derived from stable-baselines3's are not timed", error)
+        return original(*args, **kwargs)
+
+    return _setup_learn
+
+
+def is_attached() -> bool:
+    """Whether somebody times stable-baselines3 already. It must be imported."""
+    replaced = import_module(f"{_COMMON}.base_class").BaseAlgorithm._setup_learn
+    return getattr(replaced, "__globals__", None) is globals()
+
+
+def _saving(original: Callable[..., Any], classes: Any, patches: Patches) -> Callable[..., Any]:
+    checkpoint = patches.profiler.profile("checkpoint")
+
+    @wraps(original)
+    def save(*args: Any, **kwargs: Any) -> Any:
+        with checkpoint, classes.as_they_were():
+            return original(*args, **kwargs)
+
+    return save
+
+
+PROBE = Probe("stable-baselines3", attach={"stable_baselines3": _attach}, since=(2, 0), before=(3,))

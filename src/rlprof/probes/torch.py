@@ -1,0 +1,183 @@
+"""torch: the outermost call of a module, backward passes, optimizers, gradient clipping, data loading, checkpoints.
+
+torch.compile, torch.jit and torch.fx must see what they would have seen. So a module's class shows them its own
+`__call__`, Dynamo is told to leave the code of the probes alone, and nothing is asked of a tensor while it is traced.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+from rlprof.probes.cuda import attach_cuda
+from rlprof.probes.patches import Patches, below
+from rlprof.probes.phases import Phases, phases_of
+from rlprof.probes.probe import Probe
+
+FORWARDS = (
+    "loss_forward", "env_forward", "value_forward", "policy_predict", "action_selection", "action_sampling",
+    "evaluate_actions", "loss",
+)  # fmt: skip
+"""A module that is called inside one of these is a part of it."""
+
+
+def _attach_torch(torch: ModuleType, patches: Patches) -> None:
+    phases = phases_of(patches)
+    _attach_modules(torch, torch.nn.Module, patches)
+    for attribute in ("backward", "grad"):
+        patches.around(
+            torch.autograd, attribute, "backward", _backward(phases), family=("policy_forward", *FORWARDS[:2])
+        )
+    _attach_optimizers(torch.optim.Optimizer, phases, patches)
+    for attribute in ("clip_grad_norm_", "clip_grad_value_"):
+        if patches.time(torch.nn.utils.clip_grad, attribute, "gradient_clip", outermost=True):
+            patches.put(torch.nn.utils, attribute, vars(torch.nn.utils.clip_grad)[attribute])
+    patches.time(torch, "save", "checkpoint", outermost=True)
+    attach_cuda(torch, patches)
+
+
+def _attach_modules(torch: ModuleType, cls: type, patches: Patches) -> None:
+    """A class that has a `__call__` of its own, with which calling its modules begins."""
+    warn = patches.profiler._hooks.warn
+    choose = phases_of(patches).forward
+    is_grad_enabled = torch.is_grad_enabled
+    is_traced = torch._C._get_tracing_state
+
+    def span_of(argument: Any) -> Any:
+        if is_traced():  # torch.jit.trace would record that a size is asked for
+            return None
+        try:
+            size = argument.shape[0]
+        except Exception:
+            size = _size(argument)
+        try:
+            # A symbolic size would be fixed by being compared.
+            return choose(size if type(size) is int else None, is_grad_enabled())
+        except Exception as error:
+            warn("a forward pass is not timed", error)
+            return None
+
+    patches.around(cls, "__call__", "policy_forward", lambda _, __: span_of, family=FORWARDS, hidden=True, chooses=True)
+
+
+def _size(argument: Any) -> Any:
+    """The leading dimension; of a mapping or sequence, that of what comes first in it."""
+    for _ in range(4):
+        shape = getattr(argument, "shape", None)
+        if shape is not None:
+            return shape[0] if len(shape) else None
+        if isinstance(argument, dict):
+            argument = list(argument.values())
+        argument = argument[0] if isinstance(argument, (tuple, list)) and argument else None
+    return None
+
+
+def _backward(phases: Phases) -> Any:
+    def make(function: Callable[..., Any], span: Any) -> Callable[..., Any]:
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            phases.before_backward()
+            with span:
+                return function(*args, **kwargs)
+
+        return backward
+
+    return make
+
+
+def _attach_optimizers(optimizer: Any, phases: Phases, patches: Patches) -> None:
+    """torch itself replaces a class's `step` when its first optimizer is made; what it puts there is timed."""
+
+    def make(function: Callable[..., Any], span: Any) -> Callable[..., Any]:
+        def step(*args: Any, **kwargs: Any) -> Any:
+            phases.before_optimizer()
+            with span:
+                result = function(*args, **kwargs)
+            phases.after_optimizer()
+            return result
+
+        return step
+
+    def attach(cls: type) -> None:
+        owner = next((base for base in cls.__mro__ if "step" in vars(base)), optimizer)
+        if owner is not optimizer:
+            patches.around(owner, "step", "optimizer_step", make)
+            phases.has_optimizer = True
+
+    def watched(original: Callable[[Any], None]) -> Callable[[Any], None]:
+        @wraps(original)
+        def _patch_step_function(self: Any) -> None:
+            original(self)
+            try:
+                attach(type(self))
+            except Exception as error:
+                patches.profiler._hooks.warn(f"{type(self).__name__} could not be attached to", error)
+
+        return _patch_step_function
+
+    for cls in below(optimizer):
+        if getattr(cls.step, "hooked", False):
+            attach(cls)
+    patches.replace(optimizer, "_patch_step_function", watched)
+    patches.around(optimizer, "zero_grad", "zero_grad", lambda function, span: _zero_grad(phases, function, span))
+
+
+def _zero_grad(phases: Phases, function: Callable[..., Any], span: Any) -> Callable[..., Any]:
+    def zero_grad(*args: Any, **kwargs: Any) -> Any:
+        phases.before_optimizer()
+        with span:
+            return function(*args, **kwargs)
+
+    return zero_grad
+
+
+def _attach_loader(dataloader: ModuleType, patches: Patches) -> None:
+    waits = patches.profiler.profile("data_loading", wait=True)
+
+    def make(function: Callable[..., Any], span: Any) -> Callable[..., Any]:
+        def __next__(iterator: Any) -> Any:  # noqa: N807 - its name
+            with waits if getattr(iterator, "_num_workers", 0) else span:
+                return function(iterator)
+
+        return __next__
+
+    patches.around(dataloader._BaseDataLoaderIter, "__next__", "data_loading", make)
+
+
+def _attach_writer(writer: ModuleType, patches: Patches) -> None:
+    for name in vars(writer.SummaryWriter):
+        if name.startswith("add_") or name in ("flush", "close"):
+            patches.time(writer.SummaryWriter, name, "logging", outermost=True)
+
+
+def _attach_compiled(eval_frame: ModuleType, patches: Patches) -> None:
+    _attach_modules(sys.modules["torch"], eval_frame.OptimizedModule, patches)
+
+
+def _attach_dynamo(trace_rules: ModuleType, patches: Patches) -> None:
+    """After a break in a graph, modules are called outside of any graph: Dynamo would compile what times them."""
+    before = list(trace_rules.SKIP_DIRS)
+    trace_rules.add(__package__)
+
+    def undo() -> None:
+        trace_rules.SKIP_DIRS[:] = before
+        trace_rules._recompile_re()
+
+    patches.at_undo(undo)
+
+
+PROBE = Probe(
+    "torch",
+    {
+        "torch": _attach_torch,
+        "torch.utils.data.dataloader": _attach_loader,
+        "torch.utils.tensorboard.writer": _attach_writer,
+        "torch._dynamo.eval_frame": _attach_compiled,
+        "torch._dynamo.trace_rules": _attach_dynamo,
+    },
+    since=(2, 0),
+    before=(2, 14),
+    generic=True,
+)

@@ -1,0 +1,141 @@
+"""Waits for threads, futures, queues, pipes and processes, of the driver and of any thread that is inside a span.
+
+What waits without one is idle: a pool's thread, a progress bar's. Nearly all that blocks in Python's own modules blocks
+in `Condition.wait`, which nobody calls who need not wait. So only that is replaced, and who called it tells what for.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from threading import get_ident
+from types import CodeType, ModuleType
+from typing import Any
+
+from rlprof.ledger.profiler import Profiler
+from rlprof.probes.patches import Patches
+from rlprof.probes.probe import Probe
+
+CALLERS = 4
+"""How far up the caller is looked for: as_completed waits for an event, which waits for a condition."""
+
+NAMES: dict[str, dict[str, tuple[str, ...]]] = {
+    "queue_wait": {"queue": ("Queue.get", "Queue.put", "Queue.join")},
+    "future_wait": {
+        "concurrent.futures._base": ("Future.result", "Future.exception", "wait", "as_completed"),
+        "multiprocessing.pool": ("ApplyResult.wait", "IMapIterator.next"),
+    },
+}
+"""Operations, by the module and the function that calls `Condition.wait`, or something that does."""
+
+
+class Waits:
+    """What decides, where a call is about to wait, whether and as what it is recorded."""
+
+    def __init__(self, profiler: Profiler) -> None:
+        self._profiler = profiler
+        self._depth = profiler._ledger.depth
+        self._spans = {name: profiler.profile(name, wait=True) for name in (*NAMES, "thread_wait")}
+        self._known: dict[CodeType, str] = {}
+
+    def matter(self) -> bool:
+        """To the ledger: a thread that is not the driver's and has no span open waits for nobody's account."""
+        return get_ident() == self._profiler.driver or self._depth() > 0
+
+    def around(self, function: Callable[..., Any], span: Any) -> Callable[..., Any]:
+        matter = self.matter
+
+        def wait(*args: Any, **kwargs: Any) -> Any:
+            if not matter():
+                return function(*args, **kwargs)
+            with span:
+                return function(*args, **kwargs)
+
+        return wait
+
+    def condition(self, function: Callable[..., Any], _span: Any) -> Callable[..., Any]:
+        matter = self.matter
+
+        def wait(*args: Any, **kwargs: Any) -> Any:
+            if not matter():
+                return function(*args, **kwargs)
+            with self._spans[self._caller()]:
+                return function(*args, **kwargs)
+
+        return wait
+
+    def know(self, module: ModuleType) -> None:
+        """The functions that give a wait its name."""
+        for operation, modules in NAMES.items():
+            for path in modules.get(module.__name__, ()):
+                code = _code(module, path)
+                if code is not None:
+                    self._known[code] = operation
+
+    def _caller(self) -> str:
+        frame = sys._getframe(2)
+        for _ in range(CALLERS):
+            if frame is None:
+                break
+            name = self._known.get(frame.f_code)
+            if name is not None:
+                return name
+            frame = frame.f_back  # type: ignore[assignment]  # None at the outermost
+        return "thread_wait"
+
+
+def _code(module: ModuleType, path: str) -> CodeType | None:
+    found: Any = module
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return getattr(found, "__code__", None)
+
+
+_waits: weakref.WeakKeyDictionary[Patches, Waits] = weakref.WeakKeyDictionary()
+
+
+def _waits_of(patches: Patches) -> Waits:
+    if patches not in _waits:
+        _waits[patches] = Waits(patches.profiler)
+    return _waits[patches]
+
+
+def _attach_threads(threading: ModuleType, patches: Patches) -> None:
+    waits = _waits_of(patches)
+    patches.around(threading.Condition, "wait", "thread_wait", waits.condition, wait=True)
+    patches.around(threading.Thread, "join", "thread_wait", waits.around, wait=True)
+
+
+def _attach_known(module: ModuleType, patches: Patches) -> None:
+    _waits_of(patches).know(module)
+
+
+def _attach_pipes(connection: ModuleType, patches: Patches) -> None:
+    """Below `recv` and `poll`: what they unpickle is no waiting."""
+    waits = _waits_of(patches)
+    patches.around(connection.Connection, "_recv_bytes", "pipe_wait", waits.around, wait=True)
+    patches.around(connection, "wait", "pipe_wait", waits.around, wait=True)
+
+
+def _attach_processes(process: ModuleType, patches: Patches) -> None:
+    patches.around(process.BaseProcess, "join", "process_wait", _waits_of(patches).around, wait=True)
+
+
+def _attach_subprocess(subprocess: ModuleType, patches: Patches) -> None:
+    patches.around(subprocess.Popen, "wait", "process_wait", _waits_of(patches).around, wait=True)
+
+
+PROBE = Probe(
+    "",
+    {
+        "threading": _attach_threads,
+        "queue": _attach_known,
+        "concurrent.futures._base": _attach_known,
+        "multiprocessing.pool": _attach_known,
+        "multiprocessing.connection": _attach_pipes,
+        "multiprocessing.process": _attach_processes,
+        "subprocess": _attach_subprocess,
+    },
+    generic=True,
+)

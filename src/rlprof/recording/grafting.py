@@ -1,0 +1,112 @@
+"""A worker process's call trees as part of the session: with ids of their own, and names that say whose they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from rlprof.ledger.histogram import pack, unpack
+from rlprof.session.schema import FIRST_OF_WORKERS
+
+Row = tuple[Any, ...]
+OperationId = Callable[[str, str], int]
+"""By name and category."""
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+SUMMED = (4, 5, 6, 7, 8, 9, 10, 11, 18, 19)
+"""Columns of a node's row that add up where one process goes on for another; see rlprof.session.schema."""
+CALLS, SHORTEST, LONGEST, HISTOGRAM = 4, 12, 13, 20
+LARGEST = (13, 14, 15, 16, 17)
+MAIN = "main"
+
+
+class Dump(msgspec.Struct):
+    """What a worker process writes: see workers.py. Rows as the core's raw.c makes them."""
+
+    pid: int
+    parent: int
+    name: str
+    epoch: int
+    driver_iteration: int
+    operations: list[tuple[Count, str, str]]
+    lanes: list[tuple[Count, str, str, bool, bool, Count]]
+    nodes: list[
+        tuple[
+            Count, int, Count, int, Count, Count, Count, Count, Count, Count, int, Count, Count, Count,
+            int, int, int, int, Count, Count, bytes,
+        ]
+    ]  # fmt: skip
+
+
+class Graft:
+    """The place of one process in the session, or of several of a kind, one after the other."""
+
+    def __init__(self, number: int, name: str) -> None:
+        self.name = name
+        self.ended = False
+        self.lanes: dict[int, Row] = {}
+        self.rows: dict[int, Row] = {}
+        """By id, parents first."""
+        self._base = number * FIRST_OF_WORKERS
+        self._before: dict[int, Row] = {}
+        """What earlier processes left."""
+        self._lane_ids: dict[str, int] = {}
+        self._node_ids: dict[tuple[int, int, int], int] = {}
+
+    def put(self, dump: Dump, operation_id: OperationId) -> None:
+        """What the process has recorded up to now."""
+        # The lane on the driver's side stands for a driver that is elsewhere.
+        lanes = {id: self._lane(name, alive, uses) for id, _, name, driver, alive, uses in dump.lanes if not driver}
+        operations = {id: operation_id(name, category) for id, name, category in dump.operations}
+        ids: dict[int, int] = {-1: -1}
+        for row in dump.nodes:
+            id, parent, lane, operation = row[:4]
+            if lane not in lanes:
+                continue
+            key = (ids[parent], lanes[lane], operations.get(operation, -1))
+            ids[id] = self._node_ids.setdefault(key, self._base + len(self._node_ids))
+            placed = (ids[id], *key, *row[4:])
+            before = self._before.get(ids[id])
+            self.rows[ids[id]] = placed if before is None else together(before, placed)
+
+    def end(self) -> None:
+        self.ended = True
+        self.lanes = {id: (*lane[:4], False, lane[5]) for id, lane in self.lanes.items()}
+
+    def begin_again(self, name: str) -> None:
+        """Another process goes on here."""
+        self.name, self.ended = name, False
+        self._before = dict(self.rows)
+        self.lanes = {
+            id: (id, "process", self._shown(lane), *self.lanes[id][3:]) for lane, id in self._lane_ids.items()
+        }
+
+    def forget(self) -> None:
+        """The ledger has: the places stay, with nothing in them."""
+        self._before = {}
+        self.rows = {id: (*row[:4], *([0] * 10), *([-1] * 4), 0, 0, b"") for id, row in self.rows.items()}
+
+    def _lane(self, name: str, alive: bool, uses: int) -> int:
+        id = self._lane_ids.setdefault(name, self._base + len(self._lane_ids))
+        self.lanes[id] = (id, "process", self._shown(name), False, alive, uses)
+        return id
+
+    def _shown(self, lane: str) -> str:
+        return self.name if lane == MAIN else f"{self.name}/{lane}"
+
+
+def together(one: Sequence[Any], other: Sequence[Any]) -> Row:
+    """Two rows of one place."""
+    row = list(other)
+    for column in SUMMED:
+        row[column] += one[column]
+    for column in LARGEST:
+        row[column] = max(one[column], other[column])
+    called = [part[SHORTEST] for part in (one, other) if part[CALLS]]
+    row[SHORTEST] = min(called, default=0)
+    row[HISTOGRAM] = pack(Counter(unpack(one[HISTOGRAM])) + Counter(unpack(other[HISTOGRAM])))
+    return tuple(row)

@@ -1,0 +1,54 @@
+"""Runs a program alone and under `rlprof run`, to be compared."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from sessions import DEFAULT_SIGNALS
+
+RUN = [str(Path(sys.executable).with_name("rlprof")), "run"]
+SECONDS = 60
+
+
+def execute(command: list[str], folder: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """In a folder, with the signals as a shell leaves them; sessions go to its `sessions`."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RLPROF")}
+    environment |= {"RLPROF_DIR": str(folder / "sessions"), "PYTHONHASHSEED": "0", **variables}
+    environment.pop("PYTHONUNBUFFERED", None)
+    # Whoever runs the tests in the background may ignore signals, and children inherit that.
+    program = f"{DEFAULT_SIGNALS}\nimport os, sys\nos.execvp(sys.argv[1], sys.argv[1:])"
+    return subprocess.run(
+        [sys.executable, "-I", "-c", program, *command],
+        cwd=folder, env=environment, input=stdin, capture_output=True, text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+
+
+def alone(words: list[str], folder: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    return execute([sys.executable, *words], folder, stdin, **variables)
+
+
+def recorded(words: list[str], folder: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    return execute([*RUN, *words], folder, stdin, **variables)
+
+
+def said(stderr: str) -> str:
+    """By the program, not by rlprof."""
+    # Python 3.12 and later count rlprof's thread when they warn of a fork: see docs/run.md.
+    stderr = re.sub(r"^.*: DeprecationWarning: .* use of fork\(\) .*\n  .*\n", "", stderr, flags=re.MULTILINE)
+    stderr = re.sub(r"^.*: RlprofWarning: .*\n  .*\n", "", stderr, flags=re.MULTILINE)
+    return re.sub(r"^rlprof: .*\n", "", stderr, flags=re.MULTILINE)
+
+
+def sessions(folder: Path) -> list[Path]:
+    """The oldest first."""
+    found = folder / "sessions"
+    return sorted(found.iterdir(), key=lambda path: (path / "session.db").stat().st_mtime) if found.exists() else []
+
+
+def only_session(folder: Path) -> Path:
+    (session,) = sessions(folder)
+    return session

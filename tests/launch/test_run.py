@@ -1,0 +1,285 @@
+"""What `rlprof run` records, and what it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from alike import RUN, alone, execute, only_session, recorded, said, sessions
+from sessions import facts_of
+
+SPANS = """
+import time
+from rlprof import get_profiler, profile
+time.sleep(0.2)
+for _ in range(5):
+    with profile("env_step"):
+        time.sleep(0.04)
+get_profiler().add_steps(5)
+"""
+
+
+def script(folder: Path, program: str, name: str = "train.py") -> str:
+    (folder / name).write_text(program)
+    return name
+
+
+def test_what_comes_before_the_training_is_start_up(tmp_path):
+    done = recorded([script(tmp_path, SPANS)], tmp_path)
+    facts = facts_of(only_session(tmp_path))
+    assert (facts.session.name, facts.ended, facts.progress.steps) == ("train", "ended", 5)
+    assert facts.session.command[1:] == ("train.py",)
+    rows = {row.operation: row for row in facts.breakdown.rows}
+    assert {"startup", "env_step"} <= {row.operation for row in facts.breakdown.top}
+    assert rows["startup"].category == "system"
+    assert rows["startup"].ledger_ns == pytest.approx(rows["env_step"].ledger_ns, rel=0.6)
+    assert rows["unattributed"].ledger_ns < 0.2 * facts.breakdown.wall_ns
+    assert done.stdout == ""
+
+
+def test_the_last_lines_are_the_verdict_and_the_folder(tmp_path):
+    done = recorded([script(tmp_path, SPANS)], tmp_path)
+    lines = done.stderr.splitlines()
+    assert lines[-1] == f"rlprof: session in sessions/{only_session(tmp_path).name}"
+    assert " steps/s in " in lines[-4]
+    assert lines[-3].startswith("rlprof: Largest account: ")
+    assert lines[-2].startswith("rlprof: Try first: ")
+    assert len(lines) == 4
+    assert recorded(["--quiet", "train.py"], tmp_path).stderr == ""
+
+
+def test_options_are_those_of_record(tmp_path):
+    pytest.importorskip("tensorboard")
+    program = SPANS + "with get_profiler().iteration(): time.sleep(0.01)"
+    words = ["--name", "mine", "--dir", "here", "--jsonl", "lines.jsonl", "--flat", "flat", "--timeline", "100"]
+    done = recorded([*words, "--tensorboard", "board", "--summary-every", "1", script(tmp_path, program)], tmp_path)
+    assert said(done.stderr).startswith("  since the start"), done.stderr
+    (session,) = (tmp_path / "here").iterdir()
+    assert session.name.startswith("mine_")
+    assert json.loads((tmp_path / "lines.jsonl").read_text())["iteration"] == 1
+    assert [path.stem for path in (tmp_path / "flat" / "raw").iterdir()] == [session.name]
+    assert len(list((tmp_path / "board").iterdir())) == 1
+    from rlprof.session.reader import Session
+
+    with Session(session) as read:
+        assert any(read.timeline())
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["nothing.py"], "there is no script nothing.py"),
+        (["python"], "rlprof run -- python"),
+        (["--", "no-such-command", "x"], "there is no command no-such-command"),
+        ([], "Missing argument"),
+        (["--nope", "train.py"], "No such option"),
+        (["--summary-every", "0", "train.py"], "--summary-every"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_records_nothing(words, reason, tmp_path):
+    script(tmp_path, "print('ran')")
+    done = recorded(words, tmp_path)
+    assert done.returncode == 2
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert sessions(tmp_path) == []
+
+
+def test_any_command_and_every_python_it_runs(tmp_path):
+    script(tmp_path, "print('one')", "one.py")
+    script(tmp_path, "print('two')", "two.py")
+    commands = f"{sys.executable} one.py && {sys.executable} two.py && echo three && exit 4"
+    done = recorded(["--", "sh", "-c", commands], tmp_path)
+    assert (done.stdout, done.returncode) == ("one\ntwo\nthree\n", 4)
+    assert {facts_of(session).session.name for session in sessions(tmp_path)} == {"one", "two"}
+
+
+CHILDREN = """
+import multiprocessing, os, subprocess, sys
+def work(_): return os.getpid()
+if __name__ == "__main__":
+    subprocess.run([sys.executable, "-c", "import rlprof.auto"], check=True)
+    for method in ("fork", "spawn", "forkserver"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            assert pool.map(work, [0]) != [os.getpid()]
+"""
+
+
+def test_children_begin_no_session_of_their_own(tmp_path):
+    done = recorded([script(tmp_path, CHILDREN)], tmp_path)
+    assert said(done.stderr) == ""
+    assert facts_of(only_session(tmp_path)).ended == "ended"
+
+
+def test_a_run_inside_a_run_has_its_own_session(tmp_path):
+    script(tmp_path, "print('inner')", "inner.py")
+    program = f"import subprocess; subprocess.run({[*RUN, 'inner.py']!r}, check=True)"
+    assert recorded([script(tmp_path, program)], tmp_path).stdout == "inner\n"
+    assert {facts_of(session).session.name for session in sessions(tmp_path)} == {"train", "inner"}
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "ended"),
+    [
+        ("import os; os._exit(5)", 5, "os._exit(5)"),
+        ("import os, threading; threading.Thread(target=os._exit, args=(5,)).start(); time.sleep(9)", 5, "os._exit(5)"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)", -15, "SIGTERM"),
+        ("raise ValueError('diverged')", 1, "ValueError: diverged"),
+        ("raise KeyboardInterrupt", -2, "KeyboardInterrupt"),
+    ],
+)
+def test_however_it_ends_the_session_is_complete(ending, code, ended, tmp_path):
+    done = recorded([script(tmp_path, f"{SPANS}\n{ending}")], tmp_path)
+    assert done.returncode == code, done.stderr
+    session = only_session(tmp_path)
+    facts = facts_of(session)
+    assert (facts.ended, facts.operation("env_step").calls) == (ended, 5)
+    assert (session / "summary.txt").exists()
+
+
+def test_the_program_that_takes_its_place_is_another_session(tmp_path):
+    script(tmp_path, "print('new')", "next.py")
+    ending = "import os, sys; os.execlp(sys.executable, sys.executable, 'next.py')"
+    done = recorded([script(tmp_path, f"{SPANS}\n{ending}")], tmp_path)
+    assert done.stdout == "new\n"
+    first, second = map(facts_of, sessions(tmp_path))
+    assert (first.ended, first.operation("env_step").calls) == ("replaced by exec", 5)
+    assert (second.ended, second.session.name) == ("ended", "next")
+
+
+def test_an_exec_that_fails_ends_nothing(tmp_path):
+    ending = """
+import os
+try:
+    os.execvp("no-such-program", ["x"])
+except FileNotFoundError:
+    pass
+"""
+    recorded([script(tmp_path, f"{ending}{SPANS}")], tmp_path)
+    facts = facts_of(only_session(tmp_path))
+    assert (facts.ended, facts.operation("env_step").calls) == ("ended", 5)
+
+
+def test_a_daemon_leaves_its_parents_session_complete(tmp_path):
+    program = "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(0.5)"
+    began = time.monotonic()
+    assert recorded([script(tmp_path, program)], tmp_path).returncode == 0
+    assert time.monotonic() - began < 30
+    assert facts_of(only_session(tmp_path)).ended == "os._exit(0)"
+
+
+OWN = """
+import time
+from rlprof import profile, record
+time.sleep(0.1)
+with record("mine", settings={"envs": 8}, flat="flat") as recording:
+    with profile("env_step"):
+        time.sleep(0.1)
+print(recording.folder.name, (recording.folder / "summary.txt").exists())
+with record("again") as second:
+    pass
+print(second.folder != recording.folder)
+"""
+
+
+def test_a_record_of_its_own_is_the_same_recording(tmp_path):
+    done = recorded([script(tmp_path, OWN)], tmp_path)
+    assert said(done.stderr) == ""
+    first, second = sessions(tmp_path)
+    assert done.stdout == f"{first.name} True\nTrue\n"
+    facts = facts_of(first)
+    assert (facts.session.name, facts.session.settings, facts.ended) == ("mine", {"envs": 8}, "finished")
+    assert {"startup", "env_step"} <= {row.operation for row in facts.breakdown.top}
+    assert (tmp_path / "flat" / "raw" / f"{first.name}.json").exists()
+    assert facts_of(second).session.name == "again"
+
+
+@pytest.mark.parametrize("program", ["import rlprof.auto", "import rlprof.auto, rlprof.auto as again, rlprof"])
+@pytest.mark.parametrize("way", [alone, recorded], ids=["alone", "under run"])
+def test_auto_does_the_same_from_inside(program, way, tmp_path):
+    way([script(tmp_path, f"{program}\n{SPANS}")], tmp_path)
+    facts = facts_of(only_session(tmp_path))
+    assert (facts.session.name, facts.ended, facts.progress.steps) == ("train", "ended", 5)
+    assert "startup" in {row.operation for row in facts.breakdown.top}
+
+
+def test_auto_takes_children_along(tmp_path):
+    program = f"import rlprof.auto\n{CHILDREN}"
+    assert alone([script(tmp_path, program)], tmp_path).returncode == 0
+    assert only_session(tmp_path)
+
+
+def test_rlprof_1_records_who_imports_it(tmp_path):
+    done = alone([script(tmp_path, SPANS)], tmp_path, RLPROF="1", RLPROF_OPTIONS='{"name": "mine"}')
+    assert done.returncode == 0, done.stderr
+    assert facts_of(only_session(tmp_path)).session.name == "mine"
+
+
+def test_rlprof_1_leaves_the_command_line_and_others_alone(tmp_path):
+    assert alone([script(tmp_path, "print('no rlprof')")], tmp_path, RLPROF="1").stderr == ""
+    assert execute([RUN[0], "--version"], tmp_path, RLPROF="1").returncode == 0
+    assert alone(["-m", "rlprof", "--version"], tmp_path, RLPROF="1").returncode == 0
+    assert alone([script(tmp_path, SPANS)], tmp_path, RLPROF="0").stderr == ""
+    assert sessions(tmp_path) == []
+
+
+@pytest.mark.parametrize("options", ["{", "[]", '{"colour": "red"}'])
+def test_options_that_make_no_sense_are_said_and_left_out(options, tmp_path):
+    done = alone([script(tmp_path, SPANS)], tmp_path, RLPROF="1", RLPROF_OPTIONS=options)
+    assert done.returncode == 0
+    assert done.stderr.count("RlprofWarning: rlprof: RLPROF_OPTIONS") == 1
+    assert facts_of(only_session(tmp_path)).operation("env_step").calls == 5
+
+
+def test_a_session_that_cannot_be_written_stops_nothing(tmp_path):
+    (tmp_path / "sessions").write_text("in the way")
+    done = recorded([script(tmp_path, f"{SPANS}\nprint('done')")], tmp_path)
+    assert (done.stdout, done.returncode) == ("done\n", 0)
+    assert done.stderr.count("RlprofWarning") == 1
+
+
+def test_a_python_that_has_no_rlprof_is_told_so(tmp_path):
+    (tmp_path / "without" / "rlprof").mkdir(parents=True)
+    (tmp_path / "without" / "rlprof" / "__init__.py").write_text("raise ImportError('not here')")
+    command = f"PYTHONPATH=$PYTHONPATH:{tmp_path / 'without'} {sys.executable} train.py"
+    script(tmp_path, "print('runs')")
+    done = recorded(["--", "sh", "-c", command], tmp_path)
+    assert (done.stdout, done.returncode) == ("runs\n", 0)
+    assert done.stderr == f"rlprof: {sys.executable} is not recorded (not here)\n"
+
+
+TRAINING = """
+import gymnasium
+env = gymnasium.make("CartPole-v1")
+env.reset(seed=1)
+for _ in range(200):
+    *_, terminated, truncated, _ = env.step(env.unwrapped.action_space.sample())
+    if terminated or truncated:
+        env.reset()
+"""
+
+
+def test_a_training_without_an_edit_has_its_steps_named_and_counted(tmp_path):
+    pytest.importorskip("gymnasium")
+    recorded([script(tmp_path, TRAINING)], tmp_path)
+    facts = facts_of(only_session(tmp_path))
+    assert (facts.operation("env_step").calls, facts.progress.steps) == (200, 200)
+    assert "startup" in {row.operation for row in facts.breakdown.top}
+
+
+def test_without_probes_nothing_is_named(tmp_path):
+    pytest.importorskip("gymnasium")
+    recorded(["--no-probes", script(tmp_path, TRAINING)], tmp_path)
+    assert {item.operation for item in facts_of(only_session(tmp_path)).operations} == {"startup"}
+
+
+def test_a_probe_that_cannot_be_loaded_is_said_and_the_others_carry_on(tmp_path):
+    pytest.importorskip("gymnasium")
+    probes = "no_such_module:PROBE,rlprof.probes.gymnasium:PROBE"
+    done = recorded([script(tmp_path, TRAINING)], tmp_path, RLPROF_PROBES=probes)
+    assert done.stderr.count("RlprofWarning: rlprof: the probe no_such_module:PROBE cannot be loaded") == 1
+    assert facts_of(only_session(tmp_path)).operation("env_step").calls == 200

@@ -1,0 +1,215 @@
+"""What the probe of TorchRL finds in a training: where, how often, what it counts, and whether the times are true."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torchrl
+from quiet_torchrl import paths, recorded
+from torchrl.collectors import Collector, MultiSyncCollector
+from torchrl.data import LazyTensorStorage, ReplayBuffer
+from torchrl.envs import GymEnv, ParallelEnv
+from torchrl.modules import QValueActor, RandomPolicy
+from torchrl.objectives import LossModule
+from torchrl.objectives.value import GAE
+from trainings import torchrl_dqn
+from trainings.torchrl_ppo import SLEPT, Args, Training
+
+from rlprof import Profiler, RlprofWarning
+from rlprof.probes import torchrl as torchrl_probe
+from rlprof.probes.probe import Probe
+from rlprof.probes.registry import Attached
+
+pytestmark = pytest.mark.filterwarnings(
+    "default"
+)  # TorchRL warns of itself; of rlprof's warnings `recorded` makes errors
+
+
+def make_env():
+    return GymEnv("CartPole-v1")
+
+
+def random_collector(frames=64, batch=32, **options):
+    env = GymEnv("CartPole-v1")
+    return Collector(env, RandomPolicy(env.action_spec), frames_per_batch=batch, total_frames=frames, **options)
+
+
+def test_a_training_is_rollouts_and_updates_and_what_they_consist_of():
+    training = Training(Args(frames=192, batch=64, minibatch=32, epochs=2))
+    with recorded() as profiler:
+        training.run()
+    snapshot = profiler.snapshot()
+    snapshot.check()
+    found = paths(snapshot)
+    turns, steps, epochs, minibatches = 3, 192, 6, 12
+    assert found["rollout"] == found["update"] == turns
+    assert found["rollout/policy_forward"] == found["rollout/env_step"] == steps
+    assert found["update/advantage"] == found["update/advantage/value_forward"] == found["update/replay_add"] == epochs
+    for name in ("replay_sample", "loss", "backward", "gradient_clip", "optimizer_step", "zero_grad"):
+        assert found[f"update/{name}"] == minibatches, name
+    assert found["rollout/env_step/tensordict_ops"] > steps
+    # One name a call: no module's call round a loss, no second step inside a step.
+    known = {"rollout", "update", "policy_forward", "env_step", "env_reset", "advantage", "value_forward", "loss"}
+    known |= {"replay_add", "replay_sample", "backward", "gradient_clip", "optimizer_step", "zero_grad"}
+    assert {account.operation for account in snapshot.accounts} == known | {"tensordict_ops"}
+    assert not any("env_step/env_step" in path or "loss/" in path.replace("/tensordict_ops", "") for path in found)
+
+
+def test_iterations_steps_and_episodes_are_the_collectors():
+    training = Training(Args(frames=256, batch=64, minibatch=64, epochs=1))
+    with recorded() as profiler:
+        returns, _ = training.run()
+    snapshot = profiler.snapshot()
+    assert (snapshot.iterations, snapshot.steps, snapshot.episodes) == (4, 256, len(returns))
+
+
+@pytest.mark.figures
+def test_planted_delays_are_found_where_they_were_planted():
+    """What an account holds beyond its CPU time is the sleep, and what a busy machine took away: that is why the upper
+    bounds are wide."""
+    delay = 0.01
+    training = Training(
+        Args(frames=128, batch=64, minibatch=16, epochs=4, step=delay, policy=delay, gae=delay, optimizer=delay)
+    )
+    SLEPT.clear()
+    with recorded(cpu="syscall") as profiler:
+        training.run()
+    snapshot = profiler.snapshot()
+    assert set(SLEPT) == {"env_step", "policy_forward", "advantage", "optimizer_step"}
+    for operation, seconds in SLEPT.items():
+        account = snapshot.account(operation)
+        idle = (account.ledger_ns - account.cpu_ns) / 1e9
+        assert 0.98 * seconds < idle < 1.6 * seconds, operation
+    others = sum(account.ledger_ns - (account.cpu_ns or 0) for account in snapshot.accounts) / 1e9
+    assert others - sum(SLEPT.values()) < 0.5 * sum(SLEPT.values())
+    assert snapshot.unattributed_ns < 0.05 * snapshot.wall_ns
+
+
+def test_a_dqn_has_its_buffer_and_its_target_network():
+    with recorded() as profiler:
+        torchrl_dqn.train(frames=96, batch=32)
+    snapshot = profiler.snapshot()
+    found = paths(snapshot)
+    assert (snapshot.iterations, snapshot.steps) == (3, 96)
+    for name in ("loss", "target_update", "replay_sample"):
+        assert found[f"update/{name}"] == 12, name
+    assert found["update/replay_add"] == 3
+    assert found["rollout/policy_forward"] == 32, "the first 64 actions are random"
+
+
+def test_classes_that_the_training_brings_are_timed_from_their_first_object_on():
+    with recorded(torchrl_probe.PROBE) as profiler:
+
+        class Mine(LossModule):
+            def forward(self, tensordict):
+                return self.actor_loss(tensordict)
+
+            def actor_loss(self, tensordict):
+                return tensordict
+
+        class MyGAE(GAE):
+            def forward(self, tensordict):
+                return tensordict
+
+        loss = Mine()
+        loss(torch.ones(1))
+        loss.actor_loss(torch.ones(1))
+        MyGAE(gamma=0.9, lmbda=0.9, value_network=None)(torch.ones(1))
+    snapshot = profiler.snapshot()
+    assert snapshot.account("loss").calls == 2
+    assert snapshot.account("advantage").calls == 1
+
+
+def test_a_loop_that_is_left_ends_its_update():
+    with recorded() as profiler:
+        for _ in random_collector():
+            break
+        assert profiler._ledger.depth() == 0
+        collector = random_collector()
+        collector.next()
+        assert profiler._ledger.depth() == 1
+        collector.shutdown()
+        assert profiler._ledger.depth() == 0
+        with pytest.raises(ZeroDivisionError):
+            for batch in random_collector():
+                batch.numel() // 0
+    snapshot = profiler.snapshot()
+    assert (snapshot.iterations, snapshot.steps) == (3, 96)
+    assert snapshot.account("update").calls == 3
+
+
+def test_a_collector_that_fills_a_buffer_counts_its_steps():
+    buffer = ReplayBuffer(storage=LazyTensorStorage(128))
+    with recorded() as profiler:
+        assert list(random_collector(96, replay_buffer=buffer)) == [None] * 3
+    snapshot = profiler.snapshot()
+    assert (snapshot.iterations, snapshot.steps) == (3, 96)
+    assert snapshot.account("replay_add").calls > 0
+
+
+def test_on_a_thread_of_its_own_a_collector_marks_no_iterations():
+    buffer = ReplayBuffer(storage=LazyTensorStorage(128))
+    collector = random_collector(96, replay_buffer=buffer)
+    with recorded() as profiler:
+        collector.start()
+        collector._thread.join()
+    snapshot = profiler.snapshot()
+    assert (snapshot.iterations, snapshot.steps) == (0, 96)
+    assert snapshot.account("update").calls == 0
+    assert snapshot.account("rollout").overlapped_ns > 0
+
+
+def test_an_environments_rollout_inside_the_loop_is_evaluation():
+    env = GymEnv("CartPole-v1")
+    with recorded() as profiler:
+        env.rollout(4)
+        for _ in random_collector(32):
+            env.rollout(4)
+    found = paths(profiler.snapshot())
+    assert found["update/evaluation"] == 1
+    assert found["update/evaluation/env_step"] > 0
+
+
+def test_the_driver_waits_for_parallel_environments():
+    env = ParallelEnv(2, make_env)
+    try:
+        with recorded(torchrl_probe.PROBE) as profiler:
+            collector = Collector(env, RandomPolicy(env.action_spec), frames_per_batch=16, total_frames=32)
+            for _ in collector:
+                pass
+    finally:
+        env.close(raise_if_closed=False)
+    snapshot = profiler.snapshot()
+    found = paths(snapshot)
+    assert (snapshot.iterations, snapshot.steps) == (2, 32)
+    assert found["rollout/env_step"] == 16
+    assert found["rollout/env_step/env_wait"] >= 16
+
+
+def test_collectors_in_workers_are_counted_where_their_batches_arrive():
+    actor = QValueActor(torch.nn.Linear(4, 2), spec=make_env().action_spec)
+    with recorded(torchrl_probe.PROBE) as profiler:
+        collector = MultiSyncCollector(
+            [make_env, make_env], actor, frames_per_batch=32, total_frames=64, cat_results="stack"
+        )
+        for _ in collector:
+            collector.update_policy_weights_()
+        collector.shutdown()
+    snapshot = profiler.snapshot()
+    assert (snapshot.iterations, snapshot.steps) == (2, 64)
+    assert snapshot.account("weight_sync").calls >= 2
+    assert snapshot.account("env_make").calls == 1
+
+
+def test_a_version_that_nobody_tried_is_left_alone():
+    class Newer(Probe):
+        def version(self):
+            return "0.15.0"
+
+    profiler = Profiler()
+    attached = Attached(profiler)
+    before = dict(vars(torchrl.collectors.BaseCollector))
+    with pytest.warns(RlprofWarning, match=r"torchrl 0\.15\.0 is none of the versions"):
+        attached.attach([Newer(**{name: getattr(torchrl_probe.PROBE, name) for name in Probe.__slots__})])
+    assert dict(vars(torchrl.collectors.BaseCollector)) == before
+    attached.undo()

@@ -1,0 +1,231 @@
+"""Waits of the driver and of threads inside a span: one wait, one span, and nothing where nobody waits."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import multiprocessing.connection
+import multiprocessing.pool
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from generic_probes import calls, places, profiled, snapshot_of
+
+from rlprof.probes import waiting
+
+WAITS = {"thread_wait", "future_wait", "queue_wait", "pipe_wait", "process_wait"}
+PAUSE = 0.05
+
+
+def recorded(act, core="auto"):
+    """The waits that were recorded while `act(profiler)` ran, and everything."""
+    with profiled(waiting.PROBE, core=core) as profiler:
+        act(profiler)
+        snapshot = snapshot_of(profiler)
+    return {name: count for name, count in calls(snapshot).items() if name in WAITS}, snapshot
+
+
+def later(action, *arguments):
+    timer = threading.Timer(PAUSE, action, arguments)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_a_queue_is_waited_for_only_when_it_is_empty(core):
+    def act(_profiler):
+        items = queue.Queue(1)
+        items.put(1)
+        assert items.get() == 1
+        timer = later(items.put, 2)
+        assert items.get(timeout=10) == 2
+        timer.join()
+
+    waits, snapshot = recorded(act, core)
+    assert waits["queue_wait"] == 1
+    assert snapshot.account("queue_wait").waited_ns >= 0.5 * PAUSE * 1e9
+
+
+def test_a_full_queue_and_a_queue_that_is_worked_off_are_waited_for():
+    def act(_profiler):
+        items = queue.Queue(1)
+        items.put(1)
+
+        def work():
+            items.get()
+            items.task_done()
+
+        timer = later(work)
+        items.put(2)
+        timer.join()
+        timer = later(work)
+        items.join()
+        timer.join()
+
+    assert recorded(act)[0]["queue_wait"] == 2
+
+
+def test_a_queue_that_stays_empty_raises_as_ever():
+    def act(_profiler):
+        with pytest.raises(queue.Empty):
+            queue.Queue().get_nowait()
+        with pytest.raises(queue.Empty):
+            queue.Queue().get(timeout=0.01)
+
+    assert recorded(act)[0] == {"queue_wait": 1}
+
+
+def test_futures_are_waited_for_by_name():
+    def act(_profiler):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            slow = pool.submit(time.sleep, PAUSE)
+            slow.result()
+            slow.result()  # it is there already
+            concurrent.futures.wait([pool.submit(time.sleep, PAUSE)])
+            assert len(list(concurrent.futures.as_completed([pool.submit(time.sleep, PAUSE)]))) == 1
+            with pytest.raises(ZeroDivisionError):
+                pool.submit(lambda: time.sleep(PAUSE) or 1 / 0).result()
+            with pytest.raises(concurrent.futures.TimeoutError):
+                pool.submit(time.sleep, 2 * PAUSE).result(timeout=0.01)
+
+    assert recorded(act)[0]["future_wait"] == 5
+
+
+def test_threads_events_conditions_and_barriers_are_waited_for():
+    def act(_profiler):
+        event = threading.Event()
+        timer = later(event.set)
+        assert event.wait(10)
+        assert event.wait(10)  # it is set already
+        timer.join()
+        assert not threading.Event().wait(0.01)
+        barrier = threading.Barrier(2)
+        timer = later(barrier.wait)
+        barrier.wait(10)
+        timer.join()
+
+    waits, _ = recorded(act)
+    assert set(waits) == {"thread_wait"}
+    assert waits["thread_wait"] >= 3
+
+
+def test_a_wait_goes_to_those_who_work_meanwhile():
+    def act(profiler):
+        def work():
+            with profiler.profile("env_step"):
+                time.sleep(2 * PAUSE)
+
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            pool.submit(work).result()
+
+    _, snapshot = recorded(act)
+    assert snapshot.account("env_step").ledger_ns >= 0.8 * 2 * PAUSE * 1e9
+    assert snapshot.account("future_wait").ledger_ns < PAUSE * 1e9
+
+
+def test_threads_outside_of_spans_get_no_lane():
+    def act(_profiler):
+        stop = threading.Event()
+        threads = [threading.Thread(target=stop.wait, args=(10,), name=f"idle-{i}") for i in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(PAUSE)
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+    _, snapshot = recorded(act)
+    assert [lane.name for lane in snapshot.lanes if lane.name.startswith("idle")] == []
+
+
+def test_a_thread_inside_a_span_records_its_waits():
+    def act(profiler):
+        items = queue.Queue()
+
+        def work():
+            with profiler.profile("teacher_forward"):
+                items.get(timeout=10)
+
+        thread = threading.Thread(target=work, name="teacher")
+        thread.start()
+        time.sleep(PAUSE)
+        items.put(1)
+        thread.join()
+
+    _, snapshot = recorded(act)
+    assert snapshot.account("queue_wait").waited_ns > 0
+
+
+def echo(connection):
+    time.sleep(PAUSE)
+    connection.send({"x": 1})
+    connection.close()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_pipes_and_processes_are_waited_for(method):
+    def act(_profiler):
+        context = multiprocessing.get_context(method)
+        mine, theirs = context.Pipe()
+        process = context.Process(target=echo, args=(theirs,))
+        process.start()
+        theirs.close()
+        assert mine.poll(10)
+        assert mine.recv() == {"x": 1}
+        assert multiprocessing.connection.wait([process.sentinel], 10) == [process.sentinel]
+        with pytest.raises(EOFError):
+            mine.recv()
+        process.join()
+        assert process.exitcode == 0
+
+    waits, snapshot = recorded(act)
+    assert waits["pipe_wait"] >= 3
+    assert waits["process_wait"] >= 1
+    assert not any("wait/" in place for place in places(snapshot)), "one wait, one span"
+
+
+def test_a_pool_is_waited_for():
+    def act(_profiler):
+        with multiprocessing.pool.ThreadPool(2) as pool:
+            assert pool.map(abs, [-1, -2]) == [1, 2]
+            pool.apply(time.sleep, (PAUSE,))
+            assert list(pool.imap(lambda x: time.sleep(PAUSE) or x, [1])) == [1]
+
+    assert recorded(act)[0]["future_wait"] >= 2
+
+
+def test_a_command_is_waited_for():
+    def act(_profiler):
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+
+    assert recorded(act)[0]["process_wait"] >= 1
+
+
+def test_an_interrupt_comes_through():
+    def act(profiler):
+        timer = later(os.kill, os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            queue.Queue().get(timeout=10)
+        assert profiler._ledger.depth() == 1  # the start-up of the test
+        timer.join()
+
+    assert recorded(act)[0]["queue_wait"] == 1
+
+
+def test_a_wait_inside_a_wait_of_the_programs_own_is_that_ones():
+    def act(profiler):
+        items = queue.Queue()
+        later(items.put, 1)
+        with profiler.profile("collect", wait=True):
+            items.get(timeout=10)
+
+    waits, snapshot = recorded(act)
+    assert "queue_wait" not in waits
+    assert snapshot.account("collect").calls == 1
