@@ -29,6 +29,7 @@ victim = envs.processes.pop(1)
 envs.pipes[1].send(True)
 time.sleep(0.002)
 os.kill(victim.pid, signal.SIGKILL)
+victim.join()  # a flush finds who has ended
 envs.pipes.pop(1).close()
 recording.flush()
 train(envs, iterations=10)
