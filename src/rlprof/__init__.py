@@ -18,7 +18,8 @@ from rlprof.ledger.profiler import Iteration, Profiler, get_profiler
 from rlprof.ledger.snapshot import Account, Lane, Node, Snapshot, SpanCost
 
 if TYPE_CHECKING:
-    from rlprof.recording.recording import Recording, record
+    from rlprof.recording.record import record
+    from rlprof.recording.recording import Recording
 
 _profiler = get_profiler()
 
@@ -37,7 +38,7 @@ get_global_profiler = get_profiler
 def __getattr__(name: str) -> Any:
     # Recording needs SQLite, psutil and msgspec; a program that only has spans in it should not wait for them.
     if name in ("record", "Recording"):
-        return getattr(import_module("rlprof.recording.recording"), name)
+        return getattr(import_module(f"rlprof.recording.{name.lower()}"), name)
     raise AttributeError(f"module 'rlprof' has no attribute {name!r}")
 
 

@@ -11,7 +11,8 @@ from rlprof.ledger.profiler import get_profiler
 from rlprof.probes import phases
 from rlprof.probes.registry import Attached, find_probes
 from rlprof.probes.stable_baselines3 import is_attached
-from rlprof.recording.recording import Recording, record
+from rlprof.recording.record import record
+from rlprof.recording.recording import Recording
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback

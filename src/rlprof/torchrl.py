@@ -7,7 +7,8 @@ from typing import Any
 from rlprof.ledger.profiler import get_profiler
 from rlprof.probes._torchrl_turns import is_attached
 from rlprof.probes.registry import Attached, find_probes
-from rlprof.recording.recording import Recording, record
+from rlprof.recording.record import record
+from rlprof.recording.recording import Recording
 
 try:
     from torchrl.trainers import Trainer

@@ -139,11 +139,11 @@ def test_two_recordings_one_after_the_other(tmp_path):
 
 def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
     """A flush that never returns: the training's end comes all the same."""
-    from rlprof import Profiler
+    from rlprof import Profiler, record
     from rlprof.recording import recording as module
 
     monkeypatch.setattr(module, "JOIN_SECONDS", 0.2)
-    recorded = module.record("run", dir=tmp_path, profiler=Profiler())
+    recorded = record("run", dir=tmp_path, profiler=Profiler())
     try:
         assert recorded._lock.acquire(timeout=5)
         began = time.monotonic()

@@ -10,7 +10,7 @@ import pytest
 from sessions import facts_of, run_program
 
 from rlprof import Profiler, RlprofWarning
-from rlprof.recording.recording import record
+from rlprof.recording.record import record
 
 TRAIN = """
 import resource, sys, time

@@ -11,7 +11,7 @@ import pytest
 from sessions import Written, facts_of, run_program
 
 from rlprof import Profiler, RlprofWarning
-from rlprof.recording.recording import record
+from rlprof.recording.record import record
 from rlprof.recording.watch import JsonLines, Summary, TensorBoard
 from rlprof.report.summary import to_summary
 

@@ -46,7 +46,7 @@ def start() -> None:
 
 def _drive(profiler: Profiler, options: dict[str, Any]) -> None:
     from rlprof.launch.farewell import Farewell  # noqa: PLC0415 - a worker says nothing
-    from rlprof.recording.recording import record  # noqa: PLC0415 - nor does it write a session
+    from rlprof.recording.record import record  # noqa: PLC0415 - nor does it write a session
 
     quiet = options.pop("quiet", False)
     environment.switch_on(os.environ)

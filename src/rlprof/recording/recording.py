@@ -13,12 +13,12 @@ from types import TracebackType
 from typing import Any
 
 from rlprof.capture.system import SystemSampler
-from rlprof.ledger.profiler import Profiler, get_profiler
+from rlprof.ledger.profiler import Profiler
 from rlprof.recording import exits
 from rlprof.recording.background import Background
 from rlprof.recording.gathering import LAST_PATIENCE, Workers
 from rlprof.recording.workers import leave, work_for
-from rlprof.session.folder import DATABASE, new_folder, sessions_folder
+from rlprof.session.folder import DATABASE, new_folder
 from rlprof.session.info import described, gather, readable
 from rlprof.session.records import Batch, Mark, Sample
 from rlprof.session.writer import SessionWriter
@@ -322,85 +322,3 @@ def _torch_threads() -> int | None:
         return int(torch.get_num_threads()) if torch is not None else None
     except Exception:
         return None  # it is being imported at this moment
-
-
-def _absolute(path: Path) -> Path:
-    try:
-        return path.absolute()
-    except OSError:  # the working directory is gone
-        return path
-
-
-def default_name() -> str:
-    """The script's."""
-    script = Path(sys.argv[0]) if sys.argv and sys.argv[0] else Path("training")
-    return script.parent.name if script.stem == "__main__" else script.stem
-
-
-def record(
-    name: str | None = None,
-    *,
-    dir: str | os.PathLike[str] | None = None,
-    summary_every: int = 0,
-    jsonl: str | os.PathLike[str] | None = None,
-    tensorboard: str | os.PathLike[str] | None = None,
-    flat: str | os.PathLike[str] | None = None,
-    timeline: int | None = None,
-    settings: Mapping[str, Any] | None = None,
-    profiler: Profiler | None = None,
-) -> Recording:
-    """Record this process's training to a session until the block, `stop()` or the process ends.
-
-    name: of the session's folder; the script's unless told.
-    dir: where the folder goes: RLPROF_DIR, or `rlprof-runs` here, unless told.
-    summary_every: print a short table every so many iterations.
-    jsonl: a file that gets one JSON line an iteration.
-    tensorboard: a folder that gets scalars an iteration.
-    flat: a folder that gets `raw/NAME_TIMESTAMP.json` and `reports/NAME_TIMESTAMP_summary.txt` as well.
-    timeline: keep spans as events for `rlprof export`: so many in memory between two flushes.
-    settings: of the training, to be shown with the report.
-    """
-    # A training may change its folder; where its session goes is decided here.
-    parent = _absolute(Path(dir) if dir else sessions_folder())
-    profiler = profiler or get_profiler()
-    running = profiler._recording
-    if running is not None and running.launched:
-        recording: Recording = running
-        recording.take_over(name, settings or {}, timeline)
-    else:
-        recording = Recording(profiler, str(name or default_name()), parent, settings or {})
-        recording.at_end.append(_leave_files)
-        recording.start(timeline)
-    if summary_every or jsonl is not None or tensorboard is not None:
-        _watch(recording, summary_every, jsonl, tensorboard)
-    if flat is not None:
-        recording.at_end.append(_flat(_absolute(Path(flat))))
-    return recording
-
-
-# What these import takes longer than all the rest of starting, and is not needed to record.
-
-
-def _watch(recording: Recording, *asked: Any) -> None:
-    from rlprof.recording import watch  # noqa: PLC0415
-
-    for make in watch.watchers(recording.profiler, *asked):
-        try:
-            recording.watchers.append(make())
-        except Exception as error:
-            recording._warn("a view of the running training is left out", error)
-
-
-def _leave_files(folder: Path) -> None:
-    from rlprof.recording.leave import leave_files  # noqa: PLC0415
-
-    leave_files(folder)
-
-
-def _flat(flat: Path) -> Callable[[Path], None]:
-    def leave(folder: Path) -> None:
-        from rlprof.recording.leave import leave_flat  # noqa: PLC0415
-
-        leave_flat(folder, flat)
-
-    return leave

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlprof.ledger.profiler import Profiler
-from rlprof.recording.recording import record
+from rlprof.recording.record import record
 
 STEPS = 12
 ENV_STEPS = 64

@@ -14,7 +14,7 @@ from rlprof import Profiler
 from rlprof.analysis.advice import RULES, advise
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.facts import Facts
-from rlprof.recording.recording import record
+from rlprof.recording.record import record
 
 
 def spin(seconds: float) -> None:
