@@ -7,27 +7,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
-from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
+from parts import Adam, Env, Network
 from planted import arguments, planted, tell
 from torch import nn
 from torch.distributions.categorical import Categorical
 from turns import turn
 
 EPOCHS, MINIBATCHES = 4, 4
-
-
-class Env(CartPoleEnv):
-    def step(self, action: Any) -> Any:
-        planted("env")
-        return super().step(action)
-
-
-class Network(nn.Sequential):
-    def forward(self, x: Any) -> Any:
-        if not torch.is_grad_enabled():
-            planted("policy")
-        return super().forward(x)
 
 
 class Agent(nn.Module):
@@ -44,12 +31,6 @@ class Agent(nn.Module):
         if action is None:
             action = probs.sample()
         return action, probs.log_prob(action), probs.entropy(), self.critic(x)
-
-
-class Adam(torch.optim.Adam):
-    def step(self, closure: Any = None) -> Any:
-        planted("optimizer")
-        return super().step(closure)
 
 
 def main() -> None:

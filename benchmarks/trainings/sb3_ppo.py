@@ -5,20 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from gymnasium.envs.classic_control import CartPoleEnv
+from parts import Adam, Env
 from planted import arguments, planted, tell
+from sb3_turns import Turns
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.policies import ActorCriticPolicy
 from turns import turn
-
-
-class Env(CartPoleEnv):
-    def step(self, action: Any) -> Any:
-        planted("env")
-        return super().step(action)
 
 
 class Policy(ActorCriticPolicy):
@@ -32,20 +26,6 @@ class Buffer(RolloutBuffer):
         for _ in range(self.buffer_size):  # once a step, as if inside its loop
             planted("advantage")
         super().compute_returns_and_advantage(last_values, dones)
-
-
-class Adam(torch.optim.Adam):
-    def step(self, closure: Any = None) -> Any:
-        planted("optimizer")
-        return super().step(closure)
-
-
-class Turns(BaseCallback):
-    def _on_rollout_start(self) -> None:
-        turn()
-
-    def _on_step(self) -> bool:
-        return True
 
 
 def main() -> None:

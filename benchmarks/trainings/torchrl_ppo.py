@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from gymnasium.envs.classic_control import CartPoleEnv
+from parts import Adam, Env, Network
 from planted import arguments, planted, tell
 from tensordict.nn import TensorDictModule
 from torch import nn
@@ -22,30 +22,11 @@ from turns import turn
 EPOCHS, MINIBATCHES = 4, 4
 
 
-class Env(CartPoleEnv):
-    def step(self, action: Any) -> Any:
-        planted("env")
-        return super().step(action)
-
-
-class Network(nn.Sequential):
-    def forward(self, x: Any) -> Any:
-        if not torch.is_grad_enabled():
-            planted("policy")
-        return super().forward(x)
-
-
 class Advantage(GAE):
     def forward(self, tensordict: Any, **kwargs: Any) -> Any:
         for _ in range(tensordict.shape[-1]):  # once a step, as if inside its loop
             planted("advantage")
         return super().forward(tensordict, **kwargs)
-
-
-class Adam(torch.optim.Adam):
-    def step(self, closure: Any = None) -> Any:
-        planted("optimizer")
-        return super().step(closure)
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""Iterations by turns: several processes train the same, one at a time, as who holds the pipes says.
+"""Trainings by turns: several processes train the same, one at a time, as who holds the pipes says.
 
-TURNS names two file descriptors. At the end of each iteration a training writes how long it took to the one, and goes
-on when something comes from the other. Without TURNS it trains straight on. TURNS_TORCH records each iteration with
-torch.profiler, as its users do.
+TURNS names two file descriptors. A few times in an iteration, and at its end, a training writes how long it ran since
+it last went on, and whether an iteration has ended, to the one, and goes on when something comes from the other.
+Without TURNS it trains straight on. TURNS_TORCH records each iteration with torch.profiler, as its users do.
 """
 
 from __future__ import annotations
@@ -13,20 +13,32 @@ from time import perf_counter
 from typing import Any
 
 _ends = [int(number) for number in os.environ.get("TURNS", "").split(",") if number]
+_records_with_torch = bool(os.environ.get("TURNS_TORCH"))
 _began: float | None = None
 _torch_profiler: Any = None
 
 
 def turn() -> None:
     """An iteration begins; the one before has ended."""
-    global _began
-    if os.environ.get("TURNS_TORCH"):
+    if _records_with_torch:
         _step_torch_profiler()
-    if _ends:
-        taken = perf_counter() - _began if _began is not None else 0.0
-        os.write(_ends[1], struct.pack("d", taken))
-        if not os.read(_ends[0], 1):
-            os._exit(0)  # nobody measures any more
+    _hand_over(iteration_ended=True)
+
+
+def pause() -> None:
+    """Somewhere inside an iteration."""
+    if _began is not None:  # the first one has begun
+        _hand_over(iteration_ended=False)
+
+
+def _hand_over(iteration_ended: bool) -> None:
+    global _began
+    if not _ends:
+        return
+    taken = perf_counter() - _began if _began is not None else 0.0
+    os.write(_ends[1], struct.pack("d?", taken, iteration_ended))
+    if not os.read(_ends[0], 1):
+        os._exit(0)  # nobody measures any more
     _began = perf_counter()
 
 

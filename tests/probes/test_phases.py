@@ -182,7 +182,7 @@ def test_a_framework_that_knows_better_switches_the_rules_off():
 
 def test_without_an_optimizer_there_are_no_phases():
     with profiled() as profiler:
-        phases._phases[profiler].has_optimizer = False  # other tests have made some
+        phases._phases[profiler].loop.training = False  # other tests have made some
         env = gym.make("CartPole-v1")
         net = nn.Linear(4, 2)
         obs, _ = env.reset(seed=1)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.operations import Operation
+from rlprof.ledger.catalogue import STARTUP
 
 WEIGHTS = {"time": 40, "per_call": 30, "memory": 15, "device_memory": 15}
 """Of the parts of a score; they sum to 100."""
@@ -55,7 +56,7 @@ class Recommendation:
 
 def bottlenecks(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Bottleneck, ...]:
     """The operations with at least so many calls, the highest score first."""
-    found = [_score(operation) for operation in operations if operation.calls >= min_calls]
+    found = [_score(operation) for operation in _of_the_training(operations, min_calls)]
     return tuple(sorted(found, key=lambda bottleneck: (-bottleneck.score, bottleneck.operation)))
 
 
@@ -86,12 +87,15 @@ def recommendations(operations: Sequence[Operation], min_calls: int = 1) -> tupl
     """Every threshold that every operation passes, the gravest first."""
     found = [
         recommendation
-        for operation in operations
-        if operation.calls >= min_calls
+        for operation in _of_the_training(operations, min_calls)
         for recommendation in _recommend(operation)
     ]
     grave = ("CRITICAL", "SLOW", "MEMORY", "GPU MEMORY")
     return tuple(sorted(found, key=lambda item: (grave.index(item.severity), -item.value)))
+
+
+def _of_the_training(operations: Sequence[Operation], min_calls: int) -> list[Operation]:
+    return [item for item in operations if item.calls >= min_calls and item.operation != STARTUP]
 
 
 def _recommend(operation: Operation) -> list[Recommendation]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rlprof.analysis.calltree import Place, cpu_of, merge
+from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.sharing import apportion
 from rlprof.ledger.snapshot import Snapshot
 
@@ -76,7 +78,7 @@ class Breakdown:
     categories: tuple[Portion, ...]
     """The largest first; then `unattributed` and `rlprof`."""
     largest: Portion
-    """The largest account: one operation at all its places, without what it called; or one of those two."""
+    """The training's largest account: one operation at all its places, without what it called; or one of those two."""
     overlapped: dict[str, int]
     """Work of other lanes while the driver was busy with something else, in ns by operation, the largest first."""
     lanes: Lanes
@@ -195,7 +197,8 @@ def _categories(rows: Sequence[Row]) -> tuple[Portion, ...]:
 
 
 def _largest(snapshot: Snapshot) -> Portion:
-    accounts = [(account.operation, account.ledger_ns) for account in snapshot.accounts[:1]]
+    named = (account for account in snapshot.accounts if account.operation != STARTUP)
+    accounts = [(account.operation, account.ledger_ns) for account in islice(named, 1)]
     accounts += [(UNATTRIBUTED, snapshot.unattributed_ns), (RLPROF, snapshot.rlprof_ns)]
     name, ns = max(accounts, key=lambda account: account[1])
     return Portion(name, ns, round(100 * ns / snapshot.wall_ns, 1) if snapshot.wall_ns else 0.0)

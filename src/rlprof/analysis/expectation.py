@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.progress import Progress
+from rlprof.ledger.catalogue import STARTUP
 
 IDLE = "waiting with nobody at work"
 SLOW_CALLS = "calls slower than the typical one"
@@ -43,7 +44,7 @@ class Expectation:
     """What the parts allow."""
     parts: tuple[Part, ...]
     losses: tuple[Loss, ...]
-    """The largest first; with the parts they sum to the wall time."""
+    """The largest first; with the parts they sum to the time since the training began."""
 
     @property
     def poor(self) -> bool:
@@ -52,11 +53,13 @@ class Expectation:
 
 def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progress: Progress) -> Expectation | None:
     """None where nothing was recorded."""
-    if not breakdown.wall_ns or not operations:
+    if not progress.training_ns or not operations:
         return None
     typical: defaultdict[str, int] = defaultdict(int)
     idle = slow = 0
     for operation in operations:
+        if operation.operation == STARTUP:
+            continue
         waited = min(operation.ledger_ns, operation.idle_ns)
         worked = operation.ledger_ns - waited
         pace = 1.0
@@ -75,7 +78,7 @@ def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progres
 
     parts = [Part(category, ns, rate(ns)) for category, ns in typical.items()]
     return Expectation(
-        ratio=needed_ns / breakdown.wall_ns,
+        ratio=needed_ns / progress.training_ns,
         steps_per_second=rate(needed_ns),
         parts=tuple(sorted(parts, key=lambda part: -part.typical_ns)),
         losses=tuple(sorted(losses, key=lambda loss: -loss.ns)),

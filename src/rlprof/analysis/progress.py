@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.snapshot import Snapshot
 from rlprof.session.reader import Turn
 
@@ -27,25 +28,34 @@ class Progress:
     """Counts and rates. A rate is None where nothing was counted."""
 
     wall_ns: int
+    startup_ns: int
+    """Of it, before the training began."""
     iterations: int
     steps: int
     """Of all environments together."""
     episodes: int
     steps_per_second: float | None
+    """Since the training began."""
     iteration_ns: Spread | None
     """Of iterations that have ended; merged ones count with their mean."""
     steps_per_iteration: float | None
     seconds_per_episode: float | None
     steps_per_episode: float | None
 
+    @property
+    def training_ns(self) -> int:
+        return self.wall_ns - self.startup_ns
+
 
 def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
-    seconds = snapshot.wall_ns / 1e9
+    startup = sum(account.ledger_ns for account in snapshot.accounts if account.operation == STARTUP)
+    seconds = (snapshot.wall_ns - startup) / 1e9
     steps, episodes = max(0, snapshot.steps), max(0, snapshot.episodes)
     in_turns = sum(turn.steps for turn in turns)
     count = sum(turn.last - turn.first + 1 for turn in turns)
     return Progress(
         wall_ns=snapshot.wall_ns,
+        startup_ns=startup,
         iterations=snapshot.iterations,
         steps=steps,
         episodes=episodes,

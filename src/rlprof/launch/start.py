@@ -9,6 +9,7 @@ from typing import Any
 
 from rlprof.launch import environment
 from rlprof.ledger.profiler import Profiler, get_profiler
+from rlprof.probes import phases
 from rlprof.probes.registry import Attached, find_probes
 from rlprof.probes.startup import begin_startup
 
@@ -56,6 +57,7 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> None:
         profiler._hooks.warn(f"{environment.OPTIONS} has what record() does not know", error)
         recording = record(_program())
     recording.launched = True
+    recording.before_end.append(phases.off)
     if not quiet:
         recording.at_end.append(Farewell())
     rate = profiler._module.tsc_rate() if profiler.core == "c" else ""

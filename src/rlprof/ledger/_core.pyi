@@ -29,11 +29,30 @@ class Timed:
         outermost: bool = False,
         around: Callable[..., Any] | None = None,
         family: tuple[Span, ...] = (),
-        chooses: bool = False,
+        loop: Loop | None = None,
+        kind: str = "forward",
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
+class Loop:
+    phase: int
+    on: bool
+    training: bool
+    stepping: bool
+    learned: bool
+    counts_steps: bool
+    counts_episodes: bool
+    counted_steps: int
+    counted_episodes: int
+    envs: int
+    steps: int
+    def __init__(self, ledger: Ledger, rules: Any, acts: Span, learns: Span, inside_env: Span) -> None: ...
+    def ask_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any], /) -> None: ...
+    def forget_recent(self) -> None: ...
+    def has_acted(self, size: int, gradients: bool, /) -> bool: ...
+
 class Ledger:
+    driver: int
     def __init__(self, hooks: Hooks, driver: int, clock: str = "auto", cpu: str = "auto") -> None: ...
     @property
     def enabled(self) -> bool: ...

@@ -40,6 +40,9 @@ _OPERATIONS = {
     "other": "rollout",
 }
 
+STARTUP = "startup"
+"""What a program does before its training. It is done once, so it says nothing of the training's speed."""
+
 _CATEGORY_OF = {name: category for category, names in _OPERATIONS.items() for name in names.split()}
 
 # Work that is queued on a device and goes on after the call has returned.

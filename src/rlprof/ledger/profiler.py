@@ -63,9 +63,7 @@ class Profiler:
             )
         self._module: Any = _core if core != "python" and _core is not None else _twin()
         self._hooks = Hooks(self._module.Timed)
-        self.driver = threading.main_thread().ident or 0
-        """The thread whose progress is the training's; 0 in a forked child, whose parent may drive it."""
-        self._ledger = self._new_ledger(self._hooks, self.driver)
+        self._ledger = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
         self._hooks.measure_step_cost = self._measure_step_cost
         # A builtin method is pickled as getattr(owner, name), a Python method with the very object it belongs to.
         self._hooks.reduce = (lambda: (_ledger_of, (self,))) if self.core == "python" else self.__reduce__
@@ -129,6 +127,15 @@ class Profiler:
         """Forget what was recorded. Spans that are open count from here."""
         self._resets += 1
         self._ledger.reset()
+
+    @property
+    def driver(self) -> int:
+        """The thread whose progress is the training's; 0 in a forked child, whose parent may drive it."""
+        return int(self._ledger.driver)
+
+    @driver.setter
+    def driver(self, ident: int) -> None:
+        self._ledger.driver = ident
 
     def drive(self) -> None:
         """Make the calling thread the driver: the one whose progress is the training's. Without it, the main thread."""

@@ -1,35 +1,27 @@
-"""Counts environment steps and episodes, unless the program does so itself."""
+"""Environment steps and episodes are counted by the loop, unless the program does so itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rlprof.probes.patches import Patches
 
 
-class Tally:
-    """Counts by one of the profiler's methods: `add_steps` or `add_episodes`.
+def let_others_count(patches: Patches, loop: Any) -> None:
+    """The first call of `add_steps` or `add_episodes` by somebody else ends the loop's own counting of them: who counts
+    for himself knows better what to count."""
+    for what in ("steps", "episodes"):
+        patches.replace(patches.profiler, f"add_{what}", partial(_counted_by_another, patches.profiler, loop, what))
 
-    The first call of that method by somebody else ends it: who counts for himself knows better what to count.
-    """
 
-    def __init__(self, patches: Patches, method: str) -> None:
-        self.on = True
-        self.counted = 0
-        self._profiler = patches.profiler
-        self._method = method
-        self._add: Callable[[Any], None] = getattr(patches.profiler, method)
-        patches.replace(patches.profiler, method, lambda _: self._add_by_another)
+def _counted_by_another(profiler: Any, loop: Any, what: str, add: Callable[[Any], None]) -> Callable[[Any], None]:
+    def first(number: Any) -> None:
+        setattr(profiler, f"add_{what}", add)
+        if getattr(loop, f"counts_{what}") and isinstance(number, int):
+            number = max(0, number - getattr(loop, f"counted_{what}"))  # what it counts first was counted here already
+        setattr(loop, f"counts_{what}", False)
+        add(number)
 
-    def add(self, number: int) -> None:
-        if self.on:
-            self.counted += number
-            self._add(number)
-
-    def _add_by_another(self, number: Any) -> None:
-        setattr(self._profiler, self._method, self._add)
-        if self.on and isinstance(number, int):
-            number = max(0, number - self.counted)  # what it counts first was counted here already
-        self.on = False
-        self._add(number)
+    return first

@@ -36,23 +36,37 @@ class Patches:
         make = partial(self.profiler.time_function, name=operation, outermost=outermost, **options)
         return self.replace(owner, attribute, make)
 
-    def around(
+    def around(self, owner: Any, attribute: str, operation: str, make: Around, **options: Any) -> bool:
+        """Let `make(function, span)` be called in the place of a plain function, outermost only; it times for itself.
+
+        options: those of `profile`.
+        """
+        span = self.profiler.profile(operation, **options)
+        timed = self.profiler._module.Timed
+
+        def make_timed(function: Any) -> Any:
+            around = make(function, span)
+            return in_place_of(function, lambda method: timed(span, function, method, True, around))
+
+        return self.replace(owner, attribute, make_timed)
+
+    def follow(
         self,
         owner: Any,
         attribute: str,
         operation: str,
-        make: Around,
+        loop: Any,
+        kind: str,
         *,
         family: tuple[str, ...] = (),
         hidden: bool = False,
-        chooses: bool = False,
         **options: Any,
     ) -> bool:
-        """Let `make(function, span)` be called in the place of a plain function, outermost only; it times for itself.
+        """Time a plain function, outermost only, and let the loop know of its calls, which are of a kind that it knows.
 
         family: operations inside of which a call is not timed either.
-        chooses: it is only asked for the span, with the first argument after the object; None for none.
         hidden: `owner.attribute` shows the function itself, and only calls by an operator (`module(x)`) are timed.
+        options: those of `profile`.
         """
         profile, timed = self.profiler.profile, self.profiler._module.Timed
         hidden = hidden and self.profiler.core == "c"  # an operator asks a Python object for its method, too
@@ -60,13 +74,10 @@ class Patches:
         others = tuple(profile(name) for name in family)
 
         def make_timed(function: Any) -> Any:
-            around = make(function, span)
-            return in_place_of(
-                function,
-                lambda method: timed(
-                    span, function, function if hidden else method, True, around, others, chooses=chooses
-                ),
-            )
+            def make(method: Any) -> Any:
+                return timed(span, function, function if hidden else method, True, None, others, loop, kind)
+
+            return in_place_of(function, make)
 
         return self.replace(owner, attribute, make_timed)
 

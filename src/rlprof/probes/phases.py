@@ -11,7 +11,6 @@ two were seen before. So one that is new may be misjudged once.
 
 from __future__ import annotations
 
-from threading import get_ident
 from typing import Any
 
 from rlprof.ledger.profiler import Iteration, Profiler
@@ -24,103 +23,91 @@ ON_POLICY_STEPS = 8
 NEVER = -2
 """No iteration's number."""
 
-Kind = tuple[int, bool]
-"""Of a forward pass: its leading dimension, and whether gradients are kept."""
+NONE, ROLLOUT, UPDATE = range(3)
+"""What phase a loop is in, as the core numbers them."""
 
 
 class Phases:
-    """Of one profiler, on its driver's thread."""
+    """The rules, for one profiler. What it is in, and what it has seen, is the core's `Loop`: that is looked at with
+    every call of an environment or a network, on the driver's thread, and asks here only where something changes."""
 
     def __init__(self, profiler: Profiler) -> None:
+        profile = profiler.profile
         self._profiler = profiler
         self._ledger = profiler._ledger
-        self._rollout = profiler.profile("rollout")
-        self._update = profiler.profile("update")
-        self._advantage = profiler.profile("advantage")
-        self._preparation = profiler.profile("batch_preparation")
-        self._acts = profiler.profile("policy_forward")
-        self._learns = profiler.profile("loss_forward")
-        self._inside_env = profiler.profile("env_forward")
-        self.on = True
-        self.has_optimizer = False
-        """Without one nothing is trained here: a process that only runs environments has no phases."""
-        self._phase: Any = None
-        """The span of the rollout or the update that the training is in."""
-        self._open: Any = None
-        """The same where that is recorded."""
+        self._spans = {ROLLOUT: profile("rollout"), UPDATE: profile("update")}
+        self._advantage = profile("advantage")
+        self._preparation = profile("batch_preparation")
+        self.loop = profiler._module.Loop(
+            profiler._ledger, self, profile("policy_forward"), profile("loss_forward"), profile("env_forward")
+        )
+        self._open = NONE
+        """The phase whose span is open."""
         self._recorded = True
         """Not any more where the program has spans of its own in that place: it knows its phases."""
-        self.stepping = False
-        """The driver is inside an environment. Who called `before_env` with success says when it is not any more."""
-        self._envs = 1
-        """That the last step was for."""
-        self._steps = 0
-        """Of all environments, in this rollout."""
-        self._learned = False
-        """An optimizer has stepped since the last iteration began."""
-        self._acting: set[Kind] = set()
-        """Forward passes that were seen directly before a step."""
-        self._recent: set[Kind] = set()
-        """Forward passes since the last step or backward pass."""
         self._marked = -1
         """The last iteration that was begun here; NEVER where the program marks its own."""
 
-    # ---- what the probes tell ----
+    # ---- what the loop asks ----
 
-    def before_env(self, envs: int) -> bool:
-        """An environment is about to be stepped; or reset, with 0. Whether by the driver, and not inside another."""
-        if self.stepping or get_ident() != self._profiler.driver:
-            return False
-        if self._phase is not self._rollout or self._learned:
-            self._begin_rollout()
-            self._begin_iteration()
-        self.stepping = True
-        if envs:
-            self._envs = envs
-            self._steps += envs
-            if self._recent:
-                self._acting |= self._recent
-                self._recent.clear()
-        return True
-
-    def forward(self, size: int | None, gradients: bool) -> Any:
-        """The span for a module's call: of the leading dimension of its input, if known, in this gradient mode."""
-        if not self.on or get_ident() != self._profiler.driver:
-            return self._learns if gradients else self._acts
-        if self.stepping:
-            return self._inside_env
-        if self._phase is None:
-            return self._learns if gradients else self._acts
-        if size is None:
-            return self._learns if self._phase is self._update else self._acts
-        kind = size, gradients
-        acts = self._phase is self._rollout if kind in self._acting else None  # the usual case first: it is frequent
-        if not acts:
-            acts = self._is_acting(kind)
-            if not acts:
-                self._begin_update(size)
-            elif self._phase is not self._rollout:
-                self._recent.clear()  # what came before has not chosen an action
-                self._begin_rollout()
-        self._recent.add(kind)
-        return self._acts if acts else self._learns
-
-    def before_backward(self) -> None:
-        if not self.on or get_ident() != self._profiler.driver:
+    def before_rollout(self) -> None:
+        """An environment is about to be stepped or reset, for the first time since something was learned."""
+        self._begin_rollout()
+        if not self.loop.learned and self._marked >= 0:
             return
-        # What was taken for acting has learned; where acting and learning look the same, it stays acting.
-        self._acting -= {kind for kind in self._recent if kind[0] != self._envs}
-        self._recent.clear()
-        self._begin_update(None)
+        self.loop.learned = False
+        if self._marked != NEVER:
+            index = self._ledger.iteration(False)
+            self._marked = index if self._marked in (-1, index - 1) else NEVER
 
-    def before_optimizer(self) -> None:
-        """It is about to step, or to clear the gradients."""
-        if self._phase is self._rollout and self._steps and get_ident() == self._profiler.driver:
-            self._begin_update(None)
+    def is_acting(self, size: int, gradients: bool) -> bool:
+        """Whether a forward pass chooses actions, and does not learn: of this leading dimension, in this gradient
+        mode."""
+        loop = self.loop
+        if loop.has_acted(size, gradients):
+            acts = loop.phase == ROLLOUT or loop.learned
+        elif loop.phase == UPDATE:
+            acts = False
+        else:
+            acts = loop.steps == 0 or (size == loop.envs and not loop.has_acted(size, not gradients))
+        if not acts:
+            self.begin_update(size)
+        elif loop.phase != ROLLOUT:
+            loop.forget_recent()  # what came before has not chosen an action
+            self._begin_rollout()
+        return bool(acts)
 
-    def after_optimizer(self) -> None:
-        if get_ident() == self._profiler.driver:
-            self._learned = True
+    def begin_update(self, size: int | None = None) -> None:
+        """size: of the batch that is learned from, where a forward pass tells."""
+        loop = self.loop
+        if loop.phase != ROLLOUT:
+            return
+        loop.phase = UPDATE
+        if not self._may_record() or self._open != ROLLOUT:
+            return
+        fresh = loop.steps >= ON_POLICY_STEPS and (size is None or size <= loop.steps)
+        # A negative answer: recording was switched off and on, and the span is not there.
+        self._ledger.split(self._spans[ROLLOUT], self._advantage if fresh else self._preparation)
+        self._begin(UPDATE)
+
+    def size_of(self, argument: Any) -> Any:
+        """The leading dimension of what has no shape itself; of a mapping or sequence, that of what comes first in
+        it."""
+        for _ in range(4):
+            shape = getattr(argument, "shape", None)
+            if shape is not None:
+                return shape[0] if len(shape) else None
+            if isinstance(argument, dict):
+                argument = list(argument.values())
+            argument = argument[0] if isinstance(argument, (tuple, list)) and argument else None
+        return None
+
+    def ended_in(self, result: Any) -> int:
+        """How many episodes a step has ended, where it returned no arrays of truth values."""
+        _, _, terminated, truncated, _ = result
+        return sum(map(bool, (one or other for one, other in zip(terminated, truncated))))
+
+    # ---- what the program and other probes say ----
 
     def iteration(self) -> Iteration:
         """What `Profiler.iteration` is replaced by: the program marks its own."""
@@ -129,63 +116,38 @@ class Phases:
 
     def off(self) -> None:
         """Somebody knows better."""
-        self.on = False
+        self.loop.on = False
         self._close()
 
     # ---- what follows from it ----
 
-    def _is_acting(self, kind: Kind) -> bool:
-        if kind in self._acting:
-            return self._phase is self._rollout or self._learned
-        if self._phase is self._update:
-            return False
-        size, gradients = kind
-        return self._steps == 0 or (size == self._envs and (size, not gradients) not in self._acting)
-
     def _begin_rollout(self) -> None:
-        if not self.on or not self.has_optimizer or self._phase is self._rollout:
+        loop = self.loop
+        if not loop.on or not loop.training or loop.phase == ROLLOUT:
             return
-        self._phase = self._rollout
-        self._steps = 0
+        loop.phase = ROLLOUT
+        loop.steps = 0
         end_startup(self._profiler)
         if self._may_record():
             self._close()
-            self._open = self._rollout
-            self._rollout.__enter__()
+            self._begin(ROLLOUT)
 
-    def _begin_iteration(self) -> None:
-        if not self.on or not self.has_optimizer or (not self._learned and self._marked >= 0):
-            return
-        self._learned = False
-        if self._marked != NEVER:
-            index = self._ledger.iteration(False)
-            self._marked = index if self._marked in (-1, index - 1) else NEVER
-
-    def _begin_update(self, size: int | None) -> None:
-        """size: of the batch that is learned from, where a forward pass tells."""
-        if self._phase is not self._rollout:
-            return
-        self._phase = self._update
-        if not self._may_record() or self._open is not self._rollout:
-            return
-        fresh = self._steps >= ON_POLICY_STEPS and (size is None or size <= self._steps)
-        # A negative answer: recording was switched off and on, and the span is not there.
-        self._ledger.split(self._rollout, self._advantage if fresh else self._preparation)
-        self._open = self._update
-        self._update.__enter__()
+    def _begin(self, phase: int) -> None:
+        self._open = phase
+        self._spans[phase].__enter__()
 
     def _may_record(self) -> bool:
         """Whether nothing is open but the phase. A phase that has something inside ends there, and is the last one."""
-        if not self._recorded or self._ledger.depth() == (self._open is not None):
+        if not self._recorded or self._ledger.depth() == (self._open != NONE):
             return self._recorded
-        self._recorded = self._open is None
+        self._recorded = self._open == NONE
         self._close()
         return False
 
     def _close(self) -> None:
-        span, self._open = self._open, None
-        if span is not None:
-            span.__exit__(None, None, None)
+        phase, self._open = self._open, NONE
+        if phase != NONE:
+            self._spans[phase].__exit__(None, None, None)
 
 
 _phases: dict[Profiler, Phases] = {}
@@ -211,5 +173,5 @@ def _forget(profiler: Profiler) -> None:
 def off() -> None:
     """A framework's probe knows the loop: from here on the phases, the iterations and the counting are its own."""
     for phases in _phases.values():
-        if phases.on:
+        if phases.loop.on:
             phases.off()

@@ -7,9 +7,8 @@ says so, what was unattributed since is start-up, too.
 
 from __future__ import annotations
 
+from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.profiler import Profiler, get_profiler
-
-STARTUP = "startup"
 
 
 def begin_startup(profiler: Profiler) -> None:

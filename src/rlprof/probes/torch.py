@@ -6,7 +6,6 @@ torch.compile, torch.jit and torch.fx must see what they would have seen. So a m
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
@@ -14,7 +13,7 @@ from typing import Any
 
 from rlprof.probes.cuda import attach_cuda
 from rlprof.probes.patches import Patches, below
-from rlprof.probes.phases import Phases, phases_of
+from rlprof.probes.phases import phases_of
 from rlprof.probes.probe import Probe
 
 FORWARDS = (
@@ -25,13 +24,15 @@ FORWARDS = (
 
 
 def _attach_torch(torch: ModuleType, patches: Patches) -> None:
-    phases = phases_of(patches)
-    _attach_modules(torch, torch.nn.Module, patches)
+    loop = phases_of(patches).loop
+    # While torch.jit.trace records, a size that is asked for would be recorded.
+    loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state)
+    _attach_modules(torch.nn.Module, patches)
     for attribute in ("backward", "grad"):
-        patches.around(
-            torch.autograd, attribute, "backward", _backward(phases), family=("policy_forward", *FORWARDS[:2])
+        patches.follow(
+            torch.autograd, attribute, "backward", loop, "backward", family=("policy_forward", *FORWARDS[:2])
         )
-    _attach_optimizers(torch.optim.Optimizer, phases, patches)
+    _attach_optimizers(torch.optim.Optimizer, loop, patches)
     for attribute in ("clip_grad_norm_", "clip_grad_value_"):
         if patches.time(torch.nn.utils.clip_grad, attribute, "gradient_clip", outermost=True):
             patches.put(torch.nn.utils, attribute, vars(torch.nn.utils.clip_grad)[attribute])
@@ -39,72 +40,20 @@ def _attach_torch(torch: ModuleType, patches: Patches) -> None:
     attach_cuda(torch, patches)
 
 
-def _attach_modules(torch: ModuleType, cls: type, patches: Patches) -> None:
+def _attach_modules(cls: type, patches: Patches) -> None:
     """A class that has a `__call__` of its own, with which calling its modules begins."""
-    warn = patches.profiler._hooks.warn
-    choose = phases_of(patches).forward
-    is_grad_enabled = torch.is_grad_enabled
-    is_traced = torch._C._get_tracing_state
-
-    def span_of(argument: Any) -> Any:
-        if is_traced():  # torch.jit.trace would record that a size is asked for
-            return None
-        try:
-            size = argument.shape[0]
-        except Exception:
-            size = _size(argument)
-        try:
-            # A symbolic size would be fixed by being compared.
-            return choose(size if type(size) is int else None, is_grad_enabled())
-        except Exception as error:
-            warn("a forward pass is not timed", error)
-            return None
-
-    patches.around(cls, "__call__", "policy_forward", lambda _, __: span_of, family=FORWARDS, hidden=True, chooses=True)
+    loop = phases_of(patches).loop
+    patches.follow(cls, "__call__", "policy_forward", loop, "forward", family=FORWARDS, hidden=True)
 
 
-def _size(argument: Any) -> Any:
-    """The leading dimension; of a mapping or sequence, that of what comes first in it."""
-    for _ in range(4):
-        shape = getattr(argument, "shape", None)
-        if shape is not None:
-            return shape[0] if len(shape) else None
-        if isinstance(argument, dict):
-            argument = list(argument.values())
-        argument = argument[0] if isinstance(argument, (tuple, list)) and argument else None
-    return None
-
-
-def _backward(phases: Phases) -> Any:
-    def make(function: Callable[..., Any], span: Any) -> Callable[..., Any]:
-        def backward(*args: Any, **kwargs: Any) -> Any:
-            phases.before_backward()
-            with span:
-                return function(*args, **kwargs)
-
-        return backward
-
-    return make
-
-
-def _attach_optimizers(optimizer: Any, phases: Phases, patches: Patches) -> None:
+def _attach_optimizers(optimizer: Any, loop: Any, patches: Patches) -> None:
     """torch itself replaces a class's `step` when its first optimizer is made; what it puts there is timed."""
-
-    def make(function: Callable[..., Any], span: Any) -> Callable[..., Any]:
-        def step(*args: Any, **kwargs: Any) -> Any:
-            phases.before_optimizer()
-            with span:
-                result = function(*args, **kwargs)
-            phases.after_optimizer()
-            return result
-
-        return step
 
     def attach(cls: type) -> None:
         owner = next((base for base in cls.__mro__ if "step" in vars(base)), optimizer)
         if owner is not optimizer:
-            patches.around(owner, "step", "optimizer_step", make)
-            phases.has_optimizer = True
+            patches.follow(owner, "step", "optimizer_step", loop, "optimizer")
+            loop.training = True
 
     def watched(original: Callable[[Any], None]) -> Callable[[Any], None]:
         @wraps(original)
@@ -121,16 +70,7 @@ def _attach_optimizers(optimizer: Any, phases: Phases, patches: Patches) -> None
         if getattr(cls.step, "hooked", False):
             attach(cls)
     patches.replace(optimizer, "_patch_step_function", watched)
-    patches.around(optimizer, "zero_grad", "zero_grad", lambda function, span: _zero_grad(phases, function, span))
-
-
-def _zero_grad(phases: Phases, function: Callable[..., Any], span: Any) -> Callable[..., Any]:
-    def zero_grad(*args: Any, **kwargs: Any) -> Any:
-        phases.before_optimizer()
-        with span:
-            return function(*args, **kwargs)
-
-    return zero_grad
+    patches.follow(optimizer, "zero_grad", "zero_grad", loop, "zero_grad")
 
 
 def _attach_loader(dataloader: ModuleType, patches: Patches) -> None:
@@ -153,7 +93,7 @@ def _attach_writer(writer: ModuleType, patches: Patches) -> None:
 
 
 def _attach_compiled(eval_frame: ModuleType, patches: Patches) -> None:
-    _attach_modules(sys.modules["torch"], eval_frame.OptimizedModule, patches)
+    _attach_modules(eval_frame.OptimizedModule, patches)
 
 
 def _attach_dynamo(trace_rules: ModuleType, patches: Patches) -> None:

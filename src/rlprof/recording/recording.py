@@ -43,6 +43,8 @@ class Recording:
         self.folder: Path | None = None
         """The session's; None where it could not be made."""
         self.watchers: list[Watcher] = []
+        self.before_end: list[Callable[[], None]] = []
+        """Called while everything is still recorded."""
         self.at_end: list[Callable[[Path], None]] = []
         """Called with the folder once the session is complete."""
         self.launched = False
@@ -165,6 +167,8 @@ class Recording:
             raise interrupt
 
     def _finish(self, how: str) -> None:
+        while self.before_end:
+            self.before_end.pop()()
         self.profiler.disable()
         self._wake.set()
         if self._thread is not None and not self._thread.is_here:

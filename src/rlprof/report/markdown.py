@@ -30,8 +30,9 @@ def _lines(report: Report) -> Iterable[str]:
         return
     speed = facts.progress.steps_per_second
     steps = "" if speed is None else f"**{rate(speed)} steps/s**, "
+    before = f", after {duration(facts.progress.startup_ns)} of start-up" if facts.progress.startup_ns else ""
     yield (
-        f"{steps}{duration(whole.wall_ns)} in {many(whole.iterations, 'iteration')}. "
+        f"{steps}{duration(facts.progress.training_ns)} in {many(whole.iterations, 'iteration')}{before}. "
         f"Largest account: **{_escaped(whole.largest.name)}**, {whole.largest.share:.0f}%. "
         f"Try first: {_escaped(first_try(report).sentence)}"
     )

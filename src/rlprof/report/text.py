@@ -48,9 +48,11 @@ def verdict(report: Report, layout: Layout) -> None:
     if not whole.wall_ns:
         layout.line("Nothing was recorded.", "bold")
         return
-    spent = f"in {duration(whole.wall_ns)}"
+    spent = f"in {duration(progress.training_ns)}"
     if whole.iterations:
         spent += f", {many(whole.iterations, 'iteration')}"
+    if progress.startup_ns:
+        spent += f", after {duration(progress.startup_ns)} of start-up"
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
     layout.line(f"{speed}{spent}.".capitalize(), "bold")
     largest = layout.name(whole.largest.name, 40)

@@ -17,6 +17,13 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* Kept out of the hot functions, which then need no stack frame: a third of a span's instructions. */
+/* Read at each span. A library that is loaded later reaches such a variable by a call, unless it asks for one of the few
+ * places that glibc keeps for that. */
+#ifdef __GLIBC__
+#define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
+#else
+#define THREAD_LOCAL __thread
+#endif
 #define SLOW_PATH __attribute__((noinline, cold))
 
 /* Beyond these an operation or a node is folded into a catch-all, with one warning: names made in a loop must not eat
@@ -192,6 +199,7 @@ struct Ledger {
 
     /* attribution.c */
     Thread *driver;
+    unsigned long driving; /* the thread that drives a training in this process, as Profiler.driver; 0: none */
     Sharing *sharing; /* the next one, or the page's */
     Sharing alone;
     Membership member;
@@ -257,7 +265,7 @@ struct Span {
     PyObject *exit; /* the bound __exit__ */
 };
 
-extern __thread Thread *this_thread;
+extern THREAD_LOCAL Thread *this_thread;
 
 /* tree.c */
 Operation *operation_get(Ledger *, PyObject *name, PyObject *category); /* NULL: an exception is set */

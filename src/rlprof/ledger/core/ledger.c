@@ -1,6 +1,9 @@
 /* The Ledger type: the C core as Python sees it. */
 #include "core.h"
 
+#include <stddef.h>
+#include <structmember.h>
+
 #include <string.h>
 #include <unistd.h>
 
@@ -91,6 +94,7 @@ make_driver(Ledger *ledger, unsigned long ident)
         return -1;
     }
     ledger->driver = driver;
+    ledger->driving = ident;
     restate(driver, 0);
     return 0;
 }
@@ -324,6 +328,11 @@ static PyMethodDef ledger_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef ledger_fields[] = {
+    {"driver", T_ULONG, offsetof(Ledger, driving), 0, PyDoc_STR("The thread that drives a training here; 0: none.")},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyGetSetDef ledger_getset[] = {
     {"enabled", (getter)ledger_get_enabled, NULL, NULL, NULL},
     {"recorder", (getter)ledger_get_profile, NULL, PyDoc_STR("The builtin profile()."), NULL},
@@ -411,6 +420,7 @@ static PyType_Slot ledger_slots[] = {
     {Py_tp_clear, ledger_clear},
     {Py_tp_dealloc, ledger_dealloc},
     {Py_tp_methods, ledger_methods},
+    {Py_tp_members, ledger_fields},
     {Py_tp_getset, ledger_getset},
     {0, NULL},
 };

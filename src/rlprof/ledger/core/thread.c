@@ -2,11 +2,7 @@
 #include "core.h"
 
 /* A pointer, not the struct: a library that is loaded late gets only a little static TLS. */
-__thread Thread *this_thread
-#if defined(__linux__)
-    __attribute__((tls_model("initial-exec")))
-#endif
-    ;
+THREAD_LOCAL Thread *this_thread;
 
 /* The thread state that is being taken down: finalisers may still run on it, but nothing would tell of its end again. */
 static __thread uint64_t ending;

@@ -1,7 +1,7 @@
 /* @profile_function on a plain function: a callable that times its calls and otherwise is the function.
  *
  * Its type says METHOD_DESCRIPTOR, so obj.method() passes obj on without making a bound method first. */
-#include "core.h"
+#include "loop.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -17,7 +17,9 @@ typedef struct {
     bool outermost;   /* inside of itself it is not timed */
     PyObject *family; /* tuple of spans inside of which it is not timed either */
     PyObject *around; /* NULL, or what is called in the function's place and times it */
-    bool chooses;     /* then `around` is asked for the span instead */
+    Loop *loop;       /* NULL, or what the call tells of itself */
+    CallKind kind;
+    PyObject *name;   /* under which a class has it, as far as known */
     PyObject *dict;
     PyObject *weakrefs;
 } Timed;
@@ -40,22 +42,19 @@ is_inside(const Timed *timed)
            thread->ledger == ledger && thread->lane->waits > 0;
 }
 
-/* Asked with the first argument after the object itself: one call is quicker than passing everything on.
- * An answer that is no span: this call is not timed. */
 static PyObject *
-timed_as_chosen(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+timed_in_loop(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
+    Loop *loop = (Loop *)Py_NewRef(timed->loop);
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-    PyObject *span = PyObject_CallOneArg(timed->around, count > 1 ? args[1] : Py_None);
-    if (span == NULL) {
-        return NULL;
-    }
-    bool entered = Py_IS_TYPE(span, Span_Type) && span_enter((Span *)span);
+    LoopCall call = loop_before(loop, timed->kind, timed->span, args, count);
+    bool entered = span_enter(call.span);
     PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
     if (entered) {
-        span_exit((Span *)span);
+        span_exit(call.span);
     }
-    Py_DECREF(span);
+    loop_after(loop, timed->kind, &call, result);
+    Py_DECREF(loop);
     return result;
 }
 
@@ -66,9 +65,9 @@ timed_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnam
     if (timed->outermost && is_inside(timed)) {
         return PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
     }
-    if (timed->around != NULL && timed->span->ledger->mode & MODE_ENABLED) {
-        return timed->chooses ? timed_as_chosen(timed, args, nargsf, kwnames)
-                              : PyObject_Vectorcall(timed->around, args, nargsf, kwnames);
+    if ((timed->loop != NULL || timed->around != NULL) && timed->span->ledger->mode & MODE_ENABLED) {
+        return timed->loop != NULL ? timed_in_loop(timed, args, nargsf, kwnames)
+                                   : PyObject_Vectorcall(timed->around, args, nargsf, kwnames);
     }
     bool entered = span_enter(timed->span);
     PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
@@ -90,17 +89,34 @@ all_spans(PyObject *family)
     return true;
 }
 
-/* Timed(span, function, method, outermost=False, around=None, family=(), chooses=False) */
+static int
+kind_named(const char *name)
+{
+    for (int kind = 0; kind < CALL_KINDS; kind++) {
+        if (strcmp(name, CALL_NAMES[kind]) == 0) {
+            return kind;
+        }
+    }
+    PyErr_Format(PyExc_ValueError, "no kind of call is named '%.50s'", name);
+    return -1;
+}
+
+/* Timed(span, function, method, outermost=False, around=None, family=(), loop=None, kind="forward") */
 static PyObject *
 timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *span, *function, *method, *around = Py_None, *family = NULL;
-    int outermost = 0, chooses = 0;
-    static char *names[] = {"span", "function", "method", "outermost", "around", "family", "chooses", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|pOO!p", names, Span_Type, &span, &function, &method,
-                                     &outermost, &around, &PyTuple_Type, &family, &chooses) ||
+    PyObject *span, *function, *method, *around = Py_None, *family = NULL, *loop = Py_None;
+    int outermost = 0;
+    const char *kind_name = CALL_NAMES[0];
+    static char *names[] = {"span", "function", "method", "outermost", "around", "family", "loop", "kind", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|pOO!Os", names, Span_Type, &span, &function, &method,
+                                     &outermost, &around, &PyTuple_Type, &family, &loop, &kind_name) ||
         (family != NULL && !all_spans(family))) {
         return NULL;
+    }
+    int kind = kind_named(kind_name);
+    if (kind < 0 || (loop != Py_None && !Py_IS_TYPE(loop, Loop_Type))) {
+        return kind < 0 ? NULL : PyErr_Format(PyExc_TypeError, "loop is a Loop, not %R", loop);
     }
     family = family ? Py_NewRef(family) : PyTuple_New(0);
     if (family == NULL) {
@@ -109,27 +125,42 @@ timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Timed *timed = (Timed *)type->tp_alloc(type, 0);
     if (timed == NULL) {
         Py_DECREF(family);
+        return NULL;
+    }
+    timed->vectorcall = timed_call;
+    timed->span = (Span *)Py_NewRef(span);
+    timed->function = Py_NewRef(function);
+    timed->method = Py_NewRef(method);
+    timed->outermost = outermost;
+    timed->family = family;
+    timed->around = around == Py_None ? NULL : Py_NewRef(around);
+    timed->loop = loop == Py_None ? NULL : (Loop *)Py_NewRef(loop);
+    timed->kind = (CallKind)kind;
+    timed->name = PyObject_GetAttrString(function, "__name__");
+    if (timed->name == NULL || !PyUnicode_CheckExact(timed->name)) {
+        Py_CLEAR(timed->name);
+        PyErr_Clear();
     }
     else {
-        timed->vectorcall = timed_call;
-        timed->span = (Span *)Py_NewRef(span);
-        timed->function = Py_NewRef(function);
-        timed->method = Py_NewRef(method);
-        timed->outermost = outermost;
-        timed->family = family;
-        timed->chooses = chooses;
-        timed->around = around == Py_None ? NULL : Py_NewRef(around);
+        PyUnicode_InternInPlace(&timed->name);
     }
     return (PyObject *)timed;
 }
 
 /* obj.method() never comes here, but code that takes a class or a method apart does (torch.compile, inspect, pickle): it
- * must find a Python function. */
+ * must find a Python function. Where the object's class has something else under that name, it was super() that asked,
+ * for a call that follows at once: wrappers of environments do so at every step, and get the quick one. */
 static PyObject *
 timed_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type))
 {
-    PyObject *method = ((Timed *)self)->method;
-    return object == NULL || object == Py_None ? Py_NewRef(method) : PyMethod_New(method, object);
+    Timed *timed = (Timed *)self;
+    if (object == NULL || object == Py_None) {
+        return Py_NewRef(timed->method);
+    }
+    PyObject *found = timed->name != NULL && timed->method != timed->function
+                          ? _PyType_Lookup(Py_TYPE(object), timed->name) /* borrowed */
+                          : NULL;
+    return PyMethod_New(found != NULL && found != self ? self : timed->method, object);
 }
 
 static int
@@ -142,6 +173,7 @@ timed_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(timed->method);
     Py_VISIT(timed->family);
     Py_VISIT(timed->around);
+    Py_VISIT(timed->loop);
     Py_VISIT(timed->dict);
     return 0;
 }
@@ -169,6 +201,8 @@ timed_dealloc(PyObject *self)
     Py_XDECREF(timed->method);
     Py_XDECREF(timed->family);
     Py_XDECREF(timed->around);
+    Py_XDECREF(timed->loop);
+    Py_XDECREF(timed->name);
     type->tp_free(self);
     Py_DECREF(type);
 }

@@ -46,6 +46,7 @@ class Ledger:
         if clock not in ("auto", "monotonic", "fake"):
             raise ValueError(f"clock is 'auto', 'monotonic', 'tsc' or 'fake', not {clock!r}")
         self.hooks = hooks
+        self.driver = driver
         self._fake: int | None = 0 if clock == "fake" else None
         self._cpu = CpuClock(cpu, fake=clock == "fake")
         self._lock = threading.RLock()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from rlprof.ledger.compiled import compiling
 
 if TYPE_CHECKING:
     from rlprof.ledger.twin.ledger import Ledger
+    from rlprof.ledger.twin.loop import Loop
     from rlprof.ledger.twin.records import Operation
 
 
@@ -66,13 +66,15 @@ class Timed:
         outermost: bool = False,
         around: Callable[..., Any] | None = None,
         family: tuple[Span, ...] = (),
-        chooses: bool = False,
+        loop: Loop | None = None,
+        kind: str = "forward",
     ) -> None:
         self._span = span
         self._method = method
         self._outermost = outermost
         self._around = around
-        self._chooses = chooses
+        self._loop = loop
+        self._kind = kind
         self._family = (span, *family)
         self.__wrapped__ = function
 
@@ -80,13 +82,22 @@ class Timed:
         ledger = self._span.ledger
         if compiling() or (self._outermost and ledger.is_inside(self._family, self._span.wait)):
             return self.__wrapped__(*args, **kwargs)
-        span: Any = self._span
-        if self._around is not None and ledger.enabled:
-            if not self._chooses:
-                return self._around(*args, **kwargs)
-            span = self._around([*args, *kwargs.values(), None][1])
-        with span if isinstance(span, Span) else nullcontext():
+        if ledger.enabled and self._loop is not None:
+            return self._in_loop(self._loop, args, kwargs)
+        if ledger.enabled and self._around is not None:
+            return self._around(*args, **kwargs)
+        with self._span:
             return self.__wrapped__(*args, **kwargs)
+
+    def _in_loop(self, loop: Loop, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        call = loop.before(self._kind, self._span, [*args, *kwargs.values()])
+        try:
+            with call[0]:
+                result = self.__wrapped__(*args, **kwargs)
+        finally:
+            loop.leave(call)
+        loop.after(self._kind, call, result)
+        return result
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if compiling():

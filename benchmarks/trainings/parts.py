@@ -1,0 +1,39 @@
+"""What the trainings are made of, with the places where waits can be planted and where another one takes its turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gymnasium.envs.classic_control import CartPoleEnv
+from planted import planted
+from torch import nn
+from turns import pause
+
+PAUSE_EVERY = 32
+"""Steps of an environment."""
+
+
+class Env(CartPoleEnv):
+    steps = 0
+
+    def step(self, action: Any) -> Any:
+        Env.steps += 1
+        if Env.steps % PAUSE_EVERY == 0:
+            pause()
+        planted("env")
+        return super().step(action)
+
+
+class Network(nn.Sequential):
+    def forward(self, x: Any) -> Any:
+        if not torch.is_grad_enabled():
+            planted("policy")
+        return super().forward(x)
+
+
+class Adam(torch.optim.Adam):
+    def step(self, closure: Any = None) -> Any:
+        pause()
+        planted("optimizer")
+        return super().step(closure)

@@ -1,0 +1,327 @@
+/* What is done at every call of an environment, a network or an optimizer, to know what phase a training is in and to
+ * count its steps. The rules themselves are rlprof.probes.phases; here is what follows while nothing changes. */
+#include "loop.h"
+
+const char *const CALL_NAMES[CALL_KINDS] = {"forward",  "step",      "vector_step", "step_wait", "reset",
+                                            "backward", "optimizer", "zero_grad"};
+
+static bool
+forwards_have(const Forwards *forwards, int64_t kind)
+{
+    for (unsigned i = 0; i < forwards->used; i++) {
+        if (forwards->of[i] == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+forwards_add(Forwards *forwards, int64_t kind)
+{
+    if (forwards_have(forwards, kind)) {
+        return;
+    }
+    if (forwards->used < MAX_FORWARDS) {
+        forwards->of[forwards->used++] = kind;
+    }
+    else {
+        forwards->of[forwards->next++ % MAX_FORWARDS] = kind;
+    }
+}
+
+static void
+forwards_remove(Forwards *forwards, int64_t kind)
+{
+    for (unsigned i = 0; i < forwards->used; i++) {
+        if (forwards->of[i] == kind) {
+            forwards->of[i] = forwards->of[--forwards->used];
+            return;
+        }
+    }
+}
+
+/* ---- what Python is asked ---- */
+
+#define NO_PHASE "the phases of this training could not be told"
+
+static void
+failed(Loop *loop, const char *what)
+{
+    if (!pass_on_interrupt()) {
+        complain(loop->ledger, what);
+        PyErr_Clear();
+    }
+}
+
+/* With up to two arguments. NULL: they failed, and what is not known for that was said. */
+static SLOW_PATH PyObject *
+ask_rules(Loop *loop, const char *method, PyObject *first, PyObject *second, const char *otherwise)
+{
+    PyObject *name = PyUnicode_FromString(method);
+    PyObject *answer = name ? PyObject_CallMethodObjArgs(loop->rules, name, first, second, NULL) : NULL;
+    Py_XDECREF(name);
+    if (answer == NULL) {
+        failed(loop, otherwise);
+    }
+    return answer;
+}
+
+static bool
+is_true(PyObject *builtin)
+{
+    PyObject *answer = builtin ? PyObject_CallNoArgs(builtin) : NULL;
+    bool yes = answer != NULL && answer != Py_False && answer != Py_None;
+    PyErr_Clear();
+    Py_XDECREF(answer);
+    return yes;
+}
+
+static bool
+is_driver(const Loop *loop)
+{
+    return loop->ledger->driving == PyThread_get_thread_ident();
+}
+
+/* The leading dimension of what a network is given; -1: not known. A symbolic one would be fixed by being looked at. */
+static int64_t
+leading_dimension(Loop *loop, PyObject *argument)
+{
+    static PyObject *name;
+    if (argument == NULL || argument == Py_None) {
+        return -1;
+    }
+    if (name == NULL && (name = PyUnicode_InternFromString("shape")) == NULL) {
+        PyErr_Clear();
+        return -1;
+    }
+    PyObject *shape = PyObject_GetAttr(argument, name);
+    PyObject *size = NULL;
+    if (shape != NULL && PyTuple_Check(shape) && PyTuple_GET_SIZE(shape) > 0) {
+        size = Py_NewRef(PyTuple_GET_ITEM(shape, 0));
+    }
+    else {
+        if (!pass_on_interrupt()) {
+            PyErr_Clear();
+        }
+        size = ask_rules(loop, "size_of", argument, NULL, NO_PHASE);
+    }
+    int64_t number = size != NULL && PyLong_CheckExact(size) ? PyLong_AsLongLong(size) : -1;
+    PyErr_Clear();
+    Py_XDECREF(shape);
+    Py_XDECREF(size);
+    return number;
+}
+
+/* ---- the calls ---- */
+
+static bool
+enter_env(Loop *loop, int64_t envs)
+{
+    if (loop->stepping || !is_driver(loop)) {
+        return false;
+    }
+    if (loop->on && loop->training && (loop->phase != PHASE_ROLLOUT || loop->learned)) {
+        Py_XDECREF(ask_rules(loop, "before_rollout", NULL, NULL, NO_PHASE));
+    }
+    loop->stepping = true;
+    if (envs > 0) {
+        loop->envs = envs;
+        loop->steps += envs;
+        for (unsigned i = 0; i < loop->recent.used; i++) {
+            forwards_add(&loop->acting, loop->recent.of[i]);
+        }
+        loop->recent.used = 0;
+    }
+    return true;
+}
+
+static Span *
+forward(Loop *loop, PyObject *argument)
+{
+    bool gradients = is_true(loop->is_grad_enabled);
+    Span *usual = gradients ? loop->learns : loop->acts;
+    if (!loop->on || !is_driver(loop)) {
+        return usual;
+    }
+    if (loop->stepping || loop->phase == PHASE_NONE) {
+        return loop->stepping ? loop->inside_env : usual;
+    }
+    if (is_true(loop->is_traced)) {
+        return usual; /* torch.jit.trace would record that a size is asked for */
+    }
+    int64_t size = leading_dimension(loop, argument);
+    if (size < 0) {
+        return loop->phase == PHASE_UPDATE ? loop->learns : loop->acts;
+    }
+    int64_t kind = 2 * size + gradients;
+    bool known = forwards_have(&loop->acting, kind);
+    bool acts = known;
+    if (known != (loop->phase == PHASE_ROLLOUT)) {
+        PyObject *number = PyLong_FromLongLong(size);
+        PyObject *answer = number ? ask_rules(loop, "is_acting", number, gradients ? Py_True : Py_False, NO_PHASE) : NULL;
+        acts = answer == Py_True;
+        PyErr_Clear();
+        Py_XDECREF(number);
+        Py_XDECREF(answer);
+    }
+    forwards_add(&loop->recent, kind);
+    return acts ? loop->acts : loop->learns;
+}
+
+static void
+begin_update(Loop *loop)
+{
+    if (loop->phase == PHASE_ROLLOUT) {
+        Py_XDECREF(ask_rules(loop, "begin_update", NULL, NULL, NO_PHASE));
+    }
+}
+
+/* What was taken for acting has learned; where acting and learning look the same, it stays acting. */
+static void
+before_backward(Loop *loop)
+{
+    if (!loop->on || !is_driver(loop)) {
+        return;
+    }
+    for (unsigned i = 0; i < loop->recent.used; i++) {
+        if (loop->recent.of[i] / 2 != loop->envs) {
+            forwards_remove(&loop->acting, loop->recent.of[i]);
+        }
+    }
+    loop->recent.used = 0;
+    begin_update(loop);
+}
+
+static int64_t
+envs_of(PyObject *vector)
+{
+    PyObject *number = PyObject_GetAttrString(vector, "num_envs");
+    int64_t envs = number ? PyLong_AsLongLong(number) : 0;
+    Py_XDECREF(number);
+    PyErr_Clear();
+    return envs < 0 ? 0 : envs;
+}
+
+LoopCall
+loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ssize_t count)
+{
+    LoopCall call = {.span = usual};
+    switch (kind) {
+    case CALL_FORWARD:
+        call.span = forward(loop, count > 1 ? args[1] : NULL);
+        break;
+    case CALL_STEP:
+    case CALL_VECTOR_STEP:
+        call.envs = kind == CALL_STEP ? 1 : count > 0 ? envs_of(args[0]) : 0;
+        call.driving = enter_env(loop, call.envs);
+        break;
+    case CALL_STEP_WAIT:
+        call.envs = count > 0 ? envs_of(args[0]) : 0;
+        break;
+    case CALL_RESET:
+        call.driving = enter_env(loop, 0);
+        break;
+    case CALL_BACKWARD:
+        before_backward(loop);
+        break;
+    default:
+        if (loop->phase == PHASE_ROLLOUT && loop->steps > 0 && is_driver(loop)) {
+            begin_update(loop);
+        }
+    }
+    return call;
+}
+
+/* ---- counting ---- */
+
+static bool
+flags_of(PyObject *array, Py_buffer *buffer)
+{
+    if (PyObject_GetBuffer(array, buffer, PyBUF_CONTIG_RO | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    if (buffer->itemsize == 1) {
+        return true;
+    }
+    PyBuffer_Release(buffer);
+    return false;
+}
+
+/* How many episodes a step has ended, by the arrays `terminated` and `truncated`; -1: they are something else. */
+static int64_t
+ended_of(PyObject *terminated, PyObject *truncated)
+{
+    if (terminated == Py_True || truncated == Py_True) {
+        return 1;
+    }
+    if (terminated == Py_False && truncated == Py_False) {
+        return 0;
+    }
+    Py_buffer one, other;
+    int64_t ended = -1;
+    if (!flags_of(terminated, &one)) {
+        return -1;
+    }
+    if (flags_of(truncated, &other)) {
+        if (one.len == other.len) {
+            const char *a = one.buf, *b = other.buf;
+            ended = 0;
+            for (Py_ssize_t i = 0; i < one.len; i++) {
+                ended += (a[i] | b[i]) != 0;
+            }
+        }
+        PyBuffer_Release(&other);
+    }
+    PyBuffer_Release(&one);
+    return ended;
+}
+
+/* The driver's own steps, or those of threads that it lets step. A worker process's are counted where it is driven. */
+static void
+count_step(Loop *loop, const LoopCall *call, PyObject *result)
+{
+    if (!loop->on || !(call->driving || (!loop->stepping && loop->ledger->driving != 0))) {
+        return;
+    }
+    Iterations *iterations = &loop->ledger->iterations;
+    if (loop->counts_steps) {
+        loop->counted_steps += call->envs;
+        iterations->steps += call->envs;
+    }
+    if (!loop->counts_episodes) {
+        return;
+    }
+    int64_t ended = -1;
+    if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 5) {
+        ended = ended_of(PyTuple_GET_ITEM(result, 2), PyTuple_GET_ITEM(result, 3));
+    }
+    if (ended < 0) {
+        PyObject *answer = ask_rules(loop, "ended_in", result, NULL, "episodes could not be counted");
+        ended = answer ? PyLong_AsLongLong(answer) : -1;
+        Py_XDECREF(answer);
+        PyErr_Clear();
+    }
+    if (ended > 0) {
+        loop->counted_episodes += ended;
+        iterations->episodes += ended;
+    }
+}
+
+void
+loop_after(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
+{
+    if (call->driving) {
+        loop->stepping = false;
+    }
+    if (result == NULL) {
+        return;
+    }
+    if (kind == CALL_STEP || kind == CALL_VECTOR_STEP || kind == CALL_STEP_WAIT) {
+        count_step(loop, call, result);
+    }
+    else if (kind == CALL_OPTIMIZER && is_driver(loop)) {
+        loop->learned = true;
+    }
+}

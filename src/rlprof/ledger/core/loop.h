@@ -1,0 +1,63 @@
+/* Where a training's loop is, as far as the calls of environments, networks and optimizers tell. */
+#ifndef RLPROF_LOOP_H
+#define RLPROF_LOOP_H
+
+#include "core.h"
+
+typedef enum {
+    CALL_FORWARD,
+    CALL_STEP,
+    CALL_VECTOR_STEP,
+    CALL_STEP_WAIT,
+    CALL_RESET,
+    CALL_BACKWARD,
+    CALL_OPTIMIZER,
+    CALL_ZERO_GRAD,
+    CALL_KINDS,
+} CallKind;
+
+typedef enum { PHASE_NONE, PHASE_ROLLOUT, PHASE_UPDATE } Phase;
+
+/* Of forward passes: twice the leading dimension, plus one where gradients are kept. The oldest are forgotten. */
+#define MAX_FORWARDS 32
+typedef struct {
+    int64_t of[MAX_FORWARDS];
+    unsigned used, next;
+} Forwards;
+
+/* What the rules of rlprof.probes.phases look at. They are asked only where something changes. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *rules;
+    Ledger *ledger;
+    Span *acts, *learns, *inside_env; /* for forward passes */
+    PyObject *is_grad_enabled, *is_traced; /* torch's, NULL before somebody has told */
+    int phase;
+    bool on;
+    bool training; /* there is an optimizer */
+    bool stepping; /* the driver is inside an environment */
+    bool learned;  /* an optimizer has stepped since the last iteration began */
+    bool counts_steps, counts_episodes;
+    int64_t counted_steps, counted_episodes;
+    int64_t envs;  /* that the last step was for */
+    int64_t steps; /* of all environments, in this rollout */
+    Forwards acting; /* that were seen directly before a step */
+    Forwards recent; /* since the last step or backward pass */
+} Loop;
+
+/* What is remembered from before a call until after it. */
+typedef struct {
+    Span *span; /* to be timed as */
+    int64_t envs;
+    bool driving; /* by the driver, and not inside another environment */
+} LoopCall;
+
+extern PyTypeObject *Loop_Type;
+extern const char *const CALL_NAMES[CALL_KINDS];
+
+int loop_setup(PyObject *module);
+/* Neither fails: what goes wrong is said once, and the training goes on. */
+LoopCall loop_before(Loop *, CallKind, Span *usual, PyObject *const *args, Py_ssize_t count);
+void loop_after(Loop *, CallKind, const LoopCall *, PyObject *result); /* NULL: an exception is set, and kept */
+
+#endif

@@ -1,0 +1,155 @@
+/* The Loop as Python sees it. */
+#include "loop.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+PyTypeObject *Loop_Type;
+
+/* Loop(ledger, rules, acts, learns, inside_env) */
+static PyObject *
+loop_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *ledger, *rules, *acts, *learns, *inside_env;
+    static char *names[] = {"ledger", "rules", "acts", "learns", "inside_env", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO!O!O!", names, Ledger_Type, &ledger, &rules,
+                                     Span_Type, &acts, Span_Type, &learns, Span_Type, &inside_env)) {
+        return NULL;
+    }
+    Loop *loop = (Loop *)type->tp_alloc(type, 0);
+    if (loop != NULL) {
+        loop->ledger = (Ledger *)Py_NewRef(ledger);
+        loop->rules = Py_NewRef(rules);
+        loop->acts = (Span *)Py_NewRef(acts);
+        loop->learns = (Span *)Py_NewRef(learns);
+        loop->inside_env = (Span *)Py_NewRef(inside_env);
+        loop->on = loop->counts_steps = loop->counts_episodes = true;
+        loop->envs = 1;
+    }
+    return (PyObject *)loop;
+}
+
+/* ask_torch(is_grad_enabled, is_traced): by what functions it tells. */
+static PyObject *
+loop_ask_torch(Loop *loop, PyObject *args)
+{
+    PyObject *is_grad_enabled, *is_traced;
+    if (!PyArg_ParseTuple(args, "OO", &is_grad_enabled, &is_traced)) {
+        return NULL;
+    }
+    Py_XSETREF(loop->is_grad_enabled, Py_NewRef(is_grad_enabled));
+    Py_XSETREF(loop->is_traced, Py_NewRef(is_traced));
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+loop_forget_recent(Loop *loop, PyObject *Py_UNUSED(ignored))
+{
+    loop->recent.used = 0;
+    Py_RETURN_NONE;
+}
+
+/* has_acted(size, gradients) */
+static PyObject *
+loop_has_acted(Loop *loop, PyObject *args)
+{
+    long long size;
+    int gradients;
+    if (!PyArg_ParseTuple(args, "Lp", &size, &gradients)) {
+        return NULL;
+    }
+    for (unsigned i = 0; i < loop->acting.used; i++) {
+        if (loop->acting.of[i] == 2 * size + gradients) {
+            Py_RETURN_TRUE;
+        }
+    }
+    Py_RETURN_FALSE;
+}
+
+static int
+loop_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Loop *loop = (Loop *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(loop->ledger);
+    Py_VISIT(loop->rules);
+    Py_VISIT(loop->acts);
+    Py_VISIT(loop->learns);
+    Py_VISIT(loop->inside_env);
+    Py_VISIT(loop->is_grad_enabled);
+    Py_VISIT(loop->is_traced);
+    return 0;
+}
+
+/* The rules hold the loop. Without them nothing is left to ask, but a call must find something. */
+static int
+loop_clear(PyObject *self)
+{
+    Loop *loop = (Loop *)self;
+    loop->on = false;
+    Py_XSETREF(loop->rules, Py_NewRef(Py_None));
+    Py_CLEAR(loop->is_grad_enabled);
+    Py_CLEAR(loop->is_traced);
+    return 0;
+}
+
+static void
+loop_dealloc(PyObject *self)
+{
+    Loop *loop = (Loop *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    loop_clear(self);
+    Py_XDECREF(loop->rules);
+    Py_XDECREF(loop->ledger);
+    Py_XDECREF(loop->acts);
+    Py_XDECREF(loop->learns);
+    Py_XDECREF(loop->inside_env);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef loop_methods[] = {
+    {"ask_torch", (PyCFunction)loop_ask_torch, METH_VARARGS, NULL},
+    {"forget_recent", (PyCFunction)loop_forget_recent, METH_NOARGS, NULL},
+    {"has_acted", (PyCFunction)loop_has_acted, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef loop_members[] = {
+    {"phase", T_INT, offsetof(Loop, phase), 0, NULL},
+    {"on", T_BOOL, offsetof(Loop, on), 0, NULL},
+    {"training", T_BOOL, offsetof(Loop, training), 0, NULL},
+    {"stepping", T_BOOL, offsetof(Loop, stepping), 0, NULL},
+    {"learned", T_BOOL, offsetof(Loop, learned), 0, NULL},
+    {"counts_steps", T_BOOL, offsetof(Loop, counts_steps), 0, NULL},
+    {"counts_episodes", T_BOOL, offsetof(Loop, counts_episodes), 0, NULL},
+    {"counted_steps", T_LONGLONG, offsetof(Loop, counted_steps), READONLY, NULL},
+    {"counted_episodes", T_LONGLONG, offsetof(Loop, counted_episodes), READONLY, NULL},
+    {"envs", T_LONGLONG, offsetof(Loop, envs), READONLY, NULL},
+    {"steps", T_LONGLONG, offsetof(Loop, steps), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot loop_slots[] = {
+    {Py_tp_new, loop_new},
+    {Py_tp_traverse, loop_traverse},
+    {Py_tp_clear, loop_clear},
+    {Py_tp_dealloc, loop_dealloc},
+    {Py_tp_methods, loop_methods},
+    {Py_tp_members, loop_members},
+    {0, NULL},
+};
+static PyType_Spec loop_spec = {
+    .name = "rlprof.ledger._core.Loop",
+    .basicsize = sizeof(Loop),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = loop_slots,
+};
+
+int
+loop_setup(PyObject *module)
+{
+    Loop_Type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &loop_spec, NULL);
+    return Loop_Type ? PyModule_AddType(module, Loop_Type) : -1;
+}

@@ -1,0 +1,156 @@
+"""The twin's Loop: where a training is, as far as the calls of environments, networks and optimizers tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlprof.ledger.twin.ledger import Ledger
+    from rlprof.ledger.twin.span import Span
+
+NONE, ROLLOUT, UPDATE = range(3)
+
+MAX_FORWARDS = 32
+
+NO_PHASE = "the phases of this training could not be told"
+
+Call = tuple["Span", int, bool]
+"""What to time it as, of how many environments, and whether by the driver and not inside another environment."""
+
+Forwards = dict[tuple[int, bool], None]
+"""Kinds of forward passes, by leading dimension and gradient mode; the oldest first."""
+
+
+class Loop:
+    """What the rules look at. They are asked only where something changes."""
+
+    def __init__(self, ledger: Ledger, rules: Any, acts: Span, learns: Span, inside_env: Span) -> None:
+        self._ledger = ledger
+        self._rules = rules
+        self._acts = acts
+        self._learns = learns
+        self._inside_env = inside_env
+        self._is_grad_enabled: Callable[[], bool] = bool
+        self._is_traced: Callable[[], Any] = bool
+        self.phase = NONE
+        self.on = self.counts_steps = self.counts_episodes = True
+        self.training = self.stepping = self.learned = False
+        self.counted_steps = self.counted_episodes = self.steps = 0
+        self.envs = 1
+        self._acting: Forwards = {}
+        self._recent: Forwards = {}
+
+    def ask_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any]) -> None:
+        self._is_grad_enabled, self._is_traced = is_grad_enabled, is_traced
+
+    def forget_recent(self) -> None:
+        self._recent.clear()
+
+    def has_acted(self, size: int, gradients: bool) -> bool:
+        return (size, gradients) in self._acting
+
+    def before(self, kind: str, usual: Span, args: list[Any]) -> Call:
+        if kind == "forward":
+            return self._forward(args[1] if len(args) > 1 else None), 0, False
+        if kind in ("step", "vector_step", "step_wait"):
+            envs = 1 if kind == "step" else int(getattr(args[0], "num_envs", 0))
+            return usual, envs, kind != "step_wait" and self._enter_env(envs)
+        if kind == "reset":
+            return usual, 0, self._enter_env(0)
+        if kind == "backward":
+            self._before_backward()
+        elif self.phase == ROLLOUT and self.steps and self._is_driver():
+            self._ask("begin_update")
+        return usual, 0, False
+
+    def leave(self, call: Call) -> None:
+        """However it ended."""
+        if call[2]:
+            self.stepping = False
+
+    def after(self, kind: str, call: Call, result: Any) -> None:
+        _, envs, driving = call
+        if kind == "optimizer":
+            self.learned = self.learned or self._is_driver()
+        if kind not in ("step", "vector_step", "step_wait"):
+            return
+        if not self.on or not (driving or (not self.stepping and self._ledger.driver)):
+            return
+        if self.counts_steps:
+            self.counted_steps += envs
+            self._ledger.add_steps(envs)
+        ended = self._ended_in(result) if self.counts_episodes else 0
+        if ended:
+            self.counted_episodes += ended
+            self._ledger.add_episodes(ended)
+
+    def _ended_in(self, result: Any) -> int:
+        try:
+            _, _, terminated, truncated, _ = result
+            if isinstance(terminated, bool) and isinstance(truncated, bool):
+                return int(terminated or truncated)
+            flags = zip(memoryview(terminated).tobytes(), memoryview(truncated).tobytes())
+            return sum(bool(one or other) for one, other in flags)
+        except Exception:
+            return self._ask("ended_in", result) or 0
+
+    def _forward(self, argument: Any) -> Span:
+        gradients = self._is_grad_enabled()
+        usual = self._learns if gradients else self._acts
+        if not self.on or not self._is_driver():
+            return usual
+        if self.stepping or self.phase == NONE:
+            return self._inside_env if self.stepping else usual
+        if self._is_traced():
+            return usual
+        size = self._ask("size_of", argument)
+        if type(size) is not int:
+            return self._learns if self.phase == UPDATE else self._acts
+        acts = self.has_acted(size, gradients)
+        if acts != (self.phase == ROLLOUT):
+            acts = bool(self._ask("is_acting", size, gradients))
+        _add(self._recent, (size, gradients))
+        return self._acts if acts else self._learns
+
+    def _before_backward(self) -> None:
+        if not self.on or not self._is_driver():
+            return
+        for kind in self._recent:
+            if kind[0] != self.envs:
+                self._acting.pop(kind, None)
+        self._recent.clear()
+        if self.phase == ROLLOUT:
+            self._ask("begin_update")
+
+    def _enter_env(self, envs: int) -> bool:
+        if self.stepping or not self._is_driver():
+            return False
+        if self.on and self.training and (self.phase != ROLLOUT or self.learned):
+            self._ask("before_rollout")
+        self.stepping = True
+        if envs:
+            self.envs = envs
+            self.steps += envs
+            for kind in self._recent:
+                _add(self._acting, kind)
+            self._recent.clear()
+        return True
+
+    def _is_driver(self) -> bool:
+        return bool(get_ident() == self._ledger.driver)
+
+    def _ask(self, method: str, *args: Any) -> Any:
+        try:
+            return getattr(self._rules, method)(*args)
+        except Exception as error:
+            what = "episodes could not be counted" if method == "ended_in" else NO_PHASE
+            self._ledger.hooks.warn(what, error)
+            return None
+
+
+def _add(forwards: Forwards, kind: tuple[int, bool]) -> None:
+    forwards[kind] = None
+    if len(forwards) > MAX_FORWARDS:
+        del forwards[next(iter(forwards))]
