@@ -8,7 +8,8 @@ import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,6 +87,21 @@ class Arm:
             self.process.kill()
             self.process.wait()
         os.close(self.done)
+
+
+@contextmanager
+def running(
+    training: str, folder: Path, commands: Mapping[str, tuple[Sequence[str], Mapping[str, str]]]
+) -> Iterator[dict[str, Arm]]:
+    """One process each, by name: what is put before the script, and into the environment. They end with the block."""
+    arms: dict[str, Arm] = {}
+    try:
+        for name, (before, environment) in commands.items():
+            arms[name] = Arm.start(name, before, training, folder, environment)
+        yield arms
+    finally:
+        for arm in arms.values():
+            arm.stop()
 
 
 def take_turns(arms: Sequence[Arm], rounds: int, warm_up: int = 3, seed: int = 1) -> None:

@@ -1,60 +1,74 @@
 """What `rlprof run` costs trainings that know nothing of it, beside other profilers on the same work.
 
-Each training runs in several processes at once: plain, plain again (for the noise), under rlprof run, and under the
-other profilers. They take turns, one iteration each, in random order, so that what the machine does meets all of them
-alike.
-A slowdown is the median of the ratios of neighbouring iterations.
+Each training runs in several processes at once: plain, plain again (for the noise), and under rlprof run. They take
+turns of a few milliseconds, in random order, so that what the machine does meets all of them alike. Where a process has
+its memory makes it faster or slower by a percent or two for all its life; so they are started anew many times. The
+slowdown of a start is the median over its iterations, and what is told is the mean over the starts, with its 95 %
+interval. Plain is the mean of both plain processes; the noise is the one against the other. The other profilers are
+started once.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from math import exp, log, sqrt
 from pathlib import Path
-from statistics import NormalDist, median
+from statistics import NormalDist, mean, median, stdev
 from typing import Any
 
-from _arms import NAMES, Arm, take_turns, tools
+from _arms import NAMES, running, take_turns, tools
 from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
 from rich.table import Table
 
 BARS = (Bar("slowdown", "<=", 1.01), Bar("worst_slowdown", "<=", 1.02))
 
 
-def interval(ratios: list[float]) -> tuple[float, float]:
-    """Of the median, at 95 %, from the order of the ratios alone."""
-    ordered = sorted(ratios)
-    half = NormalDist().inv_cdf(0.975) * len(ordered) ** 0.5 / 2
-    low, high = round(len(ordered) / 2 - half), round(len(ordered) / 2 + half) - 1
-    return ordered[max(0, low)], ordered[min(len(ordered) - 1, high)]
+def mean_of_starts(slowdowns: list[float]) -> dict[str, Any]:
+    """Of ratios, and so by their logarithms; the interval is Student's."""
+    logs = [log(slowdown) for slowdown in slowdowns]
+    half = student_t(len(logs) - 1) * stdev(logs) / len(logs) ** 0.5 if len(logs) > 1 else float("inf")
+    return {
+        "slowdown": exp(mean(logs)),
+        "interval": (exp(mean(logs) - half), exp(mean(logs) + half)),
+        "starts": slowdowns,
+    }
 
 
-def compare(arm: Arm, plain: Arm) -> dict[str, Any]:
-    ratios = [mine / its for mine, its in zip(arm.seconds, plain.seconds)]
-    return {"slowdown": median(ratios), "interval": interval(ratios), "iterations": len(ratios)}
+def student_t(degrees: int) -> float:
+    """Its 97.5th percentile, by Cornish and Fisher's expansion: to 1 % from 7 degrees of freedom on."""
+    z = NormalDist().inv_cdf(0.975)
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return z + first / degrees + second / degrees**2
 
 
-def measure(training: str, folder: Path, rounds: int, tool_rounds: int) -> dict[str, Any]:
-    plain = [sys.executable]
+def measure(training: str, folder: Path, options: Any) -> dict[str, Any]:
     rlprof = [sys.executable, "-m", "rlprof", "run", "--dir", str(folder / "sessions")]
-    arms: list[Arm] = []
-    try:
-        for name, before in (("plain", plain), ("plain again", plain), ("rlprof", rlprof)):
-            arms.append(Arm.start(name, before, training, folder, {}))
-        take_turns(arms, rounds)
-        results = {arm.name: compare(arm, arms[0]) for arm in arms[1:]}
-        results["plain"] = {"seconds": median(arms[0].seconds)}
-        for name, (before, environment) in tools(folder).items():
-            arms.append(Arm.start(name, before, training, folder, environment))
-        for arm in arms:
-            arm.seconds.clear()
-        if tool_rounds:
-            take_turns([arms[0], *arms[3:]], tool_rounds)
-            results |= {arm.name: compare(arm, arms[0]) for arm in arms[3:]}
-    finally:
-        for arm in arms:
-            arm.stop()
+    commands = {"plain": [sys.executable], "plain again": [sys.executable], "rlprof": rlprof}
+    slowdowns: dict[str, list[float]] = {"plain again": [], "rlprof": []}
+    plain_seconds = []
+    for start in range(options.starts):
+        with running(training, folder, {name: (command, {}) for name, command in commands.items()}) as arms:
+            take_turns(list(arms.values()), options.rounds, seed=start)
+        plain, again = arms["plain"].seconds, arms["plain again"].seconds
+        usual = [sqrt(one * other) for one, other in zip(plain, again)]
+        slowdowns["plain again"].append(median_ratio(again, plain))
+        slowdowns["rlprof"].append(median_ratio(arms["rlprof"].seconds, usual))
+        plain_seconds.append(median(usual))
+        progress(f"{training}, start {start + 1} of {options.starts}: {slowdowns['rlprof'][-1]:.3f}")
+    results = {name: mean_of_starts(found) for name, found in slowdowns.items()}
+    results["plain"] = {"seconds": median(plain_seconds)}
+    if options.tool_rounds:
+        with running(training, folder, {"plain": ([sys.executable], {}), **tools(folder)}) as arms:
+            take_turns(list(arms.values()), options.tool_rounds)
+        for name, arm in arms.items():
+            if name != "plain":
+                results[name] = {"slowdown": median_ratio(arm.seconds, arms["plain"].seconds)}
     return results
+
+
+def median_ratio(seconds: list[float], others: list[float]) -> float:
+    return median(mine / its for mine, its in zip(seconds, others))
 
 
 def table(results: dict[str, Any]) -> Table:
@@ -67,23 +81,25 @@ def table(results: dict[str, Any]) -> Table:
     for name in names:
         cells = []
         for found in trainings.values():
-            low, high = found[name]["interval"]
-            cells.append(f"{found[name]['slowdown']:.3f} [{low:.3f}, {high:.3f}]")
+            low, high = found[name].get("interval", (0, 0))
+            cells.append(f"{found[name]['slowdown']:.3f}" + (f" [{low:.3f}, {high:.3f}]" if high else ""))
         shown.add_row(name, *cells)
     return shown
 
 
 def main() -> int:
     parser = argument_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=150, help="iterations of each, plain and under rlprof (150)")
-    parser.add_argument("--tool-rounds", type=int, default=15, help="iterations under each other profiler (15)")
+    parser.add_argument("--starts", type=int, default=12, help="of each, plain and under rlprof (12)")
+    parser.add_argument("--rounds", type=int, default=20, help="iterations of each a start (20)")
+    parser.add_argument(
+        "--tool-rounds", type=int, default=15, help="iterations under each other profiler (15; 0: none)"
+    )
     parser.add_argument("--training", choices=NAMES, action="append", help="only this one; may be given again")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
     for training in options.training or NAMES:
         with tempfile.TemporaryDirectory() as folder:
-            progress(f"{training}: {options.rounds} rounds")
-            results["trainings"][training] = measure(training, Path(folder), options.rounds, options.tool_rounds)
+            results["trainings"][training] = measure(training, Path(folder), options)
     slowdowns = [found["rlprof"]["slowdown"] for found in results["trainings"].values()]
     results["slowdown"] = median(slowdowns)
     results["worst_slowdown"] = max(slowdowns)

@@ -29,11 +29,12 @@ _OPERATIONS = {
     "convlstm_global_pooling convlstm_projection recurrent_policy_forward recurrent_policy_get_hidden_states "
     "recurrent_policy_action_value recurrent_policy_action_dist recurrent_policy_action_sampling",
     "teacher": "teacher_forward teacher_total agent_calls",
-    "transfer": "to_device to_host host_to_device device_to_host device_synchronize stack_and_back",
-    "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_add replay_sample replay_store advantage "
-    "advantages gae compute_gae compute_advantages compute_returns tensordict_ops data_loading batch_preparation",
+    "transfer": "weight_sync to_device to_host host_to_device device_to_host device_synchronize stack_and_back",
+    "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_add replay_sample replay_store replay_priority "
+    "advantage advantages gae compute_gae compute_advantages compute_returns tensordict_ops data_loading "
+    "batch_preparation",
     "learning": "update train_step learn loss compute_loss loss_forward evaluate_actions backward gradient_clip "
-    "optimizer_step zero_grad "
+    "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
     "system": "startup logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
     "process_wait",

@@ -39,7 +39,7 @@ def _attach(_module: ModuleType, patches: Patches) -> None:
 
 def time_target_update(patches: Patches, user: str) -> None:
     """Of target networks, by a module that has imported what does it."""
-    patches.time(import_module(user), "polyak_update", "target_update", outermost=True, category="learning")
+    patches.time(import_module(user), "polyak_update", "target_update", outermost=True)
 
 
 def time_evaluation(patches: Patches, home: str, user: str) -> None:

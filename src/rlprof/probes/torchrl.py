@@ -46,7 +46,7 @@ def _attach_envs(module: ModuleType, patches: Patches) -> None:
 
 
 def _attach_data(module: ModuleType, patches: Patches) -> None:
-    time_family(patches, module.ReplayBuffer, _BUFFER.get, category="storage")
+    time_family(patches, module.ReplayBuffer, _BUFFER.get)
 
 
 def _attach_objectives(module: ModuleType, patches: Patches) -> None:
@@ -54,7 +54,7 @@ def _attach_objectives(module: ModuleType, patches: Patches) -> None:
     time_calls(patches, module.value.ValueEstimatorBase, "advantage")
     time_family(patches, module.LossModule, _loss)
     time_family(patches, module.value.ValueEstimatorBase, _ESTIMATOR.get)
-    time_family(patches, module.utils.TargetNetUpdater, {"step": "target_update"}.get, category="learning")
+    time_family(patches, module.utils.TargetNetUpdater, {"step": "target_update"}.get)
 
 
 def _attach_collectors(module: ModuleType, patches: Patches) -> None:
@@ -63,7 +63,7 @@ def _attach_collectors(module: ModuleType, patches: Patches) -> None:
     for name in ("Collector", "MultiCollector", "MultiSyncCollector", "MultiAsyncCollector", "AsyncBatchedCollector"):
         if hasattr(module, name):
             patches.replace(getattr(module, name), "shutdown", turns.shut_down)
-    time_family(patches, module.BaseCollector, _COLLECTOR.get, category="transfer")
+    time_family(patches, module.BaseCollector, _COLLECTOR.get)
     patches.time(module.MultiCollector, "_run_processes", "env_make")
     _time_policy(module.Collector, patches)
 

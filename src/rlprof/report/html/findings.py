@@ -87,10 +87,12 @@ def verdict(report: Report) -> Markup:
     remark = f"{duration(largest.ledger_ns)} in {plain_name(largest.name)}"
     share = own_shares(report).get(largest.name, largest.share)
     shown.append(("largest account", percent(share), remark))
-    turns = ""
+    turns = []
+    if progress.startup_ns:
+        turns.append(f"{duration(progress.startup_ns)} of start-up")
     if progress.iteration_ns is not None:
-        turns = f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}"
-    shown.append(("wall time", duration(whole.wall_ns), turns))
+        turns.append(f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}")
+    shown.append(("wall time", duration(whole.wall_ns), ", ".join(turns)))
     shown.append(("cost of rlprof", percent(whole.rows[-1].share), _cost(report)))
     return join([figures(shown), _first_try(report), _poor(report)])
 
