@@ -11,8 +11,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: $(VENV)/installed
 	$(BIN)/python examples/cartpole_ppo.py
 
+# What measures has the machine to itself.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not figures"
+	$(BIN)/python -m pytest -m figures
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

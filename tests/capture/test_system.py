@@ -75,11 +75,12 @@ input()
 
 
 def test_grandchildren_are_found():
+    before = len(procfs.all_descendants(os.getpid()))  # what another test has left, a resource tracker
     program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(1, flush=True); input()'])"
     child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         child.stdout.readline()
-        assert len(procfs.all_descendants(os.getpid())) == 2
+        assert len(procfs.all_descendants(os.getpid())) == before + 2
     finally:
         child.communicate(b"\n")
 

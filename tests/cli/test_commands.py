@@ -40,6 +40,7 @@ def rlprof(*arguments: str, cwd: Path | None = None, module: str = "rlprof") -> 
     )
 
 
+@pytest.mark.figures
 def test_help_names_every_command_and_answers_at_once():
     began = time.perf_counter()
     shown = rlprof("--help").stdout

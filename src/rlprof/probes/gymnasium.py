@@ -20,7 +20,7 @@ class _Environments:
     def __init__(self, patches: Patches, gymnasium: ModuleType) -> None:
         self._patches = patches
         self._vector = gymnasium.vector.VectorEnv
-        self._handing_on = (gymnasium.Wrapper, gymnasium.vector.VectorWrapper)
+        self._handing_on = (gymnasium.Wrapper, getattr(gymnasium.vector, "VectorWrapper", None))
         """What they call in turn is timed. Wrappers call them at every step, by super()."""
         self._loop = phases_of(patches).loop
         let_others_count(patches, self._loop)

@@ -18,7 +18,7 @@ from rlprof.probes.probe import Probe
 
 FORWARDS = (
     "loss_forward", "env_forward", "value_forward", "policy_predict", "action_selection", "action_sampling",
-    "evaluate_actions", "loss",
+    "evaluate_actions", "lstm_forward", "loss",
 )  # fmt: skip
 """A module that is called inside one of these is a part of it."""
 

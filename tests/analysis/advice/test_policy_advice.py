@@ -61,6 +61,7 @@ def test_a_policy_that_is_asked_for_one_action_at_a_time_should_have_a_larger_ba
     assert advice.gain == pytest.approx((1.0, 1 / (1 - gone + gone * 1.6 / 64)))
 
 
+@pytest.mark.figures
 def test_larger_batches_bring_no_more_than_was_said(tmp_path, threads):
     threads(1)
     small, large = (collecting(envs, steps, env_step=0.0001) for envs, steps in ((1, 1000), (64, 60)))
@@ -179,6 +180,7 @@ def on_a_free_machine(facts):
     return replace(facts, resources=replace(facts.resources, machine_cpu_mean=60.0))
 
 
+@pytest.mark.figures
 def test_two_threads_for_tiny_operations_burn_a_core_beside_the_training(tmp_path, threads):
     threads(2)
     facts = speaking(torch_threads, lambda: train(tmp_path, updating(width=64, batch=256)))
