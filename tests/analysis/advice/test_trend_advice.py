@@ -81,6 +81,7 @@ def test_memory_that_goes_up_and_down_is_fine(tmp_path, seed):
     assert memory_growth(sampled(tmp_path, sizes)) is None
 
 
+@pytest.mark.figures
 def test_a_buffer_that_is_searched_as_it_grows_explains_the_slower_steps(tmp_path):
     def program(profiler):
         buffer = []
