@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -80,7 +82,28 @@ def test_exit_at_once_keeps_what_was_flushed(tmp_path):
     assert facts_of(only_session(tmp_path)).progress.steps == 20
 
 
-@pytest.mark.figures  # a signal that comes just before a wait is seen only after it: rare where nothing else runs
+def test_a_signal_that_no_handler_has_seen_is_known():
+    program = """
+import signal
+from rlprof.ledger import _core
+signal.signal(signal.SIGUSR1, lambda *_: None)
+_core.signal_follow(signal.SIGUSR1)
+_core.signal_follow(signal.SIGUSR1)
+assert not _core.signal_unseen(signal.SIGUSR1)
+signal.raise_signal(signal.SIGUSR1)
+assert _core.signal_unseen(signal.SIGUSR1)
+_core.signal_seen(signal.SIGUSR1)
+assert not _core.signal_unseen(signal.SIGUSR1)
+for wrong in (0, 65, 10**30):
+    try:
+        _core.signal_follow(wrong)
+    except (ValueError, OverflowError):
+        continue
+    raise AssertionError(wrong)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
 def test_sigterm_while_the_main_thread_waits_for_another(tmp_path):
     process = start_program(TRAIN + "print('waiting'); threading.Event().wait()", tmp_path)
     try:

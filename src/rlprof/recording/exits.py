@@ -13,6 +13,11 @@ from typing import Protocol
 
 from rlprof.recording.departures import Departures
 
+try:
+    from rlprof.ledger import _core
+except ImportError:  # it was not built; then a signal may be seen late
+    _core = None  # type: ignore[assignment]
+
 
 class Ending(Protocol):
     """What must be told that the process ends."""
@@ -45,6 +50,8 @@ def watch(recording: Ending) -> None:
             # Whoever has a handler of their own, or ignores the signal, keeps it.
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, _on_signal)
+                if _core is not None:
+                    _core.signal_follow(number)
     _watched.append(recording)
 
 
@@ -112,7 +119,17 @@ def _remind_of_interrupt() -> None:
         exec("raise KeyboardInterrupt")
 
 
+def repeat_signals() -> None:
+    """Called now and then from another thread. One that came when the main thread was about to wait would be seen only
+    after that; sent again, it interrupts the wait."""
+    for number in _signals:
+        if _core is not None and _core.signal_unseen(number):
+            signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+
 def _on_signal(number: int, _frame: FrameType | None) -> None:
+    if _core is not None:
+        _core.signal_seen(number)
     if os.getpid() == _owner:
         if not any(recording.ending for recording in _watched):
             _stop_all(signal.Signals(number).name)

@@ -210,6 +210,7 @@ class Recording:
             due = time.monotonic() + FLUSH_SECONDS  # from start to start: a slow flush does not put off the next
             with suppress(Exception):  # it has warned, if it could; the next one may succeed
                 self.flush()
+            exits.repeat_signals()
 
     def _flush(self) -> None:
         if self._writer is None:

@@ -434,6 +434,11 @@ void complain(Ledger *, const char *what);
  * handler). If so it is raised again in the training's own code, and no longer set. */
 bool pass_on_interrupt(void);
 
+/* signals.c */
+PyObject *signal_follow(PyObject *module, PyObject *number);
+PyObject *signal_seen(PyObject *module, PyObject *number);
+PyObject *signal_unseen(PyObject *module, PyObject *number);
+
 extern PyTypeObject *Ledger_Type, *Span_Type, *Timed_Type;
 int ledger_setup(PyObject *module);
 int timed_setup(PyObject *module);

@@ -47,6 +47,9 @@ read_held(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyMethodDef functions[] = {
     {"read_held", read_held, METH_VARARGS, PyDoc_STR("The start of an open file, up to 4 KiB.")},
+    {"signal_follow", signal_follow, METH_O, PyDoc_STR("Note when this signal, which Python handles, arrives.")},
+    {"signal_seen", signal_seen, METH_O, PyDoc_STR("Its handler runs.")},
+    {"signal_unseen", signal_unseen, METH_O, PyDoc_STR("Whether it has arrived, and its handler has not run yet.")},
     {"tsc_refusal", tsc_refusal, METH_NOARGS, PyDoc_STR("Why the TSC is not used here, or None.")},
     {"tsc_rate", tsc_rate, METH_NOARGS, PyDoc_STR("What RLPROF_TSC tells child processes; empty: nothing.")},
     {"bucket", bucket, METH_O, PyDoc_STR("The histogram bucket of a duration in ns.")},
