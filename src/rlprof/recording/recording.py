@@ -168,7 +168,8 @@ class Recording:
 
     def _finish(self, how: str) -> None:
         while self.before_end:
-            self.before_end.pop()()
+            with suppress(Exception):  # the session is completed without it, too
+                self.before_end.pop()()
         self.profiler.disable()
         self._wake.set()
         if self._thread is not None and not self._thread.is_here:
@@ -210,7 +211,8 @@ class Recording:
             due = time.monotonic() + FLUSH_SECONDS  # from start to start: a slow flush does not put off the next
             with suppress(Exception):  # it has warned, if it could; the next one may succeed
                 self.flush()
-            exits.repeat_signals()
+            with suppress(Exception):
+                exits.repeat_signals()
 
     def _flush(self) -> None:
         if self._writer is None:
