@@ -12,7 +12,24 @@ from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from sb3_turns import Turns
 from stable_baselines3.common.env_util import make_vec_env
-from turns import turn
+from torch import nn
+from turns import pause, turn
+
+PAUSE_EVERY = 64
+"""Steps of an LSTM: one for each step of an environment, so an update is long."""
+
+
+class LSTM(nn.LSTM):
+    steps = 0
+
+    def forward(self, input: Any, hx: Any = None) -> Any:  # noqa: A002 - torch's name
+        found, state = super().forward(input, hx)
+        LSTM.steps += 1
+        if LSTM.steps % PAUSE_EVERY == 0:
+            pause()
+            if found.requires_grad:
+                found.register_hook(lambda _: pause())  # on the way back
+        return found, state
 
 
 class Policy(RecurrentActorCriticPolicy):
@@ -41,8 +58,9 @@ def main() -> None:
         seed=options.seed,
         device="cpu",
     )
-    buffer = model.rollout_buffer
-    buffer.__class__ = Buffer  # it takes no class of one's own
+    for part, its_class in ((model.rollout_buffer, Buffer), (model.policy.lstm_actor, LSTM)):
+        part.__class__ = its_class  # it takes no class of one's own
+    model.policy.lstm_critic.__class__ = LSTM
     model.learn(options.iterations * options.steps * options.envs, callback=Turns())
     turn()
     tell()
