@@ -8,8 +8,8 @@ import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
-from parts import Adam, Env, Network
-from planted import arguments, planted, tell
+from parts import Adam, Env, Network, Stamped
+from planted import arguments, planted, stamped, tell
 from torch import nn
 from torch.distributions.categorical import Categorical
 from turns import turn
@@ -17,11 +17,25 @@ from turns import turn
 EPOCHS, MINIBATCHES = 4, 4
 
 
+class Envs(gym.vector.SyncVectorEnv):
+    def step(self, actions: Any) -> Any:
+        with stamped("env"):
+            return super().step(actions)
+
+
+class Actor(Stamped, Network):
+    pass
+
+
+class Critic(Stamped, nn.Sequential):
+    pass
+
+
 class Agent(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.critic = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1))
-        self.actor = Network(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))
+        self.critic = Critic(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1))
+        self.actor = Actor(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))
 
     def get_value(self, x: Any) -> Any:
         return self.critic(x)
@@ -39,7 +53,7 @@ def main() -> None:
     torch.manual_seed(options.seed)
     np.random.seed(options.seed)
     make = lambda: RecordEpisodeStatistics(TimeLimit(Env(), 500))  # noqa: E731 - as everybody writes it
-    envs = gym.vector.SyncVectorEnv([make for _ in range(options.envs)])
+    envs = Envs([make for _ in range(options.envs)])
     agent = Agent()
     optimizer = Adam(agent.parameters(), lr=2.5e-4, eps=1e-5)
     shape = (options.steps, options.envs)
@@ -62,7 +76,7 @@ def main() -> None:
             rewards[step] = torch.tensor(reward)
             next_obs = torch.Tensor(observation)
             next_done = torch.Tensor(np.logical_or(terminations, truncations))
-        with torch.no_grad():
+        with torch.no_grad(), stamped("advantage"):
             next_value = agent.get_value(next_obs).reshape(1, -1)
             advantages = torch.zeros_like(rewards)
             last = 0

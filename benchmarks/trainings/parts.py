@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from gymnasium.envs.classic_control import CartPoleEnv
-from planted import planted
+from planted import planted, stamped
 from torch import nn
 from turns import pause
 
@@ -25,6 +25,16 @@ class Env(CartPoleEnv):
         return super().step(action)
 
 
+class Stamped(nn.Module):
+    """A network that acts: its calls in a rollout."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if torch.is_grad_enabled():
+            return super().__call__(*args, **kwargs)
+        with stamped("policy"):
+            return super().__call__(*args, **kwargs)
+
+
 class Network(nn.Sequential):
     def forward(self, x: Any) -> Any:
         if not torch.is_grad_enabled():
@@ -35,5 +45,6 @@ class Network(nn.Sequential):
 class Adam(torch.optim.Adam):
     def step(self, closure: Any = None) -> Any:
         pause()
-        planted("optimizer")
-        return super().step(closure)
+        with stamped("optimizer"):
+            planted("optimizer")
+            return super().step(closure)

@@ -1,4 +1,4 @@
-"""Delays of a known length at a known place, and how long they really were."""
+"""Waits of a known length at a known place, and how long they and the operations around them really took."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from time import perf_counter, sleep
 PLACES = ("env", "policy", "advantage", "optimizer")
 
 _chosen = ""
-_seconds = 0.0
 _delay = 0.0
-_calls = 0
+_waited = 0.0
+_taken = dict.fromkeys(PLACES, 0.0)
+_calls = dict.fromkeys(PLACES, 0)
 
 
 def arguments(explanation: str | None) -> argparse.Namespace:
@@ -33,16 +34,29 @@ def arguments(explanation: str | None) -> argparse.Namespace:
 
 def planted(place: str) -> None:
     """Wait here, if this is the place."""
-    global _seconds, _calls
+    global _waited
     if place == _chosen:
         began = perf_counter()
         sleep(_delay)
-        _seconds += perf_counter() - began
-        _calls += 1
+        _waited += perf_counter() - began
+
+
+class stamped:  # noqa: N801 - a block of code reads so
+    """The operation that a wait may be planted in, from end to end."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __enter__(self) -> None:
+        self.began = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        _taken[self.place] += perf_counter() - self.began
+        _calls[self.place] += 1
 
 
 def tell() -> None:
-    """Write what was planted to the file that PLANTED names."""
+    """Write what was planted, and what every operation took, to the file that PLANTED names."""
     path = os.environ.get("PLANTED")
     if path:
-        Path(path).write_text(json.dumps({"place": _chosen, "seconds": _seconds, "calls": _calls}))
+        Path(path).write_text(json.dumps({"waited": _waited, "taken": _taken, "calls": _calls}))

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 from parts import Adam, Env
-from planted import arguments, planted, tell
+from planted import arguments, planted, stamped, tell
 from sb3_contrib import RecurrentPPO
 from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
-from sb3_turns import Turns
+from sb3_parts import Envs, Turns
 from stable_baselines3.common.env_util import make_vec_env
 from torch import nn
 from turns import pause, turn
@@ -22,7 +22,7 @@ PAUSE_EVERY = 64
 class LSTM(nn.LSTM):
     steps = 0
 
-    def forward(self, input: Any, hx: Any = None) -> Any:  # noqa: A002 - torch's name
+    def forward(self, input: Any, hx: Any = None) -> Any:
         found, state = super().forward(input, hx)
         LSTM.steps += 1
         if LSTM.steps % PAUSE_EVERY == 0:
@@ -37,12 +37,17 @@ class Policy(RecurrentActorCriticPolicy):
         planted("policy")
         return super().forward(obs, lstm_states, episode_starts, deterministic)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with stamped("policy"):
+            return super().__call__(*args, **kwargs)
+
 
 class Buffer(RecurrentRolloutBuffer):
     def compute_returns_and_advantage(self, last_values: Any, dones: Any) -> None:
-        for _ in range(self.buffer_size):  # once a step, as if inside its loop
-            planted("advantage")
-        super().compute_returns_and_advantage(last_values, dones)
+        with stamped("advantage"):
+            for _ in range(self.buffer_size):  # once a step, as if inside its loop
+                planted("advantage")
+            super().compute_returns_and_advantage(last_values, dones)
 
 
 def main() -> None:
@@ -50,7 +55,7 @@ def main() -> None:
     torch.set_num_threads(1)
     model = RecurrentPPO(
         Policy,
-        make_vec_env(Env, n_envs=options.envs, seed=options.seed),
+        make_vec_env(Env, n_envs=options.envs, seed=options.seed, vec_env_cls=Envs),
         n_steps=options.steps,
         batch_size=options.steps * options.envs // 4,
         n_epochs=4,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from parts import Adam, Env, Network
-from planted import arguments, planted, tell
+from parts import Adam, Env, Network, Stamped
+from planted import arguments, planted, stamped, tell
 from tensordict.nn import TensorDictModule
 from torch import nn
 from torch.distributions import Categorical
@@ -22,11 +22,22 @@ from turns import turn
 EPOCHS, MINIBATCHES = 4, 4
 
 
+class Envs(TransformedEnv):
+    def step_and_maybe_reset(self, tensordict: Any) -> Any:
+        with stamped("env"):
+            return super().step_and_maybe_reset(tensordict)
+
+
+class Actor(Stamped, ProbabilisticActor):
+    pass
+
+
 class Advantage(GAE):
     def forward(self, tensordict: Any, **kwargs: Any) -> Any:
-        for _ in range(tensordict.shape[-1]):  # once a step, as if inside its loop
-            planted("advantage")
-        return super().forward(tensordict, **kwargs)
+        with stamped("advantage"):
+            for _ in range(tensordict.shape[-1]):  # once a step, as if inside its loop
+                planted("advantage")
+            return super().forward(tensordict, **kwargs)
 
 
 def main() -> None:
@@ -34,10 +45,10 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     make = lambda: GymWrapper(Env(), categorical_action_encoding=True)  # noqa: E731 - as everybody writes it
-    env = TransformedEnv(SerialEnv(options.envs, make), StepCounter(max_steps=500))
+    env = Envs(SerialEnv(options.envs, make), StepCounter(max_steps=500))
     env.set_seed(options.seed)
     net = Network(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))
-    actor = ProbabilisticActor(
+    actor = Actor(
         TensorDictModule(net, in_keys=["observation"], out_keys=["logits"]),
         in_keys=["logits"],
         distribution_class=Categorical,

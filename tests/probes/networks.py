@@ -24,6 +24,13 @@ class Broken(Net):
         return self.layers[2](self.layers[1](x))
 
 
+class Calling(nn.Sequential):
+    """Calling it is more than what calling a module is."""
+
+    def __call__(self, x):
+        return super().__call__(x) + 1
+
+
 class Own(torch.optim.Optimizer):
     def __init__(self, params):
         super().__init__(params, {})

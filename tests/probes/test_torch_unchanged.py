@@ -9,11 +9,13 @@ import re
 
 import pytest
 import torch
+from fakes import CORES
 from generic_probes import calls, profiled, snapshot_of
-from networks import Broken, Net, Own, compile_and_count
+from networks import Broken, Calling, Net, Own, compile_and_count
 from torch import nn
 
 from rlprof.probes import torch as torch_probe
+from rlprof.probes.probe import Probe
 
 # Dynamo warns of its own internals; what rlprof warns of comes as an error.
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.filterwarnings("error::rlprof.RlprofWarning")]
@@ -145,6 +147,41 @@ def test_modules_are_copied_pickled_subclassed_and_looked_at_as_ever():
         assert Child()(torch.ones(2, 3)).shape == (2,)
         assert nn.DataParallel(net)(torch.ones(2, 3)).shape == (2,)
     assert calls(snapshot_of(profiler))["loss_forward"] >= 5
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_a_call_of_ones_own_that_calls_the_modules_is_timed_from_there(core):
+    with profiled(PROBE, core=core) as profiler:
+        net = Calling(nn.Linear(3, 4), nn.Linear(4, 2))
+        for _ in range(3):
+            net(torch.ones(2, 3))
+    assert calls(snapshot_of(profiler))["loss_forward"] == 3
+
+
+def test_such_a_call_is_compiled_as_ever():
+    with profiled(PROBE):
+        net = Calling(nn.Linear(3, 4), nn.Linear(4, 2))
+        compiled = torch.compile(lambda x: net(x) * 1, backend="eager", fullgraph=True)
+        assert torch.equal(compiled(torch.ones(2, 3)), net(torch.ones(2, 3)))
+
+
+def test_a_method_that_is_timed_is_compiled_as_ever_where_super_calls_it():
+    class Parent(Net):
+        def score(self, x):
+            return self(x) * 2
+
+    class Child(Parent):
+        def score(self, x):
+            return super().score(x) + 1
+
+    def attach(_, patches):
+        patches.time(Parent, "score", "scoring")
+
+    with profiled(Probe("here", {"torch": attach}), PROBE) as profiler:
+        net = Child()
+        compiled = torch.compile(net.score, backend="eager", fullgraph=True)
+        assert torch.equal(compiled(torch.ones(2, 3)), net.score(torch.ones(2, 3)))
+    assert calls(snapshot_of(profiler))["scoring"] == 1
 
 
 def test_a_forward_that_fails_raises_what_it_raised():

@@ -120,6 +120,8 @@ class Patches:
 
     def _set(self, owner: Any, attribute: str, original: Any, value: Any) -> None:
         setattr(owner, attribute, value)
+        if isinstance(owner, type) and hasattr(type(value), "__set_name__"):
+            value.__set_name__(owner, attribute)  # as where a class is made
         made = vars(owner)[attribute]
         self._made[id(owner), attribute] = owner, original, made
         self._stand_ins.add(id(made))

@@ -108,6 +108,28 @@ def _attach_dynamo(trace_rules: ModuleType, patches: Patches) -> None:
     patches.at_undo(undo)
 
 
+def _attach_super(misc: ModuleType, patches: Patches) -> None:
+    """Where code that is compiled calls `super().method()`, Dynamo looks into the class itself: it shall find the
+    method that rlprof has replaced."""
+    timed = patches.profiler._module.Timed
+
+    def seeing_through(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def _resolved_getattr_and_source(self: Any, tx: Any, name: str) -> Any:
+            found, source = original(self, tx, name)
+            if not isinstance(found, timed):
+                return found, source
+            # The guards ask the class, which shows the function itself or one that wraps it.
+            shown = getattr(super(self.typevar.as_python_constant(), self.objvar.python_type()), name)
+            if source is not None and shown is not found.__wrapped__:
+                source = type(source)(source, "__wrapped__")
+            return found.__wrapped__, source
+
+        return _resolved_getattr_and_source
+
+    patches.replace(misc.SuperVariable, "_resolved_getattr_and_source", seeing_through)
+
+
 PROBE = Probe(
     "torch",
     {
@@ -116,6 +138,7 @@ PROBE = Probe(
         "torch.utils.tensorboard.writer": _attach_writer,
         "torch._dynamo.eval_frame": _attach_compiled,
         "torch._dynamo.trace_rules": _attach_dynamo,
+        "torch._dynamo.variables.misc": _attach_super,
     },
     since=(2, 0),
     before=(2, 14),

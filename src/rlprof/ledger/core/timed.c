@@ -101,6 +101,15 @@ kind_named(const char *name)
     return -1;
 }
 
+static void
+timed_take_name(Timed *timed, PyObject *name)
+{
+    if (PyUnicode_CheckExact(name)) {
+        Py_XSETREF(timed->name, Py_NewRef(name));
+        PyUnicode_InternInPlace(&timed->name);
+    }
+}
+
 /* Timed(span, function, method, outermost=False, around=None, family=(), loop=None, kind="forward") */
 static PyObject *
 timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -136,14 +145,12 @@ timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     timed->around = around == Py_None ? NULL : Py_NewRef(around);
     timed->loop = loop == Py_None ? NULL : (Loop *)Py_NewRef(loop);
     timed->kind = (CallKind)kind;
-    timed->name = PyObject_GetAttrString(function, "__name__");
-    if (timed->name == NULL || !PyUnicode_CheckExact(timed->name)) {
-        Py_CLEAR(timed->name);
-        PyErr_Clear();
+    PyObject *name = PyObject_GetAttrString(function, "__name__");
+    if (name != NULL) {
+        timed_take_name(timed, name);
+        Py_DECREF(name);
     }
-    else {
-        PyUnicode_InternInPlace(&timed->name);
-    }
+    PyErr_Clear();
     return (PyObject *)timed;
 }
 
@@ -157,9 +164,7 @@ timed_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type))
     if (object == NULL || object == Py_None) {
         return Py_NewRef(timed->method);
     }
-    PyObject *found = timed->name != NULL && timed->method != timed->function
-                          ? _PyType_Lookup(Py_TYPE(object), timed->name) /* borrowed */
-                          : NULL;
+    PyObject *found = timed->name != NULL ? _PyType_Lookup(Py_TYPE(object), timed->name) /* borrowed */ : NULL;
     return PyMethod_New(found != NULL && found != self ? self : timed->method, object);
 }
 
@@ -221,7 +226,20 @@ timed_reduce(PyObject *self, PyObject *Py_UNUSED(ignored))
                                timed->function);
 }
 
+/* Classes tell this what they hold under which name; the function's own may be another. */
+static PyObject *
+timed_set_name(PyObject *self, PyObject *args)
+{
+    PyObject *owner, *name;
+    if (!PyArg_ParseTuple(args, "OO", &owner, &name)) {
+        return NULL;
+    }
+    timed_take_name((Timed *)self, name);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef timed_methods[] = {
+    {"__set_name__", timed_set_name, METH_VARARGS, NULL},
     {"__reduce__", timed_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
