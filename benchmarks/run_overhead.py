@@ -10,6 +10,7 @@ started once.
 
 from __future__ import annotations
 
+import random
 import sys
 import tempfile
 from math import exp, log, sqrt
@@ -48,7 +49,8 @@ def measure(training: str, folder: Path, options: Any) -> dict[str, Any]:
     slowdowns: dict[str, list[float]] = {"plain again": [], "rlprof": []}
     plain_seconds = []
     for start in range(options.starts):
-        with running(training, folder, {name: (command, {}) for name, command in commands.items()}) as arms:
+        order = random.Random(start).sample(sorted(commands), len(commands))
+        with running(training, folder, {name: (commands[name], {}) for name in order}) as arms:
             take_turns(list(arms.values()), options.rounds, seed=start)
         plain, again = arms["plain"].seconds, arms["plain again"].seconds
         usual = [sqrt(one * other) for one, other in zip(plain, again)]

@@ -119,11 +119,11 @@ def _attach_super(misc: ModuleType, patches: Patches) -> None:
             found, source = original(self, tx, name)
             if not isinstance(found, timed):
                 return found, source
-            # The guards ask the class, which shows the function itself or one that wraps it.
+            # What the class shows is what the guards will find: the function itself, or one that wraps it.
             shown = getattr(super(self.typevar.as_python_constant(), self.objvar.python_type()), name)
-            if source is not None and shown is not found.__wrapped__:
-                source = type(source)(source, "__wrapped__")
-            return found.__wrapped__, source
+            if shown is found.__wrapped__ or not hasattr(shown, "__wrapped__"):
+                return shown, source
+            return shown.__wrapped__, source and type(source)(source, "__wrapped__")
 
         return _resolved_getattr_and_source
 

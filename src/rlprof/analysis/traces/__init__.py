@@ -1,0 +1,1 @@
+"""What a trace says: one question a file."""

@@ -1,0 +1,1 @@
+"""Traces of torch.profiler, of Kineto's whole history, in columns."""

@@ -1,0 +1,89 @@
+/* Reads the JSON of a trace into columns, one event at a time, without building an object per event.
+ *
+ * The text comes in pieces. Whatever is not complete in what has come so far (an event, a value beside the events) is
+ * left where it is and looked at again when there is more. An event enters the columns when its last brace is read, so
+ * what comes before a break in the text is whole.
+ *
+ *   json.c      where strings, numbers and values end
+ *   texts.c     every text once
+ *   column.c    growing arrays, which numpy reads without copying
+ *   event.c     one event
+ *   scanner.c   the text around the events, and the type that Python sees
+ */
+#ifndef RLPROF_TRACE_SCAN_H
+#define RLPROF_TRACE_SCAN_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum { SCAN_OK, SCAN_MORE, SCAN_BAD, SCAN_MEMORY } Scan;
+
+typedef struct {
+    const char *at, *end;
+} Cursor;
+
+/* A piece of the text; for a string, its quotes included. */
+typedef struct {
+    const char *at;
+    size_t size;
+} Text;
+
+/* json.c */
+Scan json_space(Cursor *cursor);
+Scan json_string(Cursor *cursor, Text *text);
+Scan json_value(Cursor *cursor, Text *text);
+bool json_integer(Text text, int64_t *value);
+bool json_nanoseconds(Text text, int64_t *value);
+
+/* column.c */
+typedef struct {
+    char *data;
+    size_t used, size; /* bytes */
+} Column;
+
+int column_add(Column *column, const void *item, size_t size);
+void column_free(Column *column);
+PyObject *column_give(Column *column); /* to Python, which owns it from then on */
+int column_setup(PyObject *module);
+
+/* texts.c */
+typedef struct {
+    Column bytes;  /* of all texts, one behind the other */
+    Column ends;   /* uint64_t: where each ends */
+    uint32_t *table; /* index + 1; 0 is free */
+    size_t capacity; /* a power of two */
+} Texts;
+
+int64_t texts_add(Texts *texts, Text text); /* its index; -1: no memory */
+int64_t texts_add_after(Texts *texts, Text text, int64_t *last); /* which may well be the same */
+void texts_free(Texts *texts);
+
+/* event.c */
+enum { MAX_KEYS = 48 };
+
+typedef struct {
+    char name[40];
+    size_t size;
+    bool is_text;
+    Column rows, values;
+} Key;
+
+typedef struct {
+    Column phase, category, name, process, thread, start, duration;
+    Texts texts;
+    Key keys[MAX_KEYS];
+    int key_count;
+    int8_t by_hash[256]; /* the first key with that hash, or -1: others follow in order */
+    int64_t last_category, last_process, last_thread; /* mostly the same again */
+    uint64_t seen, odd;
+} Events;
+
+#define ABSENT INT64_MIN
+
+void events_index_keys(Events *events);
+Scan events_read(Events *events, Cursor *cursor);
+void events_free(Events *events);
+
+#endif

@@ -1,0 +1,95 @@
+"""The bytes of a file in pieces, unpacked where it is gzipped."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Queue
+from threading import Event, Thread
+from typing import BinaryIO
+
+from rlprof.errors import UnreadableError
+
+PIECE = 4 << 20
+_GZIP = b"\x1f\x8b"
+
+
+class Pieces:
+    """Iterate over it once. `read` tells how far it has come in the file, `size` is the file's, `cut` why it ended
+    too early."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file: BinaryIO = path.open("rb")
+            self.size = path.stat().st_size
+        except OSError as error:
+            raise UnreadableError(f"{path} cannot be read: {error.strerror or error}") from error
+        self.path = path
+        self.read = 0
+        self.unpacked = 0
+        self.cut = ""
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._file:
+            first = self._file.read(len(_GZIP))
+            self._file.seek(0)
+            pieces = _ahead(self._unzip()) if first == _GZIP else self._plain()
+            for piece in pieces:
+                self.unpacked += len(piece)
+                yield piece
+
+    def _plain(self) -> Iterator[bytes]:
+        try:
+            while piece := self._file.read(PIECE):
+                self.read += len(piece)
+                yield piece
+        except OSError as error:
+            raise UnreadableError(f"{self.path} cannot be read: {error.strerror or error}") from error
+
+    def _unzip(self) -> Iterator[bytes]:
+        """A file may have several members, one behind the other."""
+        unzip = zlib.decompressobj(wbits=31)
+        try:
+            for packed in self._plain():
+                left = packed
+                while left:
+                    if unzip.eof:
+                        unzip = zlib.decompressobj(wbits=31)
+                    yield unzip.decompress(left, PIECE)
+                    left = unzip.unconsumed_tail or unzip.unused_data
+        except zlib.error as error:
+            self.cut = f"its compression is broken ({error})"
+            return
+        if not unzip.eof:
+            self.cut = "its compressed data ends too early"
+
+
+def _ahead(pieces: Iterator[bytes], count: int = 4) -> Iterator[bytes]:
+    """The same, made by another thread meanwhile: unpacking takes about as long as reading what was unpacked."""
+    queue: Queue[bytes | BaseException | None] = Queue(count)
+    stopped = Event()
+
+    def make() -> None:
+        try:
+            for piece in pieces:
+                queue.put(piece)
+                if stopped.is_set():
+                    return
+            queue.put(None)
+        except BaseException as error:  # told to who asks for the next piece
+            queue.put(error)
+
+    thread = Thread(target=make, name="rlprof-unzip", daemon=True)
+    thread.start()
+    try:
+        while (piece := queue.get()) is not None:
+            if isinstance(piece, BaseException):
+                raise piece
+            yield piece
+    finally:
+        stopped.set()
+        while thread.is_alive():  # it may wait for room
+            while not queue.empty():
+                queue.get_nowait()
+            thread.join(0.01)

@@ -1,0 +1,165 @@
+"""A file of torch.profiler's, plain or gzipped, into columns; what cannot be used is counted and told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rlprof.errors import UnreadableError
+from rlprof.trace.columns import ABSENT, Sparse, Texts, Trace
+from rlprof.trace.kinds import BY_CATEGORY, STEP_PREFIX, Kind
+from rlprof.trace.pieces import Pieces
+
+try:
+    from rlprof.trace._scan import Scanner
+except ImportError:  # no compiler where it was installed
+    from rlprof.trace.twin import Scanner  # type: ignore[assignment]
+
+NUMBERS = (
+    "correlation", "External id", "external id", "stream", "device", "bytes", "Bytes", "Addr", "Device Id",
+    "Device Type", "Total Allocated", "Total Reserved", "Python id", "Python parent id", "Sequence number",
+    "Fwd thread id", "queued",
+)  # fmt: skip
+TEXTS = ("Input Dims", "Input dims", "Call stack", "name", "labels", "cuda_sync_kind")
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes of the file that are done, and all of them."""
+
+_NO_TIME = "{} without a time stamp left out"
+_NEGATIVE = "{} of a negative duration left out"
+_ODD = "{} that are no objects left out"
+
+
+def read_trace(path: str | Path, progress: Progress | None = None) -> Trace:
+    """Raises UnreadableError where nothing can be used; a file that is broken somewhere gives what comes before."""
+    path = Path(path)
+    pieces = Pieces(path)
+    scanner = Scanner(NUMBERS, TEXTS)
+    for piece in pieces:
+        going_on = scanner.feed(piece)
+        if progress is not None:
+            progress(pieces.read, pieces.size)
+        if not going_on:
+            break
+    columns, args = scanner.columns()
+    if pieces.unpacked == 0 and not pieces.cut:
+        raise UnreadableError(f"{path} is empty; the profiler that wrote it did not come to its end")
+    broken = _broken(scanner, pieces)
+    if not scanner.has_events:
+        raise UnreadableError(f"{path} is no trace: {broken or 'it has no traceEvents'}")
+    if scanner.rows == 0:
+        raise UnreadableError(
+            f"{path} has no events{f': {broken}' if broken else ''}; "
+            "a schedule of torch.profiler that never comes to its active steps leaves such a file"
+        )
+    problems = [f"{broken}; the {scanner.rows:,} events before that are used"] if broken else []
+    texts = Texts(memoryview(columns["texts"]), np.frombuffer(columns["text_ends"], np.uint64))
+    start = np.frombuffer(columns["start"], np.int64)
+    duration = np.frombuffer(columns["duration"], np.int64)
+    name = np.frombuffer(columns["name"], np.int32)
+    phase = np.frombuffer(columns["phase"], np.uint8)
+    process = np.frombuffer(columns["process"], np.int32)
+    pairs = {
+        key: Sparse(np.frombuffer(rows, np.int32), np.frombuffer(values, np.int64))
+        for key, (rows, values) in args.items()
+    }
+    kind = _kinds(np.frombuffer(columns["category"], np.int32), phase, name, texts)
+    _leave_out(kind, phase, start, duration, problems)
+    if scanner.odd:
+        problems.append(_ODD.format(_count(scanner.odd, "event")))
+    return Trace(
+        path=str(path),
+        header=_header(bytes(columns["header"])),
+        kind=kind,
+        name=name,
+        process=process,
+        thread=np.frombuffer(columns["thread"], np.int32),
+        start=start,
+        duration=duration,
+        texts=texts,
+        args=pairs,
+        problems=tuple(problems),
+        unpacked=pieces.unpacked,
+        labels=_labels(phase, name, process, texts, pairs),
+    )
+
+
+def _broken(scanner: Any, pieces: Pieces) -> str:
+    if scanner.broken_at >= 0:
+        return f"at byte {scanner.broken_at:,} of its text it is no JSON any more"
+    if pieces.cut:
+        return f"{pieces.cut} after {pieces.unpacked:,} bytes of text"
+    if not scanner.ended:
+        return f"its text ends in the middle, at byte {pieces.unpacked:,}"
+    return ""
+
+
+def _kinds(
+    category: NDArray[np.int32], phase: NDArray[np.uint8], name: NDArray[np.int32], texts: Texts
+) -> NDArray[np.uint8]:
+    # One entry more, at the end: index -1, no category.
+    table = np.full(len(texts) + 1, Kind.OTHER, np.uint8)
+    for index in np.unique(category):
+        if index >= 0:
+            table[index] = BY_CATEGORY.get(texts.name(int(index)).lower(), Kind.OTHER)
+    kind: NDArray[np.uint8] = table[category]
+    kind[(phase != ord("X")) & (kind != Kind.MEMORY)] = Kind.UNUSED
+    kind[(phase == ord("X")) & (kind == Kind.MEMORY)] = Kind.OTHER
+    # Before user_annotation there was, steps were operators.
+    operators = np.flatnonzero(kind == Kind.OPERATOR)
+    used = np.unique(name[operators])
+    steps = [index for index in used if index >= 0 and texts.name(int(index)).startswith(STEP_PREFIX)]
+    if steps:
+        kind[operators[np.isin(name[operators], steps)]] = Kind.ANNOTATION
+    return kind
+
+
+def _leave_out(
+    kind: NDArray[np.uint8],
+    phase: NDArray[np.uint8],
+    start: NDArray[np.int64],
+    duration: NDArray[np.int64],
+    problems: list[str],
+) -> None:
+    complete = phase == ord("X")
+    timeless = complete & ((start == ABSENT) | (duration == ABSENT))
+    negative = complete & ~timeless & (duration < 0)
+    for wrong, words in ((timeless, _NO_TIME), (negative, _NEGATIVE)):
+        count = int(np.count_nonzero(wrong))
+        if count:
+            kind[wrong] = Kind.UNUSED
+            problems.append(words.format(_count(count, "event")))
+    kind[(kind == Kind.MEMORY) & (start == ABSENT)] = Kind.UNUSED
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _header(members: bytes) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = msgspec.json.decode(b"{" + members + b"}")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}  # nothing in it is needed to use the events
+    return found
+
+
+def _labels(
+    phase: NDArray[np.uint8],
+    name: NDArray[np.int32],
+    process: NDArray[np.int32],
+    texts: Texts,
+    pairs: dict[str, Sparse],
+) -> dict[int, dict[str, str]]:
+    labels: dict[int, dict[str, str]] = {}
+    for row in np.flatnonzero(phase == ord("M")):
+        what = {"process_name": "name", "process_labels": "labels"}.get(texts.name(int(name[row])))
+        if what is not None:
+            value = int(pairs[what].at(np.array([row]))[0])
+            labels.setdefault(int(process[row]), {})[what] = texts.name(value)
+    return labels
