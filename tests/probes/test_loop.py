@@ -114,6 +114,28 @@ def test_both_cores_know_the_same(actions):
 
 
 @pytest.mark.parametrize("core", ["c", "python"])
+@pytest.mark.parametrize(
+    "dones", [np.array([True, False, True]), np.array([1.0, 0.0, 1.0]), [True, False, True], torch.tensor([1, 0, 1])]
+)
+def test_who_ended_is_counted_however_it_is_told_and_the_call_is_not_timed(core, dones):
+    class Model:
+        def update_infos(self, infos, dones=None):
+            return infos
+
+    profiler = Profiler(core)
+    patches = Patches(profiler)
+    patches.follow(Model, "update_infos", "episode_info", phases_of(patches).loop, "dones")
+    profiler.enable()
+    assert Model().update_infos("a", dones) == "a"
+    assert Model().update_infos("b", dones=dones) == "b"
+    assert Model().update_infos("c") == "c"
+    patches.undo()
+    profiler.disable()
+    snapshot = snapshot_of(profiler)
+    assert (snapshot.steps, snapshot.episodes, calls(snapshot)) == (6, 4, {})
+
+
+@pytest.mark.parametrize("core", ["c", "python"])
 def test_many_sizes_are_not_all_kept(core):
     profiler = Profiler(core)
     patches = Patches(profiler)

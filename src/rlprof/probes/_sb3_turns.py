@@ -43,21 +43,6 @@ class Turns:
 
         return collect_rollouts
 
-    def count(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """For _update_info_buffer, which a training calls after each step of its environments, and an evaluation does
-        not."""
-
-        @wraps(original)
-        def _update_info_buffer(model: Any, infos: Any, dones: Any = None) -> Any:
-            if dones is not None:
-                try:
-                    self._count(dones)
-                except Exception as error:
-                    self._warn(error)
-            return original(model, infos, dones)
-
-        return _update_info_buffer
-
     def end(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """For on_training_end: what a program does after learn() is no part of its last iteration."""
 

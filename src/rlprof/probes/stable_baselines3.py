@@ -26,7 +26,8 @@ def _attach(_module: ModuleType, patches: Patches) -> None:
     turns = Turns(patches.profiler)
     classes = Classes(patches, {"collect_rollouts": turns.collect})
     patches.replace(algorithm, "_setup_learn", lambda original: _learning(original, classes, patches))
-    patches.replace(algorithm, "_update_info_buffer", turns.count)
+    # A training calls it after each step of its environments, and an evaluation does not.
+    patches.follow(algorithm, "_update_info_buffer", "episode_info", phases.phases_of(patches).loop, "dones")
     patches.replace(callback, "on_training_end", turns.end)
     for owner in (algorithm, model):
         patches.replace(owner, "save", lambda original: _saving(original, classes, patches))

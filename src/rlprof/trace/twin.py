@@ -63,7 +63,8 @@ class Scanner:
             value = _integer(event.get(key), 1000)
             self._times[column].append(ABSENT if value is None else value)
         args = event.get("args")
-        for key in self._args if isinstance(args, dict) else ():
+        args = args if isinstance(args, dict) else {}
+        for key in self._args:
             if key in args:
                 value = self._id(args[key]) if key in self._texts else _integer(args[key], 1)
                 if value is not None:
@@ -118,7 +119,8 @@ class _Reading:
     def value(self) -> Any:
         self.next()
         found, self.at = self.decode(self.text, self.at)
-        self.text[self.at]  # noqa: B018 - a value that the text ends with may go on
+        if self.at == len(self.text):
+            raise IndexError  # a value that the text ends with may go on
         return found
 
     def events(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +47,12 @@ def nest(trace: Trace, rows: Rows) -> Nesting:
     return Nesting(rows, parent, np.maximum(0, end - start - called), overlaps)
 
 
-def _depths(
-    lane: NDArray[np.int64], lanes: int, start: NDArray[np.int64], end: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _depths(lane: NDArray[np.int64], lanes: int, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many of the events before an event on its lane have not ended when it starts."""
     end = np.maximum(end, start + 1)  # one that took no time was still called by what it began in
     depth = np.empty(len(lane), np.int64)
     bounds = np.searchsorted(lane, np.arange(lanes + 1))
-    for first, last in zip(bounds[:-1], bounds[1:]):
+    for first, last in pairwise(bounds):
         ended = np.searchsorted(np.sort(end[first:last]), start[first:last], "right")
         depth[first:last] = np.maximum(0, np.arange(last - first) - ended)
     return depth

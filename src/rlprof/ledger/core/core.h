@@ -379,7 +379,6 @@ int64_t node_overlapped(const Node *);
 void lane_unwind(Lane *, int64_t now); /* ends the spans that are open on it */
 bool span_enter(Span *); /* false: not recorded, so not to be left */
 void span_exit(Span *);
-bool span_is_innermost(const Span *); /* whether a span of its operation is the calling thread's innermost one */
 PyObject *ledger_split(Ledger *, PyObject *args);
 PyObject *span_call(PyObject *, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *span_exit_method(PyObject *, PyObject *const *args, Py_ssize_t count);

@@ -3,7 +3,7 @@
 #include "loop.h"
 
 const char *const CALL_NAMES[CALL_KINDS] = {"forward",  "step",      "vector_step", "step_wait", "reset",
-                                            "backward", "optimizer", "zero_grad"};
+                                            "backward", "optimizer", "zero_grad", "dones"};
 
 static bool
 forwards_have(const Forwards *forwards, int64_t kind)
@@ -203,36 +203,6 @@ envs_of(PyObject *vector)
     return envs < 0 ? 0 : envs;
 }
 
-LoopCall
-loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ssize_t count)
-{
-    LoopCall call = {.span = usual};
-    switch (kind) {
-    case CALL_FORWARD:
-        call.span = forward(loop, count > 1 ? args[1] : NULL);
-        break;
-    case CALL_STEP:
-    case CALL_VECTOR_STEP:
-        call.envs = kind == CALL_STEP ? 1 : count > 0 ? envs_of(args[0]) : 0;
-        call.driving = enter_env(loop, call.envs);
-        break;
-    case CALL_STEP_WAIT:
-        call.envs = count > 0 ? envs_of(args[0]) : 0;
-        break;
-    case CALL_RESET:
-        call.driving = enter_env(loop, 0);
-        break;
-    case CALL_BACKWARD:
-        before_backward(loop);
-        break;
-    default:
-        if (loop->phase == PHASE_ROLLOUT && loop->steps > 0 && is_driver(loop)) {
-            begin_update(loop);
-        }
-    }
-    return call;
-}
-
 /* ---- counting ---- */
 
 static bool
@@ -278,6 +248,37 @@ ended_of(PyObject *terminated, PyObject *truncated)
     return ended;
 }
 
+/* A framework's own word for it: it holds whoever counts otherwise. */
+static void
+count_dones(Loop *loop, PyObject *dones)
+{
+    Py_buffer flags;
+    int64_t steps = 0, ended = 0;
+    if (dones == Py_None) {
+        return;
+    }
+    if (flags_of(dones, &flags)) {
+        steps = flags.len;
+        for (Py_ssize_t i = 0; i < flags.len; i++) {
+            ended += ((const char *)flags.buf)[i] != 0;
+        }
+        PyBuffer_Release(&flags);
+    }
+    else {
+        PyObject *items = PySequence_Fast(dones, "who ended is not told by a sequence");
+        for (; items != NULL && steps < PySequence_Fast_GET_SIZE(items) && !PyErr_Occurred(); steps++) {
+            ended += PyObject_IsTrue(PySequence_Fast_GET_ITEM(items, steps));
+        }
+        Py_XDECREF(items);
+        if (PyErr_Occurred()) {
+            failed(loop, "environment steps and episodes are not all counted");
+            return;
+        }
+    }
+    loop->ledger->iterations.steps += steps;
+    loop->ledger->iterations.episodes += ended;
+}
+
 /* The driver's own steps, or those of threads that it lets step. A worker process's are counted where it is driven. */
 static void
 count_step(Loop *loop, const LoopCall *call, PyObject *result)
@@ -307,6 +308,44 @@ count_step(Loop *loop, const LoopCall *call, PyObject *result)
         loop->counted_episodes += ended;
         iterations->episodes += ended;
     }
+}
+
+/* ---- around a call ---- */
+
+LoopCall
+loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ssize_t count)
+{
+    LoopCall call = {.span = usual};
+    switch (kind) {
+    case CALL_FORWARD:
+        call.span = forward(loop, count > 1 ? args[1] : NULL);
+        break;
+    case CALL_STEP:
+    case CALL_VECTOR_STEP:
+        call.envs = kind == CALL_STEP ? 1 : count > 0 ? envs_of(args[0]) : 0;
+        call.driving = enter_env(loop, call.envs);
+        break;
+    case CALL_STEP_WAIT:
+        call.envs = count > 0 ? envs_of(args[0]) : 0;
+        break;
+    case CALL_RESET:
+        call.driving = enter_env(loop, 0);
+        break;
+    case CALL_BACKWARD:
+        before_backward(loop);
+        break;
+    case CALL_DONES:
+        call.span = NULL;
+        if (count > 2) {
+            count_dones(loop, args[2]);
+        }
+        break;
+    default:
+        if (loop->phase == PHASE_ROLLOUT && loop->steps > 0 && is_driver(loop)) {
+            begin_update(loop);
+        }
+    }
+    return call;
 }
 
 void

@@ -13,6 +13,7 @@ typedef enum {
     CALL_BACKWARD,
     CALL_OPTIMIZER,
     CALL_ZERO_GRAD,
+    CALL_DONES, /* with who ended, of all environments, as its second argument: it is counted, and not timed */
     CALL_KINDS,
 } CallKind;
 
@@ -47,7 +48,7 @@ typedef struct {
 
 /* What is remembered from before a call until after it. */
 typedef struct {
-    Span *span; /* to be timed as */
+    Span *span; /* to be timed as, or NULL */
     int64_t envs;
     bool driving; /* by the driver, and not inside another environment */
 } LoopCall;

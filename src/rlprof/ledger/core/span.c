@@ -336,16 +336,6 @@ lane_unwind(Lane *lane, int64_t now)
     }
 }
 
-bool
-span_is_innermost(const Span *span)
-{
-    const Thread *thread = this_thread;
-    if (!(span->ledger->mode & MODE_ENABLED) || thread == NULL || thread->ledger != span->ledger) {
-        return false;
-    }
-    return thread->lane->top->node->operation == span->operation;
-}
-
 /* split(outer, rest): ends the innermost span as of the end of what it last contained; what came after becomes a call
  * of `rest` beside it. For who learns only afterwards that something else had begun. Returns how long that was, ns; -1
  * where `outer` is not the innermost. */

@@ -8,14 +8,17 @@
 
 PyTypeObject *Timed_Type;
 
+enum { MAX_FAMILY = 16 };
+
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     Span *span;
     PyObject *function;
     PyObject *method; /* a Python function that does the same, for bound methods */
-    bool outermost;   /* inside of itself it is not timed */
-    PyObject *family; /* tuple of spans inside of which it is not timed either */
+    bool outermost;
+    int8_t inside_count;
+    const Operation *inside[MAX_FAMILY]; /* where outermost: inside of these it is not timed, its own the first */
     PyObject *around; /* NULL, or what is called in the function's place and times it */
     Loop *loop;       /* NULL, or what the call tells of itself */
     CallKind kind;
@@ -24,22 +27,23 @@ typedef struct {
     PyObject *weakrefs;
 } Timed;
 
-/* Whether it is timed already, as what the innermost span is. Who waits inside a wait is timed too. */
+/* Whether it is timed already, as what the innermost span is. Who waits inside a wait is timed too. Every layer of a
+ * network asks, so nothing but the thread, its innermost node and this object is looked at. */
 static bool
 is_inside(const Timed *timed)
 {
-    if (span_is_innermost(timed->span)) {
-        return true;
+    const Ledger *ledger = timed->span->ledger;
+    const Thread *thread = this_thread;
+    if (!(ledger->mode & MODE_ENABLED) || thread == NULL || thread->ledger != ledger) {
+        return false;
     }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(timed->family); i++) {
-        if (span_is_innermost((Span *)PyTuple_GET_ITEM(timed->family, i))) {
+    const Operation *innermost = thread->lane->top->node->operation;
+    for (int i = 0; i < timed->inside_count; i++) {
+        if (timed->inside[i] == innermost) {
             return true;
         }
     }
-    const Ledger *ledger = timed->span->ledger;
-    const Thread *thread = this_thread;
-    return timed->span->flags & SPAN_WAIT && ledger->mode & MODE_ENABLED && thread != NULL &&
-           thread->ledger == ledger && thread->lane->waits > 0;
+    return timed->span->flags & SPAN_WAIT && thread->lane->waits > 0;
 }
 
 static PyObject *
@@ -48,7 +52,7 @@ timed_in_loop(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwna
     Loop *loop = (Loop *)Py_NewRef(timed->loop);
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     LoopCall call = loop_before(loop, timed->kind, timed->span, args, count);
-    bool entered = span_enter(call.span);
+    bool entered = call.span != NULL && span_enter(call.span);
     PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
     if (entered) {
         span_exit(call.span);
@@ -78,15 +82,16 @@ timed_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnam
 }
 
 static bool
-all_spans(PyObject *family)
+is_family(PyObject *family)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(family); i++) {
-        if (!Py_IS_TYPE(PyTuple_GET_ITEM(family, i), Span_Type)) {
-            PyErr_SetString(PyExc_TypeError, "a family is a tuple of spans");
-            return false;
-        }
+    bool fits = PyTuple_GET_SIZE(family) < MAX_FAMILY;
+    for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(family); i++) {
+        fits = Py_IS_TYPE(PyTuple_GET_ITEM(family, i), Span_Type);
     }
-    return true;
+    if (!fits) {
+        PyErr_Format(PyExc_TypeError, "a family is a tuple of less than %d spans", MAX_FAMILY);
+    }
+    return fits;
 }
 
 static int
@@ -120,20 +125,15 @@ timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     static char *names[] = {"span", "function", "method", "outermost", "around", "family", "loop", "kind", NULL};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|pOO!Os", names, Span_Type, &span, &function, &method,
                                      &outermost, &around, &PyTuple_Type, &family, &loop, &kind_name) ||
-        (family != NULL && !all_spans(family))) {
+        (family != NULL && !is_family(family))) {
         return NULL;
     }
     int kind = kind_named(kind_name);
     if (kind < 0 || (loop != Py_None && !Py_IS_TYPE(loop, Loop_Type))) {
         return kind < 0 ? NULL : PyErr_Format(PyExc_TypeError, "loop is a Loop, not %R", loop);
     }
-    family = family ? Py_NewRef(family) : PyTuple_New(0);
-    if (family == NULL) {
-        return NULL;
-    }
     Timed *timed = (Timed *)type->tp_alloc(type, 0);
     if (timed == NULL) {
-        Py_DECREF(family);
         return NULL;
     }
     timed->vectorcall = timed_call;
@@ -141,7 +141,10 @@ timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     timed->function = Py_NewRef(function);
     timed->method = Py_NewRef(method);
     timed->outermost = outermost;
-    timed->family = family;
+    timed->inside[timed->inside_count++] = timed->span->operation;
+    for (Py_ssize_t i = 0; family != NULL && i < PyTuple_GET_SIZE(family); i++) {
+        timed->inside[timed->inside_count++] = ((Span *)PyTuple_GET_ITEM(family, i))->operation;
+    }
     timed->around = around == Py_None ? NULL : Py_NewRef(around);
     timed->loop = loop == Py_None ? NULL : (Loop *)Py_NewRef(loop);
     timed->kind = (CallKind)kind;
@@ -176,7 +179,6 @@ timed_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(timed->span);
     Py_VISIT(timed->function);
     Py_VISIT(timed->method);
-    Py_VISIT(timed->family);
     Py_VISIT(timed->around);
     Py_VISIT(timed->loop);
     Py_VISIT(timed->dict);
@@ -204,7 +206,6 @@ timed_dealloc(PyObject *self)
     Py_XDECREF(timed->span);
     Py_XDECREF(timed->function);
     Py_XDECREF(timed->method);
-    Py_XDECREF(timed->family);
     Py_XDECREF(timed->around);
     Py_XDECREF(timed->loop);
     Py_XDECREF(timed->name);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ MAX_FORWARDS = 32
 
 NO_PHASE = "the phases of this training could not be told"
 
-Call = tuple["Span", int, bool]
+Call = tuple["Span | nullcontext[None]", int, bool]
 """What to time it as, of how many environments, and whether by the driver and not inside another environment."""
 
 Forwards = dict[tuple[int, bool], None]
@@ -59,6 +60,9 @@ class Loop:
             return usual, envs, kind != "step_wait" and self._enter_env(envs)
         if kind == "reset":
             return usual, 0, self._enter_env(0)
+        if kind == "dones":
+            self._count_dones(args[2] if len(args) > 2 else None)
+            return nullcontext(), 0, False
         if kind == "backward":
             self._before_backward()
         elif self.phase == ROLLOUT and self.steps and self._is_driver():
@@ -95,6 +99,17 @@ class Loop:
             return sum(bool(one or other) for one, other in flags)
         except Exception:
             return self._ask("ended_in", result) or 0
+
+    def _count_dones(self, dones: Any) -> None:
+        if dones is None:
+            return
+        try:
+            flags = [bool(done) for done in dones]
+        except Exception as error:
+            self._ledger.hooks.warn("environment steps and episodes are not all counted", error)
+            return
+        self._ledger.add_steps(len(flags))
+        self._ledger.add_episodes(sum(flags))
 
     def _forward(self, argument: Any) -> Span:
         gradients = self._is_grad_enabled()
