@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CORE := $(wildcard src/rlprof/ledger/core/*.[ch])
+CORE := $(wildcard src/rlprof/*/core/*.[ch])
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -41,4 +41,4 @@ $(VENV)/installed: pyproject.toml constraints.txt setup.py $(CORE)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-* build src/rlprof/ledger/*.so src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-* build src/rlprof/*/*.so src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Builds the C core. Everything else about the package is in pyproject.toml.
+"""Builds the C parts: the ledger's core, and the scanner of traces. Everything else about the package is in pyproject.toml.
 
 RLPROF_SANITIZE=1 builds it with AddressSanitizer and UndefinedBehaviorSanitizer, for `make sanitize`.
 """
@@ -15,15 +15,24 @@ if os.environ.get("RLPROF_SANITIZE"):
     compile_args += [*sanitizers, "-O1", "-g", "-fno-omit-frame-pointer"]
     link_args += sanitizers
 
-core = Extension(
-    "rlprof.ledger._core",
-    sources=sorted(glob("src/rlprof/ledger/core/*.c")),
-    depends=sorted(glob("src/rlprof/ledger/core/*.h")),
-    libraries=["m"],
-    extra_compile_args=compile_args,
-    extra_link_args=link_args,
-    # Without a compiler the package installs and runs on the Python twin.
-    optional=True,
-)
 
-setup(ext_modules=[core])
+
+def extension(name: str, folder: str) -> Extension:
+    return Extension(
+        name,
+        sources=sorted(glob(f"{folder}/*.c")),
+        depends=sorted(glob(f"{folder}/*.h")),
+        libraries=["m"],
+        extra_compile_args=compile_args,
+        extra_link_args=link_args,
+        # Without a compiler the package installs and runs on the Python twins.
+        optional=True,
+    )
+
+
+setup(
+    ext_modules=[
+        extension("rlprof.ledger._core", "src/rlprof/ledger/core"),
+        extension("rlprof.trace._scan", "src/rlprof/trace/core"),
+    ]
+)

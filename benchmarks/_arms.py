@@ -105,10 +105,10 @@ def running(
 
 
 def take_turns(arms: Sequence[Arm], rounds: int, warm_up: int = 3, seed: int = 1) -> None:
-    """Let every arm do so many iterations, a few milliseconds of each at a time; the first few do not count.
+    """Let every arm do so many iterations, a part of each at a time; the first few do not count.
 
-    The shorter a turn, the more alike is what the machine does to neighbours: the noise of their ratio is the same for
-    turns of 1 ms and of 200 ms, and so its mean over an iteration is the more certain the more turns there are in it.
+    The noise of the ratio of two neighbours is the same for turns of 1 ms and of 200 ms, and so its mean over an
+    iteration is the more certain the more turns there are in it.
     """
     chance = random.Random(seed)
     for number in range(-warm_up, rounds):

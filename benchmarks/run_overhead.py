@@ -1,10 +1,10 @@
 """What `rlprof run` costs trainings that know nothing of it, beside other profilers on the same work.
 
 Each training runs in several processes at once: plain, plain again (for the noise), and under rlprof run. They take
-turns of a few milliseconds, in random order, so that what the machine does meets all of them alike. Where a process has
-its memory makes it faster or slower by a percent or two for all its life; so they are started anew many times, in
-random order, and after one that is not measured: what is started first is slower than the next by 1.6 %, and than the
-one after that by 3 % (ten starts of three plain ones), as if it had to make do with the pages that others left. The
+turns of 20 to 30 ms, in random order, so that what the machine does meets all of them alike. Where a process has its
+memory makes it faster or slower by a percent or two for all its life; so they are started anew many times, in random
+order, and after one that is not measured: what is started first is slower than the next by 1.6 %, and than the one
+after that by 3 % (ten starts of three plain ones), as if it had to make do with the pages that others left. The
 slowdown of a start is the median over its iterations, and what is told is the mean over the starts, with its 95 %
 interval. Plain is the mean of both plain processes; the noise is the one against the other. The other profilers are
 started once.
@@ -97,7 +97,7 @@ def table(results: dict[str, Any]) -> Table:
 def main() -> int:
     parser = argument_parser(__doc__)
     parser.add_argument("--starts", type=int, default=12, help="of each, plain and under rlprof (12)")
-    parser.add_argument("--rounds", type=int, default=20, help="iterations of each a start (20)")
+    parser.add_argument("--rounds", type=int, default=12, help="iterations of each a start (12)")
     parser.add_argument(
         "--tool-rounds", type=int, default=15, help="iterations under each other profiler (15; 0: none)"
     )

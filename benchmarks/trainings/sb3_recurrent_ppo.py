@@ -15,8 +15,8 @@ from stable_baselines3.common.env_util import make_vec_env
 from torch import nn
 from turns import pause, turn
 
-PAUSE_EVERY = 64
-"""Steps of an LSTM: one for each step of an environment, so an update is long."""
+LSTM_STEPS = 256
+"""Between two pauses: one for each step of an environment, so an update is long."""
 
 
 class LSTM(nn.LSTM):
@@ -25,7 +25,7 @@ class LSTM(nn.LSTM):
     def forward(self, input: Any, hx: Any = None) -> Any:
         found, state = super().forward(input, hx)
         LSTM.steps += 1
-        if LSTM.steps % PAUSE_EVERY == 0:
+        if LSTM.steps % LSTM_STEPS == 0:
             pause()
             if found.requires_grad:
                 found.register_hook(lambda _: pause())  # on the way back

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
@@ -30,7 +30,7 @@ class Pieces:
         self.unpacked = 0
         self.cut = ""
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Generator[bytes, None, None]:
         with self._file:
             first = self._file.read(len(_GZIP))
             self._file.seek(0)

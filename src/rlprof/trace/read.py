@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,13 @@ def read_trace(path: str | Path, progress: Progress | None = None) -> Trace:
     path = Path(path)
     pieces = Pieces(path)
     scanner = Scanner(NUMBERS, TEXTS)
-    for piece in pieces:
-        going_on = scanner.feed(piece)
-        if progress is not None:
-            progress(pieces.read, pieces.size)
-        if not going_on:
-            break
+    with closing(iter(pieces)) as stream:
+        for piece in stream:
+            going_on = scanner.feed(piece)
+            if progress is not None:
+                progress(pieces.read, pieces.size)
+            if not going_on:
+                break
     columns, args = scanner.columns()
     if pieces.unpacked == 0 and not pieces.cut:
         raise UnreadableError(f"{path} is empty; the profiler that wrote it did not come to its end")

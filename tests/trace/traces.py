@@ -1,0 +1,39 @@
+"""Traces to read: made up here, and real ones where they are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "traces"
+REAL = sorted(SHARED.glob("*.json.gz"))
+
+
+def real_traces(*names):
+    """A parameter for each real trace; one that skips where there are none."""
+    found = [path for path in REAL if not names or path.name.split(".")[0] in names]
+    missing = pytest.param(None, marks=pytest.mark.skip(reason=f"no real traces in {SHARED.name}/ beside this clone"))
+    return pytest.mark.parametrize("path", found or [missing], ids=lambda path: path.name.split(".")[0] if path else "")
+
+
+def unpacked(path):
+    data = path.read_bytes()
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def event(name="op", ts=0, dur=1, cat="cpu_op", pid=1, tid=1, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def written(folder, events, name="made.pt.trace.json", **header):
+    path = Path(folder) / name
+    data = json.dumps({"schemaVersion": 1, **header, "traceEvents": events}).encode()
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+CORES = tuple(os.environ.get("RLPROF_TEST_CORES", "c python").split())
