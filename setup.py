@@ -1,4 +1,4 @@
-"""Builds the C parts: the ledger's core, and the scanner of traces. Everything else about the package is in pyproject.toml.
+"""Builds the C parts: the ledger's core, and the scanner of traces. All else about the package is in pyproject.toml.
 
 RLPROF_SANITIZE=1 builds it with AddressSanitizer and UndefinedBehaviorSanitizer, for `make sanitize`.
 """
@@ -14,7 +14,6 @@ if os.environ.get("RLPROF_SANITIZE"):
     sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
     compile_args += [*sanitizers, "-O1", "-g", "-fno-omit-frame-pointer"]
     link_args += sanitizers
-
 
 
 def extension(name: str, folder: str) -> Extension:

@@ -5,7 +5,7 @@ turns of 20 to 30 ms, in random order, so that what the machine does meets all o
 memory makes it faster or slower by a percent or two for all its life; so they are started anew many times, in random
 order, and after one that is not measured: what is started first is slower than the next by 1.6 %, and than the one
 after that by 3 % (ten starts of three plain ones), as if it had to make do with the pages that others left. The
-slowdown of a start is the median over its iterations, and what is told is the mean over the starts, with its 95 %
+slowdown of a start is the median over its iterations, and what is told is the median over the starts, with its 95 %
 interval. Plain is the mean of both plain processes; the noise is the one against the other. The other profilers are
 started once.
 """
@@ -15,9 +15,9 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
-from math import exp, log, sqrt
+from math import comb, sqrt
 from pathlib import Path
-from statistics import NormalDist, mean, median, stdev
+from statistics import median
 from typing import Any
 
 from _arms import NAMES, running, take_turns, tools
@@ -29,22 +29,13 @@ MEASURED = ("plain", "plain again", "rlprof")
 BARS = (Bar("slowdown", "<=", 1.01), Bar("worst_slowdown", "<=", 1.02))
 
 
-def mean_of_starts(slowdowns: list[float]) -> dict[str, Any]:
-    """Of ratios, and so by their logarithms; the interval is Student's."""
-    logs = [log(slowdown) for slowdown in slowdowns]
-    half = student_t(len(logs) - 1) * stdev(logs) / len(logs) ** 0.5 if len(logs) > 1 else float("inf")
-    return {
-        "slowdown": exp(mean(logs)),
-        "interval": (exp(mean(logs) - half), exp(mean(logs) + half)),
-        "starts": slowdowns,
-    }
-
-
-def student_t(degrees: int) -> float:
-    """Its 97.5th percentile, by Cornish and Fisher's expansion: to 1 % from 7 degrees of freedom on."""
-    z = NormalDist().inv_cdf(0.975)
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    return z + first / degrees + second / degrees**2
+def median_of_starts(slowdowns: list[float]) -> dict[str, Any]:
+    """Its interval is between two of them, as many from either end as chance allows in 95 % of cases."""
+    ordered = sorted(slowdowns)
+    tail = 0
+    while sum(comb(len(ordered), i) for i in range(tail + 2)) / 2 ** len(ordered) <= 0.025:
+        tail += 1
+    return {"slowdown": median(ordered), "interval": (ordered[tail], ordered[-1 - tail]), "starts": slowdowns}
 
 
 def measure(training: str, folder: Path, options: Any) -> dict[str, Any]:
@@ -63,7 +54,7 @@ def measure(training: str, folder: Path, options: Any) -> dict[str, Any]:
         slowdowns["rlprof"].append(median_ratio(arms["rlprof"].seconds, usual))
         plain_seconds.append(median(usual))
         progress(f"{training}, start {start + 1} of {options.starts}: {slowdowns['rlprof'][-1]:.3f}")
-    results = {name: mean_of_starts(found) for name, found in slowdowns.items()}
+    results = {name: median_of_starts(found) for name, found in slowdowns.items()}
     results["plain"] = {"seconds": median(plain_seconds)}
     if options.tool_rounds:
         with running(training, folder, {"plain": ([sys.executable], {}), **tools(folder)}) as arms:

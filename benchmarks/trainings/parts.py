@@ -11,8 +11,8 @@ from torch import nn
 from turns import pause
 
 ENV_STEPS, OPTIMIZER_STEPS = 256, 4
-"""Between two pauses: some 20 to 30 ms. After one, caches are cold, and the more has to be fetched anew the more code and
-data there is; a training that is not paused does not pay that. With turns of 4 ms, rlprof seemed to cost twice as much."""
+"""Between two pauses: some 20 to 30 ms. After one, caches are cold, and the more code and data there is, the more has
+to be fetched anew; a training that is not paused does not pay that."""
 
 
 class Env(CartPoleEnv):

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from rlprof.errors import UnreadableError
 
-PIECE = 4 << 20
+PIECE = 1 << 20
 _GZIP = b"\x1f\x8b"
 
 

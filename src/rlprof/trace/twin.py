@@ -106,7 +106,7 @@ class _Reading:
         except IndexError:
             pass  # the text ends here
         except JSONDecodeError as error:
-            if error.pos < len(self.text.rstrip(_SPACE)) and not _is_cut(error):
+            if not _is_cut(error, self.text.rstrip(_SPACE)):
                 scanner.broken_at = len(self.text[: self.at].encode("utf-8", "surrogateescape"))
         scanner.offset = len(self.text[: self.at].encode("utf-8", "surrogateescape"))
 
@@ -151,5 +151,9 @@ class _Reading:
         self.at += 1
 
 
-def _is_cut(error: JSONDecodeError) -> bool:
-    return error.msg.startswith("Unterminated")
+def _is_cut(error: JSONDecodeError, text: str) -> bool:
+    """Whether the text only ends too early: in a string or a word, or where something would follow."""
+    left = text[error.pos :]
+    in_escape = error.msg.startswith("Invalid \\u") and len(left) <= len("u0000")
+    in_word = any(word.startswith(left) for word in ("null", "true", "false", "-Infinity", "Infinity", "NaN"))
+    return in_escape or in_word or error.msg.startswith("Unterminated")

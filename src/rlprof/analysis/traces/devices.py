@@ -28,10 +28,9 @@ def devices_of(trace: Trace) -> list[Device]:
     """Those that did something, by number."""
     rows = trace.rows(*DEVICE_WORK)
     number = trace.arg("device").at(rows)
-    unknown = np.flatnonzero(number < 0)
-    for place in unknown:  # older traces tell it by the process
-        process = trace.texts[int(trace.process[rows[place]])]
-        number[place] = process if isinstance(process, int) else 0
+    for process in np.unique(trace.process[rows[number < 0]]):  # older traces tell it by the process
+        told = trace.texts[int(process)]
+        number[(number < 0) & (trace.process[rows] == process)] = told if isinstance(told, int) and told >= 0 else 0
     return [_device(trace, int(found), rows[number == found]) for found in np.unique(number)]
 
 

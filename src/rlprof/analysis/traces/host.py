@@ -50,7 +50,8 @@ class Host:
         found = self.trace.rows(*kinds)
         process, thread = self.lane
         here = (self.trace.process[found] == process) & (self.trace.thread[found] == thread)
-        return found[here]
+        mine: Rows = found[here]
+        return mine
 
     @cached_property
     def steps(self) -> list[Step]:

@@ -18,6 +18,7 @@ class Nesting:
     rows: Rows
     parent: NDArray[np.int64]
     """A position in `rows`; -1: none of these called it."""
+    depth: NDArray[np.int64]
     self_time: NDArray[np.int64]
     overlaps: int
     """Events that end after the one they began in: no thread can do that."""
@@ -44,7 +45,7 @@ def nest(trace: Trace, rows: Rows) -> Nesting:
     inside = np.clip(np.minimum(end[child], end[caller]) - start[child], 0, None)
     called = np.bincount(caller, inside, len(rows)).astype(np.int64) if len(child) else np.zeros(len(rows), np.int64)
     overlaps = int(np.count_nonzero(end[child] > end[caller]))
-    return Nesting(rows, parent, np.maximum(0, end - start - called), overlaps)
+    return Nesting(rows, parent, depth, np.maximum(0, end - start - called), overlaps)
 
 
 def _depths(lane: NDArray[np.int64], lanes: int, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:

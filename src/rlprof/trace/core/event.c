@@ -185,7 +185,7 @@ add(Events *events, const Draft *draft)
     if (!is_wanted(phase)) {
         return SCAN_OK;
     }
-    int64_t row = (int64_t)events->phase.used;
+    int64_t row = (int64_t)events->rows;
     if (row >= INT32_MAX || column_add(&events->phase, &phase, 1) < 0 ||
         add_text(events, &events->category, draft->category, &events->last_category) < 0 ||
         add_text(events, &events->name, draft->name, NULL) < 0 ||
@@ -199,6 +199,7 @@ add(Events *events, const Draft *draft)
             return SCAN_MEMORY;
         }
     }
+    events->rows++;
     return SCAN_OK;
 }
 

@@ -122,7 +122,7 @@ decimal(Text text, int shift, int64_t *value)
     at += negative || (at < end && *at == '+');
     uint64_t digits = 0;
     int kept = 0, point = 0, exponent = 0;
-    bool any = false, after_point = false;
+    bool any = false, after_point = false, half = false; /* the first digit that is left out is a 5 or more */
     for (; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && !after_point)); at++) {
         if (*at == '.') {
             after_point = true;
@@ -134,8 +134,10 @@ decimal(Text text, int shift, int64_t *value)
             kept += digits != 0;
             point += after_point;
         }
-        else {
-            point -= !after_point; /* a digit that is too many for 64 bits */
+        else { /* a digit that is too many for 64 bits */
+            half = kept == 19 ? *at >= '5' : half;
+            kept = 20;
+            point -= !after_point;
         }
     }
     if (any && at < end && (*at == 'e' || *at == 'E')) {
@@ -163,6 +165,9 @@ decimal(Text text, int shift, int64_t *value)
     }
     if (power == -1) {
         digits = digits / 10 + (digits % 10 >= 5);
+    }
+    else {
+        digits += power == 0 && half;
     }
     if (digits > INT64_MAX) {
         return false;

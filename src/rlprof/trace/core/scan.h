@@ -77,7 +77,7 @@ typedef struct {
     int key_count;
     int8_t by_hash[256]; /* the first key with that hash, or -1: others follow in order */
     int64_t last_category, last_process, last_thread; /* mostly the same again */
-    uint64_t seen, odd;
+    uint64_t rows, seen, odd;
 } Events;
 
 #define ABSENT INT64_MIN

@@ -179,11 +179,19 @@ give(PyObject *columns, const char *name, Column *column)
     return result;
 }
 
+/* columns(): no more text comes. */
 static PyObject *
 scanner_columns(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     Scanner *scanner = (Scanner *)self;
     Events *events = &scanner->events;
+    scanner->wanted = 0;
+    PyObject *nothing = PyBytes_FromString(""), *fed = nothing ? scanner_feed(self, nothing) : NULL;
+    Py_XDECREF(nothing);
+    Py_XDECREF(fed);
+    if (fed == NULL) {
+        return NULL;
+    }
     PyObject *columns = PyDict_New(), *keys = PyDict_New();
     bool failed = columns == NULL || keys == NULL || give(columns, "phase", &events->phase) < 0 ||
                   give(columns, "category", &events->category) < 0 || give(columns, "name", &events->name) < 0 ||
@@ -269,15 +277,8 @@ scanner_ended(PyObject *self, void *Py_UNUSED(closure))
     return PyBool_FromLong(((Scanner *)self)->place == AT_END);
 }
 
-static PyObject *
-scanner_rows(PyObject *self, void *Py_UNUSED(closure))
-{
-    return PyLong_FromSize_t(((Scanner *)self)->events.phase.used);
-}
-
 static PyGetSetDef scanner_getset[] = {
     {"ended", scanner_ended, NULL, NULL, NULL},
-    {"rows", scanner_rows, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -285,6 +286,7 @@ static PyMemberDef scanner_members[] = {
     {"offset", T_ULONGLONG, offsetof(Scanner, offset), READONLY, NULL},
     {"broken_at", T_LONGLONG, offsetof(Scanner, broken_at), READONLY, NULL},
     {"has_events", T_BOOL, offsetof(Scanner, has_events), READONLY, NULL},
+    {"rows", T_ULONGLONG, offsetof(Scanner, events.rows), READONLY, NULL},
     {"seen", T_ULONGLONG, offsetof(Scanner, events.seen), READONLY, NULL},
     {"odd", T_ULONGLONG, offsetof(Scanner, events.odd), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "traces"
+SHARED = Path(__file__).parent.parent.parent / "shared" / "traces"
 REAL = sorted(SHARED.glob("*.json.gz"))
 
 

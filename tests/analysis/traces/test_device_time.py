@@ -1,0 +1,85 @@
+"""When devices and host worked in real traces, against sums over plain lists of events."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from traces import real_traces, unpacked
+
+from rlprof.analysis.traces.calls import Calls
+from rlprof.analysis.traces.devices import devices_of
+from rlprof.analysis.traces.host import Host
+from rlprof.analysis.traces.idle import idle_of
+from rlprof.analysis.traces.phases import phases_of, segments_of
+from rlprof.trace.read import read_trace
+
+WORK = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset")
+
+
+def complete(path):
+    events = json.loads(unpacked(path), parse_float=Decimal)["traceEvents"]
+    return [item for item in events if item["ph"] == "X"]
+
+
+def union(pairs):
+    total, reach = Decimal(0), min(start for start, _ in pairs)
+    for start, end in sorted(pairs):
+        total += max(Decimal(0), end - max(start, reach))
+        reach = max(reach, end)
+    return total
+
+
+@real_traces()
+def test_busy_time_is_the_union_of_what_ran(path):
+    found = {device.number: device.busy.total for device in devices_of(read_trace(path))}
+    expected = {}
+    for item in complete(path):
+        if item.get("cat") in WORK:
+            expected.setdefault(item["args"]["device"], []).append((item["ts"], item["ts"] + float(item["dur"])))
+    assert found.keys() == expected.keys()
+    for device, pairs in expected.items():
+        assert found[device] / 1000 == pytest.approx(float(union(pairs)), abs=1)
+
+
+@real_traces()
+def test_steps_are_those_that_the_profiler_marked(path):
+    marked = [item for item in complete(path) if "gpu" not in item["cat"]]
+    expected = {item["name"]: item["dur"] for item in marked if item["name"].startswith("ProfilerStep")}
+    found = {step.name: (step.end - step.start) / 1000 for step in Host.of(read_trace(path)).steps}
+    assert found.keys() == expected.keys()
+    for name, duration in expected.items():
+        assert found[name] == pytest.approx(float(duration), abs=1)
+
+
+@real_traces()
+def test_kernels_sum_to_what_they_took(path):
+    trace = read_trace(path)
+    expected = {}
+    for item in complete(path):
+        if item.get("cat") in ("kernel", "Kernel"):
+            expected[item["name"]] = expected.get(item["name"], 0) + float(item["dur"])
+    found = {}
+    for total in Calls(trace, devices_of(trace)).kernels():
+        found[total.name] = found.get(total.name, 0) + total.total / 1000
+    assert found == pytest.approx(expected, abs=1)
+
+
+@real_traces()
+def test_all_time_is_in_one_phase_and_all_idle_time_has_one_reason(path):
+    trace = read_trace(path)
+    host = Host.of(trace)
+    devices = devices_of(trace)
+    low, high = host.window
+    phases = phases_of(host, devices, segments_of(host))
+    assert sum(phase.wall for phase in phases) == high - low
+    for phase in phases:
+        assert phase.cpu + phase.gpu + phase.overlapped + phase.idle == phase.wall
+        assert min(phase.cpu, phase.gpu, phase.overlapped, phase.idle) >= 0
+    for device in devices:
+        idle = idle_of(host, device, host.window)
+        parts = (idle.launching, idle.data, idle.sync, idle.host, idle.ending)
+        assert sum(part.total for part in parts) == idle.total.total
+        assert idle.total.total == high - low - int(device.busy.within(np.array([low]), np.array([high]))[0])
