@@ -38,7 +38,7 @@ def test_busy_time_is_the_union_of_what_ran(path):
     expected = {}
     for item in complete(path):
         if item.get("cat") in WORK:
-            expected.setdefault(item["args"]["device"], []).append((item["ts"], item["ts"] + float(item["dur"])))
+            expected.setdefault(item["args"]["device"], []).append((item["ts"], item["ts"] + item["dur"]))
     assert found.keys() == expected.keys()
     for device, pairs in expected.items():
         assert found[device] / 1000 == pytest.approx(float(union(pairs)), abs=1)
