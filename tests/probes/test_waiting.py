@@ -209,9 +209,17 @@ def test_a_command_is_waited_for():
 
 
 @pytest.mark.figures  # one that comes just before a wait is seen only after it, which is Python's own way
+def interrupt_a_wait(thread):
+    """Once it waits: a signal that comes just before that is seen by Python only when the wait is over."""
+    while sys._current_frames()[thread].f_code.co_name != "wait":
+        time.sleep(0.01)
+    time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def test_an_interrupt_comes_through():
     def act(profiler):
-        timer = later(os.kill, os.getpid(), signal.SIGINT)
+        timer = later(interrupt_a_wait, threading.get_ident())
         with pytest.raises(KeyboardInterrupt):
             queue.Queue().get(timeout=10)
         assert profiler._ledger.depth() == 1  # the start-up of the test
