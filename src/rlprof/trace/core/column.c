@@ -6,6 +6,9 @@
 int
 column_add(Column *column, const void *item, size_t size)
 {
+    if (size == 0) {
+        return 0;
+    }
     if (column->used + size > column->size) {
         size_t wanted = column->size + column->size / 2 + 4096 + size;
         char *data = PyMem_RawRealloc(column->data, wanted);
