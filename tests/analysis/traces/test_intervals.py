@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlprof.analysis.traces.intervals import Intervals, joined
@@ -25,6 +25,7 @@ def held(intervals):
     return {instant for a, b in zip(intervals.start, intervals.end) for instant in range(max(a, -5), min(b, 40))}
 
 
+@settings(deadline=None)
 @given(PAIRS, PAIRS)
 def test_sets_are_what_sets_are(one, other):
     everything = set(range(-5, 40))
@@ -37,6 +38,7 @@ def test_sets_are_what_sets_are(one, other):
     assert held(joined([made(one), made(other)])) == instants(one) | instants(other)
 
 
+@settings(deadline=None)
 @given(PAIRS, PAIRS)
 def test_how_much_lies_within_each_of_others(one, others):
     start = np.array([a for a, _ in others], np.int64)
