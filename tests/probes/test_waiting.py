@@ -208,7 +208,6 @@ def test_a_command_is_waited_for():
     assert recorded(act)[0]["process_wait"] >= 1
 
 
-@pytest.mark.figures  # one that comes just before a wait is seen only after it, which is Python's own way
 def interrupt_a_wait(thread):
     """Once it waits: a signal that comes just before that is seen by Python only when the wait is over."""
     while sys._current_frames()[thread].f_code.co_name != "wait":
@@ -217,6 +216,7 @@ def interrupt_a_wait(thread):
     os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.figures
 def test_an_interrupt_comes_through():
     def act(profiler):
         timer = later(interrupt_a_wait, threading.get_ident())
