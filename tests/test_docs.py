@@ -90,6 +90,20 @@ def test_the_readmes_figures_are_those_of_the_committed_results():
     for figure, key in rows:
         rounding = 0.0051 if "." in figure else 0.51
         assert float(figure.replace(",", "")) == pytest.approx(results[key], abs=rounding), key
+    overhead = json.loads((ROOT / "benchmarks" / "results" / "run_overhead.json").read_text())
+    for tool, name in (
+        ("rlprof", "rlprof"),
+        ("cProfile", "cProfile"),
+        ("py-spy", "py-spy"),
+        ("VizTracer", "VizTracer"),
+    ):
+        row = re.search(rf"^\| `?{name}( run`)? \| (.+) \|$", readme, re.MULTILINE)
+        figures = [float(cell.split()[0]) for cell in row[2].split(" | ")]
+        measured = [training[tool]["slowdown"] for training in overhead["trainings"].values()]
+        assert figures == pytest.approx(measured, abs=0.0051), tool
+    coverage = json.loads((ROOT / "benchmarks" / "results" / "run_coverage.json").read_text())
+    found = re.search(r"where they are to ([\d.]+) % at worst", readme)
+    assert float(found[1]) == pytest.approx(100 * coverage["worst_error"], abs=0.051)
     accuracy = json.loads((ROOT / "benchmarks" / "results" / "ledger_accuracy.json").read_text())
     worst = re.search(r"off by ([\d.]+) % of the wall time", " ".join(readme.split()))
     assert worst is not None

@@ -128,10 +128,8 @@ def test_times_are_exact_to_the_nanosecond(core, number):
 
 
 @pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("number", ["1e300", "99999999999999999999", "null", '"x"', "true", '""', "[1]", "-", "1.2.3"])
+@pytest.mark.parametrize("number", ["1e300", "99999999999999999999", "null", '"x"', "true", '""', "[1]", '"1.2.3"'])
 def test_what_is_no_time_is_absent(core, number):
-    if core == "python" and number in ("-", "1.2.3"):
-        return  # no JSON, and the twin goes by Python's json
     text = f'{{"traceEvents":[{{"ph":"X","ts":{number},"name":"n"}}]}}'.encode()
     found, _, counts = scanned(core, text)
     assert found["start"] == [ABSENT]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlprof.analysis.traces.devices import Device
-from rlprof.analysis.traces.idle import launches_of
+from rlprof.analysis.traces.launches import launches_of
 from rlprof.analysis.traces.nesting import Nesting, nest
 from rlprof.trace.columns import Rows, Trace
 from rlprof.trace.kinds import Kind

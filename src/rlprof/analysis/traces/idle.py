@@ -14,8 +14,8 @@ import numpy as np
 from rlprof.analysis.traces.devices import Device
 from rlprof.analysis.traces.host import Host
 from rlprof.analysis.traces.intervals import Intervals
-from rlprof.trace.columns import Rows, Trace
-from rlprof.trace.kinds import Kind
+from rlprof.analysis.traces.launches import launches_of
+from rlprof.trace.columns import Trace
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,6 @@ def idle_of(host: Host, device: Device, window: tuple[int, int]) -> Idle:
     data = waiting & host.loads
     sync = (waiting - data) & host.waits
     return Idle(total, launching, data, sync, waiting - data - sync, ending)
-
-
-def launches_of(trace: Trace, rows: Rows) -> Rows:
-    """The calls on the host that have launched these, by their correlation; -1 where there is none in the trace."""
-    calls = trace.rows(Kind.RUNTIME)
-    numbers = trace.arg("correlation").at(calls)
-    calls, numbers = calls[numbers > 0], numbers[numbers > 0]
-    order = np.argsort(numbers, kind="stable")
-    calls, numbers = calls[order], numbers[order]
-    wanted = trace.arg("correlation").at(rows)
-    found = np.full(len(rows), -1, np.int64)
-    if len(numbers):
-        places = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
-        hit = (numbers[places] == wanted) & (wanted > 0)
-        found[hit] = calls[places[hit]]
-    return found
 
 
 def _launching(trace: Trace, device: Device, total: Intervals) -> tuple[Intervals, Intervals]:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from rlprof.analysis.traces.devices import Device
 from rlprof.analysis.traces.host import Host
-from rlprof.analysis.traces.idle import launches_of
 from rlprof.analysis.traces.intervals import Intervals, joined
+from rlprof.analysis.traces.launches import launches_of
 from rlprof.analysis.traces.nesting import nest
 from rlprof.trace.kinds import STEP_PREFIX, Kind
 
