@@ -157,13 +157,16 @@ def test_a_teacher_that_answers_for_all_at_once_is_fine(tmp_path):
     assert teacher_one_by_one(train(tmp_path, teaching(calls=1, seconds=0.008))) is None
 
 
-def updating(width, batch, seconds=0.9):
+def updating(width, batch, seconds=0.9, seen=None):
+    """`seen` gets what the clocks say: cores that other threads of this process used, and seconds an update."""
     net = mlp(width)
     optimizer = torch.optim.Adam(net.parameters())
 
     def program(profiler):
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
+        updates = 0
+        wall, helpers = time.perf_counter(), time.process_time() - time.thread_time()
+        while time.perf_counter() < wall + seconds:
+            updates += 1
             with profiler.profile("loss"):
                 loss = net(torch.zeros(batch, 8)).pow(2).mean()
             with profiler.profile("backward"):
@@ -171,6 +174,9 @@ def updating(width, batch, seconds=0.9):
                 loss.backward()
             with profiler.profile("optimizer_step"):
                 optimizer.step()
+        if seen is not None:
+            wall = time.perf_counter() - wall
+            seen.update(helpers=(time.process_time() - time.thread_time() - helpers) / wall, update=wall / updates)
 
     return program
 
@@ -183,7 +189,10 @@ def on_a_free_machine(facts):
 @pytest.mark.figures
 def test_two_threads_for_tiny_operations_burn_a_core_beside_the_training(tmp_path, threads):
     threads(2)
-    facts = speaking(torch_threads, lambda: train(tmp_path, updating(width=64, batch=256)))
+    seen = {}
+    facts = speaking(torch_threads, lambda: train(tmp_path, updating(width=64, batch=256, seen=seen)))
+    if torch_threads(facts) is None and (seen["helpers"] < 0.5 or seen["update"] > 0.001):
+        pytest.skip(f"others have the cores: helpers got {seen['helpers']:.2f}, an update took {seen['update']:.4f} s")
     advice = given(torch_threads(facts), "torch_threads")
     assert set(advice.operations) == {"loss", "backward", "optimizer_step"}
     assert "uses 2 threads" in advice.evidence[0]
