@@ -82,7 +82,7 @@ def play(core, actions):
     profiler = Profiler(core, clock="fake")
     patches = Patches(profiler)
     loop = phases_of(patches).loop
-    loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state)
+    loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
     loop.training = True
     for name, operation in KINDS.items():
         patches.follow(library, name, operation, loop, SPECIAL.get(name, name))

@@ -26,7 +26,7 @@ FORWARDS = (
 def _attach_torch(torch: ModuleType, patches: Patches) -> None:
     loop = phases_of(patches).loop
     # While torch.jit.trace records, a size that is asked for would be recorded.
-    loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state)
+    loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
     _attach_modules(torch.nn.Module, patches)
     for attribute in ("backward", "grad"):
         patches.follow(

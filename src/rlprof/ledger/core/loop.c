@@ -83,6 +83,25 @@ is_driver(const Loop *loop)
     return loop->ledger->driving == PyThread_get_thread_ident();
 }
 
+/* Of a tensor that is no more than that. What its type's C base says is neither recorded by torch.jit.trace, as its
+ * shape would be, nor does it make an object, which takes four times as long. -1: ask for its shape. */
+static int64_t
+plain_length(const Loop *loop, PyObject *argument)
+{
+    if (argument == NULL || !Py_IS_TYPE(argument, loop->tensor)) {
+        return -1;
+    }
+    const PyTypeObject *base = loop->tensor->tp_base;
+    if (base == NULL || base->tp_as_mapping == NULL || base->tp_as_mapping->mp_length == NULL) {
+        return -1;
+    }
+    Py_ssize_t length = base->tp_as_mapping->mp_length(argument);
+    if (length < 0 && !pass_on_interrupt()) {
+        PyErr_Clear();
+    }
+    return length > 0 ? length : -1; /* 0 is also said of what has no dimensions */
+}
+
 /* The leading dimension of what a network is given; -1: not known. A symbolic one would be fixed by being looked at. */
 static int64_t
 leading_dimension(Loop *loop, PyObject *argument)
@@ -147,10 +166,13 @@ forward(Loop *loop, PyObject *argument)
     if (loop->stepping || loop->phase == PHASE_NONE) {
         return loop->stepping ? loop->inside_env : usual;
     }
-    if (is_true(loop->is_traced)) {
-        return usual; /* torch.jit.trace would record that a size is asked for */
+    int64_t size = plain_length(loop, argument);
+    if (size < 0) {
+        if (is_true(loop->is_traced)) {
+            return usual; /* torch.jit.trace would record that a size is asked for */
+        }
+        size = leading_dimension(loop, argument);
     }
-    int64_t size = leading_dimension(loop, argument);
     if (size < 0) {
         return loop->phase == PHASE_UPDATE ? loop->learns : loop->acts;
     }

@@ -33,6 +33,7 @@ typedef struct {
     Ledger *ledger;
     Span *acts, *learns, *inside_env; /* for forward passes */
     PyObject *is_grad_enabled, *is_traced; /* torch's, NULL before somebody has told */
+    PyTypeObject *tensor;
     int phase;
     bool on;
     bool training; /* there is an optimizer */

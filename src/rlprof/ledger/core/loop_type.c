@@ -29,16 +29,17 @@ loop_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)loop;
 }
 
-/* ask_torch(is_grad_enabled, is_traced): by what functions it tells. */
+/* ask_torch(is_grad_enabled, is_traced, Tensor): by what functions it tells, and of what type tensors are. */
 static PyObject *
 loop_ask_torch(Loop *loop, PyObject *args)
 {
-    PyObject *is_grad_enabled, *is_traced;
-    if (!PyArg_ParseTuple(args, "OO", &is_grad_enabled, &is_traced)) {
+    PyObject *is_grad_enabled, *is_traced, *tensor;
+    if (!PyArg_ParseTuple(args, "OOO!", &is_grad_enabled, &is_traced, &PyType_Type, &tensor)) {
         return NULL;
     }
     Py_XSETREF(loop->is_grad_enabled, Py_NewRef(is_grad_enabled));
     Py_XSETREF(loop->is_traced, Py_NewRef(is_traced));
+    Py_XSETREF(loop->tensor, (PyTypeObject *)Py_NewRef(tensor));
     Py_RETURN_NONE;
 }
 
@@ -78,6 +79,7 @@ loop_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(loop->inside_env);
     Py_VISIT(loop->is_grad_enabled);
     Py_VISIT(loop->is_traced);
+    Py_VISIT(loop->tensor);
     return 0;
 }
 
@@ -90,6 +92,7 @@ loop_clear(PyObject *self)
     Py_XSETREF(loop->rules, Py_NewRef(Py_None));
     Py_CLEAR(loop->is_grad_enabled);
     Py_CLEAR(loop->is_traced);
+    Py_CLEAR(loop->tensor);
     return 0;
 }
 

@@ -35,6 +35,7 @@ class Loop:
         self._inside_env = inside_env
         self._is_grad_enabled: Callable[[], bool] = bool
         self._is_traced: Callable[[], Any] = bool
+        self._tensor: type | None = None
         self.phase = NONE
         self.on = self.counts_steps = self.counts_episodes = True
         self.training = self.stepping = self.learned = False
@@ -43,8 +44,8 @@ class Loop:
         self._acting: Forwards = {}
         self._recent: Forwards = {}
 
-    def ask_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any]) -> None:
-        self._is_grad_enabled, self._is_traced = is_grad_enabled, is_traced
+    def ask_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any], tensor: type) -> None:
+        self._is_grad_enabled, self._is_traced, self._tensor = is_grad_enabled, is_traced, tensor
 
     def forget_recent(self) -> None:
         self._recent.clear()
@@ -118,9 +119,11 @@ class Loop:
             return usual
         if self.stepping or self.phase == NONE:
             return self._inside_env if self.stepping else usual
-        if self._is_traced():
-            return usual
-        size = self._ask("size_of", argument)
+        size = self._plain_length(argument)
+        if size is None:
+            if self._is_traced():
+                return usual
+            size = self._ask("size_of", argument)
         if type(size) is not int:
             return self._learns if self.phase == UPDATE else self._acts
         acts = self.has_acted(size, gradients)
@@ -128,6 +131,13 @@ class Loop:
             acts = bool(self._ask("is_acting", size, gradients))
         _add(self._recent, (size, gradients))
         return self._acts if acts else self._learns
+
+    def _plain_length(self, argument: Any) -> Any:
+        """Of a tensor that is no more than that: torch.jit.trace records no length that its C base is asked for."""
+        if self._tensor is None or type(argument) is not self._tensor:
+            return None
+        base: Any = self._tensor.__base__
+        return base.__len__(argument) or None  # 0 is also said of what has no dimensions
 
     def _before_backward(self) -> None:
         if not self.on or not self._is_driver():
