@@ -63,9 +63,11 @@ def test_every_command_and_option_is_documented():
     for name in COMMANDS:
         assert f"rlprof {name}" in text, name
         command = getattr(import_module(f"rlprof.cli.{name}"), name)
-        for option in command.params:
-            if option.param_type_name == "option" and option.name != "help":
-                assert any(spelling in text for spelling in option.opts), f"{name} {option.opts}"
+        for part in (command, *getattr(command, "commands", {}).values()):
+            assert f"{part.name}" in text, name
+            for option in part.params:
+                if option.param_type_name == "option" and option.name != "help":
+                    assert any(spelling in text for spelling in option.opts), f"{name} {option.opts}"
 
 
 def test_the_page_of_operations_is_the_catalogue():

@@ -16,14 +16,14 @@ ALLOWED = {
     "ledger": set(),
     "probes": {"ledger", "errors"},
     "session": {"ledger", "errors"},
-    "capture": {"ledger", "session", "errors"},
+    "capture": {"ledger", "session", "trace", "errors"},
     "trace": {"errors"},
     "analysis": {"ledger", "session", "capture", "trace", "errors"},
     "report": {"analysis", "session", "capture", "ledger", "errors"},
     "recording": {"report", "analysis", "capture", "session", "ledger", "errors"},
     "selftest": {"recording", "report", "analysis", "capture", "session", "ledger", "errors"},
     "launch": {"recording", "probes", "session", "ledger", "errors"},
-    "cli": {"launch", "selftest", "recording", "report", "analysis", "capture", "session", "ledger", "errors"},
+    "cli": {"launch", "selftest", "recording", "report", "analysis", "trace", "session", "ledger", "errors", "capture"},
 }
 
 

@@ -54,9 +54,13 @@ def rate(number: float) -> str:
 
 
 def many(number: float, noun: str) -> str:
-    """With its noun: `1 step`, `2.5 steps`, `1,024 steps`."""
+    """With its noun: `1 step`, `2.5 steps`, `1,024 steps`, `2 copies`."""
     shown = rate(number) if number != round(number) else f"{number:,.0f}"
-    return f"{shown} {noun}" if shown == "1" else f"{shown} {noun}{'es' if noun.endswith('s') else 's'}"
+    if shown == "1":
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{shown} {noun[:-1]}ies"
+    return f"{shown} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def _digits(value: float) -> str:

@@ -57,4 +57,4 @@ def render(report: Report, console: Console) -> None:
     else:
         layout.line("No operation has enough calls; a smaller --min-calls shows more.")
     sections.recommendations(report, layout)
-    sections.advice(report, layout)
+    sections.advice(report.findings.advice, layout)

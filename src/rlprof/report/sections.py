@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from functools import partial
 
+from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.bottlenecks import Recommendation
 from rlprof.analysis.figures import count, duration, many, percent, rate, size
 from rlprof.analysis.operations import Operation
@@ -27,11 +29,11 @@ def _bytes(number: int | None) -> str:
     return "" if number is None else size(number)
 
 
-def advice(report: Report, layout: Layout) -> None:
-    if not report.findings.advice:
+def advice(given: Sequence[Advice], layout: Layout) -> None:
+    if not given:
         return
     layout.heading("What to change")
-    for number, item in enumerate(report.findings.advice, 1):
+    for number, item in enumerate(given, 1):
         gain = gain_of(item)
         layout.line(f"{number}. {item.title}{f'  [{gain}]' if gain else ''}", "bold")
         for evidence in item.evidence:

@@ -30,7 +30,7 @@ def render(report: Report, console: Console) -> None:
         return
     layout.heading("Where the time went")
     render_parts(report.facts.breakdown, console)
-    sections.advice(report, layout)
+    sections.advice(report.findings.advice, layout)
     sections.recommendations(report, layout)
     sections.operations(report, layout)
     sections.progress(report, layout)

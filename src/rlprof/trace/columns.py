@@ -87,6 +87,12 @@ class Trace:
     """What could not be used, counted: sentences for people."""
     unpacked: int
     """Bytes of JSON."""
+    phase: NDArray[np.uint8]
+    """As the file has it: `X` is an event with a duration."""
+    at: NDArray[np.int64]
+    """Where each event begins in the text; empty unless asked for. With it, arrows between events are rows, too."""
+    size: NDArray[np.int64]
+    """Bytes of each event."""
     labels: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     """Of a process (an index of `texts`): its `name` and `labels`."""
 

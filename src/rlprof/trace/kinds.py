@@ -52,3 +52,6 @@ BY_CATEGORY = {
 """In lower case."""
 
 STEP_PREFIX = "ProfilerStep#"
+
+ANNOTATIONS = (STEP_PREFIX, "enumerate(DataLoader)#", "Optimizer.step#", "Optimizer.zero_grad#")
+"""How the names of torch's own begin. Before there was a category for them, they were operators."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rlprof.errors import UnreadableError
 from rlprof.trace.columns import ABSENT, Sparse, Texts, Trace
-from rlprof.trace.kinds import BY_CATEGORY, STEP_PREFIX, Kind
+from rlprof.trace.kinds import ANNOTATIONS, BY_CATEGORY, Kind
 from rlprof.trace.pieces import Pieces
 
 try:
@@ -36,11 +36,14 @@ _NEGATIVE = "{} of a negative duration left out"
 _ODD = "{} that are no objects left out"
 
 
-def read_trace(path: str | Path, progress: Progress | None = None) -> Trace:
-    """Raises UnreadableError where nothing can be used; a file that is broken somewhere gives what comes before."""
+def read_trace(path: str | Path, progress: Progress | None = None, places: bool = False) -> Trace:
+    """Raises UnreadableError where nothing can be used; a file that is broken somewhere gives what comes before.
+
+    places: keep where in the text each event stands, for who wants to copy some of them.
+    """
     path = Path(path)
     pieces = Pieces(path)
-    scanner = Scanner(NUMBERS, TEXTS)
+    scanner = Scanner(NUMBERS, TEXTS, places)
     with closing(iter(pieces)) as stream:
         for piece in stream:
             going_on = scanner.feed(piece)
@@ -87,6 +90,9 @@ def read_trace(path: str | Path, progress: Progress | None = None) -> Trace:
         args=pairs,
         problems=tuple(problems),
         unpacked=pieces.unpacked,
+        phase=phase,
+        at=np.frombuffer(columns["at"], np.int64),
+        size=np.frombuffer(columns["size"], np.int64),
         labels=_labels(phase, name, process, texts, pairs),
     )
 
@@ -112,12 +118,11 @@ def _kinds(
     kind: NDArray[np.uint8] = table[category]
     kind[(phase != ord("X")) & (kind != Kind.MEMORY)] = Kind.UNUSED
     kind[(phase == ord("X")) & (kind == Kind.MEMORY)] = Kind.OTHER
-    # Before user_annotation there was, steps were operators.
     operators = np.flatnonzero(kind == Kind.OPERATOR)
     used = np.unique(name[operators])
-    steps = [index for index in used if index >= 0 and texts.name(int(index)).startswith(STEP_PREFIX)]
-    if steps:
-        kind[operators[np.isin(name[operators], steps)]] = Kind.ANNOTATION
+    marks = [index for index in used if index >= 0 and texts.name(int(index)).startswith(ANNOTATIONS)]
+    if marks:
+        kind[operators[np.isin(name[operators], marks)]] = Kind.ANNOTATION
     return kind
 
 

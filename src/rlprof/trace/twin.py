@@ -14,11 +14,12 @@ _SPACE = " \t\r\n"
 class Scanner:
     """Takes the text of a trace in pieces and gives the columns of its events; scan.h says what they hold."""
 
-    def __init__(self, numbers: tuple[str, ...], texts: tuple[str, ...]) -> None:
+    def __init__(self, numbers: tuple[str, ...], texts: tuple[str, ...], places: bool = False) -> None:
         self.seen = self.odd = self.offset = 0
         self.broken_at = -1
         self.ended = self.has_events = False
-        self._numbers, self._texts = numbers, texts
+        self._numbers, self._texts, self._keeps_places = numbers, texts, places
+        self._places = {name: array("q") for name in ("at", "size")}
         self._pieces: list[bytes] = []
         self._ids: dict[str, int] = {}
         self._columns = {name: array("i") for name in ("category", "name", "process", "thread")}
@@ -44,7 +45,12 @@ class Scanner:
             ends.append(end)
         header = dumps(self._header, default=float)[1:-1].encode()
         found = {**self._columns, **self._times, "phase": self._phase, "texts": b"".join(texts), "text_ends": ends}
-        return {**found, "header": header}, self._args
+        return {**found, **self._places, "header": header}, self._args
+
+    def add_place(self, at: int, size: int) -> None:
+        if self._keeps_places and self.rows > len(self._places["at"]):
+            self._places["at"].append(at)
+            self._places["size"].append(size)
 
     def add(self, event: Any) -> None:
         """One element of the events."""
@@ -53,7 +59,7 @@ class Scanner:
             return
         self.seen += 1
         phase = event.get("ph")
-        if phase in ("s", "t", "f"):
+        if phase in ("s", "t", "f") and not self._keeps_places:
             return
         row = self.rows
         self._phase.append(ord(phase) if isinstance(phase, str) and len(phase) == 1 and phase.isascii() else 0)
@@ -90,6 +96,8 @@ class _Reading:
 
     def __init__(self, scanner: Scanner, text: str) -> None:
         self.scanner, self.text, self.at = scanner, text, 0
+        self.counted = (0, 0)
+        """How many characters are how many bytes."""
         self.decode = JSONDecoder(parse_float=Decimal, strict=False).raw_decode
 
     def read(self) -> None:
@@ -116,6 +124,12 @@ class _Reading:
             self.at += 1
         return self.text[self.at]
 
+    def bytes(self) -> int:
+        """How many there are up to here."""
+        characters, count = self.counted
+        self.counted = self.at, count + len(self.text[characters : self.at].encode("utf-8", "surrogateescape"))
+        return self.counted[1]
+
     def value(self) -> Any:
         self.next()
         found, self.at = self.decode(self.text, self.at)
@@ -129,7 +143,10 @@ class _Reading:
             if self.text[self.at] == ",":
                 self.at += 1
             else:
+                self.next()
+                begin = self.bytes()
                 self.scanner.add(self.value())
+                self.scanner.add_place(begin, self.bytes() - begin)
         self.at += 1
 
     def members(self) -> None:

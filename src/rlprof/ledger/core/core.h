@@ -185,6 +185,7 @@ typedef struct {
 #define MODE_ENABLED 1u
 #define MODE_TIMELINE 2u
 #define MODE_DEVICE 4u
+#define MODE_WATCHED 8u
 
 struct Ledger {
     PyObject_HEAD
@@ -244,6 +245,9 @@ struct Ledger {
     uint64_t device_lost;
     uint64_t device_epoch; /* pending events belong to it */
     bool resolving;
+
+    PyObject *watcher; /* watch.c: told of every span, or NULL */
+    bool telling;
 
     PyObject *hooks;
     PyObject *profile;
@@ -426,6 +430,11 @@ PyObject *ledger_start(Ledger *, PyObject *);
 PyObject *ledger_stop(Ledger *, PyObject *);
 PyObject *ledger_reset(Ledger *, PyObject *);
 PyObject *ledger_after_fork(Ledger *, PyObject *);
+
+/* watch.c */
+SLOW_PATH void watch_tell(Ledger *, const Span *, bool begins);
+PyObject *ledger_watch(Ledger *, PyObject *watcher);
+PyObject *ledger_open_operations(Ledger *, PyObject *);
 
 /* ledger.c: says once what went wrong and lets the training go on. Keeps a raised exception as it was. */
 void complain(Ledger *, const char *what);

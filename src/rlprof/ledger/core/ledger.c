@@ -309,6 +309,8 @@ static PyMethodDef ledger_methods[] = {
     METHOD("begin_startup", ledger_begin_startup, METH_O, "On the driver: enter a span that ends at its first."),
     METHOD("end_startup", ledger_end_startup, METH_NOARGS, "Leave it, unless that has happened."),
     METHOD("split", ledger_split, METH_VARARGS, "End a span as of the end of what it last contained; name the rest."),
+    METHOD("watch", ledger_watch, METH_O, "Tell somebody of every span: its operation, whether it begins."),
+    METHOD("open_operations", ledger_open_operations, METH_NOARGS, "Of the calling thread's lane, outermost first."),
     METHOD("depth", ledger_depth, METH_NOARGS, "How many spans are open on the calling thread's lane."),
     METHOD("share", ledger_share, METH_VARARGS, "Share the clocks with other processes through a file: path, create."),
     METHOD("leave", ledger_leave, METH_NOARGS, "Share no more."),
@@ -348,6 +350,7 @@ ledger_traverse(Ledger *ledger, visitproc visit, void *arg)
     Py_VISIT(ledger->hooks);
     Py_VISIT(ledger->profile);
     Py_VISIT(ledger->device);
+    Py_VISIT(ledger->watcher);
     Py_VISIT(ledger->pending);
     Py_VISIT(ledger->running_loop);
     Py_VISIT(ledger->current_tasks);
@@ -364,6 +367,8 @@ ledger_clear(Ledger *ledger)
 {
     ledger->mode &= ~MODE_ENABLED;
     ledger->startup = ledger->startup_rest = NULL;
+    ledger->mode &= ~MODE_WATCHED;
+    Py_CLEAR(ledger->watcher);
     Py_CLEAR(ledger->profile);
     for (uint32_t i = 0; i < ledger->operations_used; i++) {
         Span *span = ledger->operations[i]->spans;
@@ -406,6 +411,7 @@ ledger_dealloc(Ledger *ledger)
     }
     Py_XDECREF(ledger->hooks);
     Py_XDECREF(ledger->device);
+    Py_XDECREF(ledger->watcher);
     Py_XDECREF(ledger->pending);
     Py_XDECREF(ledger->running_loop);
     Py_XDECREF(ledger->current_tasks);

@@ -89,6 +89,9 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     lane->waits += (span->flags & SPAN_WAIT) != 0;
     restate(thread, now);
     sharing_unlock(ledger);
+    if (UNLIKELY(ledger->mode & MODE_WATCHED)) {
+        watch_tell(ledger, span, true);
+    }
     return true;
 }
 
@@ -104,11 +107,11 @@ collect_off_cpu(Thread *thread, Node *node, int64_t now)
 static inline bool
 needs_full(const Ledger *ledger, const Thread *thread, const Span *span, bool changes)
 {
-    if (LIKELY((span->flags | thread->flags | (ledger->mode & MODE_DEVICE)) == 0)) {
+    if (LIKELY((span->flags | thread->flags | (ledger->mode & (MODE_DEVICE | MODE_WATCHED))) == 0)) {
         return false;
     }
     const Sharing *sharing = ledger->sharing;
-    return span->flags != 0 || thread->flags != THREAD_WORKER || (ledger->mode & MODE_DEVICE) ||
+    return span->flags != 0 || thread->flags != THREAD_WORKER || (ledger->mode & (MODE_DEVICE | MODE_WATCHED)) ||
            __atomic_load_n(&sharing->waiting, __ATOMIC_RELAXED) ||
            thread->cover_mark != __atomic_load_n(&sharing->wait_clock, __ATOMIC_RELAXED) ||
            (changes && ledger->member.page != NULL);
@@ -213,6 +216,9 @@ exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
             book_cost(thread, parent, before);
         }
     }
+    if (UNLIKELY(ledger->mode & MODE_WATCHED)) {
+        watch_tell(ledger, span, false);
+    }
 }
 
 static Entry *
@@ -265,6 +271,9 @@ exit_elsewhere(Span *span, Lane *lane, int64_t now)
         measure_end(ledger, &ended);
     }
     Py_XDECREF(ended.device_event);
+    if (ledger->mode & MODE_WATCHED) {
+        watch_tell(ledger, span, false);
+    }
 }
 
 /* Open since before profiling was switched off, perhaps: its time ended there. */
@@ -374,6 +383,9 @@ ledger_split(Ledger *ledger, PyObject *args)
     }
     restate(thread, now);
     sharing_unlock(ledger);
+    if (ledger->mode & MODE_WATCHED) {
+        watch_tell(ledger, outer, false);
+    }
     return PyLong_FromLongLong(gap);
 }
 

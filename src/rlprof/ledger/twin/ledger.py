@@ -19,6 +19,7 @@ from rlprof.ledger.twin.lanes import Lanes
 from rlprof.ledger.twin.memory import DeviceSpans, ProcessMemory
 from rlprof.ledger.twin.records import Entry, Lane, Operation, Thread
 from rlprof.ledger.twin.span import Span
+from rlprof.ledger.twin.watch import Watch, Watcher
 
 _MAX_OPERATIONS = 65536
 _MOST = 2**62
@@ -62,6 +63,7 @@ class Ledger:
         self._iterations = Iterations()
         self._memory = ProcessMemory()
         self._devices = DeviceSpans(hooks)
+        self._watch = Watch(hooks)
         self._lanes.end_thread = self._end_thread
         self._lanes.make_driver(driver)
 
@@ -123,6 +125,7 @@ class Ledger:
         if self.enabled:
             with self._lock:
                 self._enter(span)
+            self._watch.tell()
 
     def _enter(self, span: Span) -> None:
         thread = self._lanes.thread() if self.enabled else None  # it may have been stopped before the lock was had
@@ -150,6 +153,7 @@ class Ledger:
             thread.between_steps = False  # outside of every callback: the loop has ended
         lane.stack.append(entry)
         self._attribution.restate(thread, now)
+        self._watch.note(span, True)
 
     def _wants_device(self, span: Span) -> bool:
         return self._devices.device is not None and (span.operation.on_device if span.device is None else span.device)
@@ -162,6 +166,7 @@ class Ledger:
         if self.enabled or self._left_open:
             with self._lock:
                 self._exit(span)
+            self._watch.tell()
 
     def _exit(self, span: Span) -> None:
         if not self.enabled:
@@ -186,6 +191,7 @@ class Ledger:
             self._measure(entry)
             self._attribution.charge(thread, self.now())
             parent.cost += parent.self - before
+        self._watch.note(span, False)
 
     def _measure(self, entry: Entry) -> None:
         """What memory and device say at the end of a span that is off its stack already."""
@@ -248,9 +254,14 @@ class Ledger:
         node.max = max(node.max, time)
         node.durations[bucket_of(time)] += 1
 
-    @_locked
     def split(self, outer: Span, rest: Span) -> int:
         """End the innermost span as of the end of what it last contained; the rest is a call of another beside it."""
+        with self._lock:
+            gap = self._split(outer, rest)
+        self._watch.tell()
+        return gap
+
+    def _split(self, outer: Span, rest: Span) -> int:
         thread = self._lanes.known() if self.enabled else None
         lane = self._lanes.follow(thread, entering=False) if thread is not None else None
         if thread is None or lane is None or lane.top.span is not outer or outer.wait or outer.track_memory:
@@ -267,6 +278,7 @@ class Ledger:
             other.self += gap
             self._close(lane, Entry(other, rest, now - gap), depth, now)
         self._attribution.restate(thread, now)
+        self._watch.note(outer, False)
         return gap
 
     def share(self, path: Any, create: bool) -> None:  # noqa: ARG002 - the signature is the core's
@@ -293,6 +305,16 @@ class Ledger:
 
     def answer(self) -> None:
         """Nobody asked."""
+
+    def watch(self, watcher: Watcher | None) -> None:
+        """Tell somebody of every span: its operation, whether it begins."""
+        self._watch.set(watcher)
+
+    def open_operations(self) -> list[str]:
+        """Of the calling thread's lane, outermost first."""
+        thread = self._lanes.known() if self.enabled else None
+        stack = [] if thread is None else thread.lane.stack
+        return [entry.span.operation.name for entry in stack if entry.span is not None]
 
     def depth(self) -> int:
         """How many spans are open on the calling thread's lane."""
@@ -332,6 +354,8 @@ class Ledger:
             self._lanes.release(lane)
         if self.enabled:
             self._measure(entry)
+        if entry.span is not None:
+            self._watch.note(entry.span, False)
 
     @_locked
     def _end_thread(self, thread: Thread) -> None:

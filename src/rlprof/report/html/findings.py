@@ -134,7 +134,7 @@ def _poor(report: Report) -> Markup:
 def findings(report: Report) -> Markup:
     """Advice, recommendations, scores: what follows from the figures below."""
     found = report.findings
-    advice = [_advice(item) for item in found.advice]
+    advice = [advice_card(item) for item in found.advice]
     parts: list[str] = []
     if advice:
         parts.append(element("div", *advice, class_="cards wide"))
@@ -158,7 +158,7 @@ def findings(report: Report) -> Markup:
     return join(parts)
 
 
-def _advice(advice: Advice) -> Markup:
+def advice_card(advice: Advice) -> Markup:
     gain = gain_of(advice)
     names = [element("code", plain_name(name)) for name in advice.operations[:8]]
     return element(

@@ -177,12 +177,19 @@ is_wanted(char phase)
     return phase != 's' && phase != 't' && phase != 'f';
 }
 
+static int
+add_place(Events *events, const char *begin, const char *end)
+{
+    int64_t at = (int64_t)(events->origin_offset + (uint64_t)(begin - events->origin)), size = end - begin;
+    return column_add(&events->at, &at, sizeof at) < 0 || column_add(&events->size, &size, sizeof size) < 0 ? -1 : 0;
+}
+
 static Scan
 add(Events *events, const Draft *draft)
 {
     events->seen++;
     char phase = draft->phase.at != NULL && draft->phase.size == 3 ? draft->phase.at[1] : 0;
-    if (!is_wanted(phase)) {
+    if (!is_wanted(phase) && !events->keeps_places) {
         return SCAN_OK;
     }
     int64_t row = (int64_t)events->rows;
@@ -223,7 +230,11 @@ events_read(Events *events, Cursor *cursor)
         bool ended;
         Scan found = next_member(&inside, &key, &ended);
         if (found == SCAN_OK && ended) {
+            uint64_t rows = events->rows;
             found = add(events, &draft);
+            if (events->keeps_places && events->rows > rows && add_place(events, cursor->at, inside.at) < 0) {
+                found = SCAN_MEMORY;
+            }
             *cursor = inside;
             return found;
         }
@@ -244,8 +255,8 @@ events_read(Events *events, Cursor *cursor)
 void
 events_free(Events *events)
 {
-    Column *columns[] = {&events->phase,  &events->category, &events->name,    &events->process,
-                         &events->thread, &events->start,    &events->duration};
+    Column *columns[] = {&events->phase, &events->category, &events->name, &events->process, &events->thread,
+                         &events->start, &events->duration, &events->at,   &events->size};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         column_free(columns[i]);
     }

@@ -78,6 +78,10 @@ typedef struct {
     int8_t by_hash[256]; /* the first key with that hash, or -1: others follow in order */
     int64_t last_category, last_process, last_thread; /* mostly the same again */
     uint64_t rows, seen, odd;
+    bool keeps_places;     /* of every event in the text; then arrows are rows, too */
+    Column at, size;       /* int64_t, bytes */
+    const char *origin;    /* the first byte of what is being read, */
+    uint64_t origin_offset; /* and where that is in the whole text */
 } Events;
 
 #define ABSENT INT64_MIN

@@ -113,8 +113,10 @@ scan(Scanner *scanner, Cursor *cursor)
 static Scan
 take(Scanner *scanner, const char *data, size_t size)
 {
+    scanner->events.origin_offset = scanner->offset;
     if (scanner->rest.used == 0) {
         Cursor cursor = {data, data + size};
+        scanner->events.origin = data;
         Scan found = scan(scanner, &cursor);
         scanner->offset += (uint64_t)(cursor.at - data);
         if (found != SCAN_MORE) {
@@ -131,6 +133,7 @@ take(Scanner *scanner, const char *data, size_t size)
     }
     Column joined = scanner->rest;
     Cursor cursor = {joined.data, joined.data + joined.used};
+    scanner->events.origin = joined.data;
     Scan found = scan(scanner, &cursor);
     size_t used = (size_t)(cursor.at - joined.data);
     scanner->offset += used;
@@ -198,7 +201,8 @@ scanner_columns(PyObject *self, PyObject *Py_UNUSED(ignored))
                   give(columns, "process", &events->process) < 0 || give(columns, "thread", &events->thread) < 0 ||
                   give(columns, "start", &events->start) < 0 || give(columns, "duration", &events->duration) < 0 ||
                   give(columns, "texts", &events->texts.bytes) < 0 ||
-                  give(columns, "text_ends", &events->texts.ends) < 0 || give(columns, "header", &scanner->header) < 0;
+                  give(columns, "text_ends", &events->texts.ends) < 0 || give(columns, "header", &scanner->header) < 0 ||
+                  give(columns, "at", &events->at) < 0 || give(columns, "size", &events->size) < 0;
     for (int i = 0; i < events->key_count && !failed; i++) {
         Key *key = &events->keys[i];
         PyObject *rows = column_give(&key->rows);
@@ -237,13 +241,15 @@ take_keys(Events *events, PyObject *names, bool are_texts)
     return 0;
 }
 
-/* Scanner(numbers, texts): the members of `args` to keep. */
+/* Scanner(numbers, texts, places=False): the members of `args` to keep, and whether to keep where each event stands. */
 static PyObject *
 scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *numbers, *texts;
-    static char *names[] = {"numbers", "texts", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!", names, &PyTuple_Type, &numbers, &PyTuple_Type, &texts)) {
+    int places = 0;
+    static char *names[] = {"numbers", "texts", "places", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|p", names, &PyTuple_Type, &numbers, &PyTuple_Type, &texts,
+                                     &places)) {
         return NULL;
     }
     Scanner *scanner = (Scanner *)type->tp_alloc(type, 0);
@@ -251,6 +257,7 @@ scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     scanner->broken_at = -1;
+    scanner->events.keeps_places = places;
     if (take_keys(&scanner->events, numbers, false) < 0 || take_keys(&scanner->events, texts, true) < 0) {
         Py_DECREF(scanner);
         return NULL;

@@ -1,0 +1,195 @@
+"""How fast traces are read into columns, and in how much memory, against other readers on the same files.
+
+Each reader runs in a process of its own for each file, so that peaks of memory are its own; readers take turns, a few
+rounds of them, and the ratio of a round is of neighbours in time. What a reader imports is not counted, neither its
+time nor its memory. The text is in the file system's cache for all of them.
+
+    rlprof         the file into columns, from the plain file
+    rlprof gz      the same from the gzipped file
+    orjson, json   `loads` of the bytes of the plain file
+    hta            HolisticTraceAnalysis' parser, into a pandas frame, where it is installed and can read the file
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from rich.table import Table
+
+BARS = (
+    Bar("ratio_to_orjson", "<=", 0.35),
+    Bar("ratio_to_orjson_gz", "<=", 0.6),
+    Bar("memory_ratio", "<=", 1.0),
+    Bar("ratio_to_hta", "<=", 0.05),
+    Bar("synthetic_memory_gb", "<=", 2.0, " GB"),
+)
+GB = 1e9
+
+PREPARE = {
+    "rlprof": "from rlprof.trace.read import read_trace",
+    "rlprof gz": "from rlprof.trace.read import read_trace",
+    "orjson": "import orjson",
+    "json": "import json",
+    "hta": "import hta.common.trace_parser as hta, logging; logging.disable(logging.CRITICAL)",
+}
+READ = {
+    "rlprof": "kept = read_trace(path)",
+    "rlprof gz": "kept = read_trace(path)",
+    "orjson": "kept = orjson.loads(open(path, 'rb').read())",
+    "json": "kept = json.loads(open(path, 'rb').read())",
+    "hta": "kept = hta.parse_trace_dataframe(path)",
+}
+PROGRAM = """
+import resource, sys, time
+path = sys.argv[1]
+{prepare}
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+began = time.perf_counter()
+{read}
+seconds = time.perf_counter() - began
+print(seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+def read_once(reader: str, path: Path) -> tuple[float, float] | None:
+    """Seconds and bytes at most; None where the reader fails."""
+    program = PROGRAM.format(prepare=PREPARE[reader], read=READ[reader])
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        progress(f"  {reader} fails on {path.name}: {done.stderr.strip().splitlines()[-1:]}")
+        return None
+    seconds, size = done.stdout.split()[-2:]
+    return float(seconds), float(size)
+
+
+def measure(source: Path, folder: Path, rounds: int) -> dict[str, Any]:
+    data = source.read_bytes()
+    text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    plain, packed = folder / "trace.json", folder / "trace.json.gz"
+    plain.write_bytes(text)
+    packed.write_bytes(data if text is not data else gzip.compress(text, 6))
+    size = len(text)
+    del data, text
+    seconds: dict[str, list[float]] = {}
+    memory: dict[str, list[float]] = {}
+    readers = list(READ)
+    for number in range(rounds):
+        for reader in random.Random(number).sample(readers, len(readers)):
+            found = read_once(reader, packed if reader in ("rlprof gz", "hta") else plain)
+            if found is None:
+                readers.remove(reader)
+                continue
+            seconds.setdefault(reader, []).append(found[0])
+            memory.setdefault(reader, []).append(found[1])
+    taken = {reader: median(values) for reader, values in seconds.items()}
+    return {
+        "bytes": size,
+        "seconds_per_gb": {reader: value / (size / GB) for reader, value in taken.items()},
+        "memory_ratio": {reader: median(values) / size for reader, values in memory.items()},
+        "ratio_to_orjson": paired(seconds, "rlprof", "orjson"),
+        "ratio_to_orjson_gz": paired(seconds, "rlprof gz", "orjson"),
+        "ratio_to_json": paired(seconds, "rlprof", "json"),
+        "ratio_to_hta": paired(seconds, "rlprof gz", "hta"),
+    }
+
+
+def paired(seconds: dict[str, list[float]], one: str, other: str) -> float | None:
+    """The median over rounds of the ratio within a round."""
+    ratios = [mine / its for mine, its in zip(seconds.get(one, ()), seconds.get(other, ()))]
+    return median(ratios) if ratios else None
+
+
+def synthetic(path: Path, size: int) -> None:
+    """A trace of a training on a GPU, as large as wanted: operators, calls, kernels, a step each 5,000 of them."""
+    with path.open("wb") as file:
+        file.write(b'{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "made up"}], "traceEvents": [\n')
+        number, time = 0, 1_700_000_000_000_000
+        while file.tell() < size:
+            events = []
+            for _ in range(5000):
+                number += 1
+                time += 20
+                events += [
+                    {"ph": "X", "cat": "cpu_op", "name": f"aten::op_{number % 200}", "pid": 9, "tid": 9, "ts": time,
+                     "dur": 18.25, "args": {"External id": number, "Ev Idx": number, "Input Dims": [[64, 128], [128]]}},
+                    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": time + 2,
+                     "dur": 5.5, "args": {"External id": number, "cbid": 211, "correlation": number}},
+                    {"ph": "s", "id": number, "pid": 9, "tid": 9, "ts": time + 2, "cat": "ac2g", "name": "ac2g"},
+                    {"ph": "X", "cat": "kernel", "name": f"void kernel_{number % 150}<float>(int, float*)", "pid": 0,
+                     "tid": 7, "ts": time + 12, "dur": 6.125,
+                     "args": {"External id": number, "device": 0, "context": 1, "stream": 7, "correlation": number,
+                              "registers per thread": 32, "grid": [64, 1, 1], "block": [256, 1, 1]}},
+                    {"ph": "f", "id": number, "pid": 0, "tid": 7, "ts": time + 12, "cat": "ac2g", "name": "ac2g"},
+                ]  # fmt: skip
+            step = number // 5000
+            events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 9,
+                           "ts": time - 99_980, "dur": 100_000})  # fmt: skip
+            file.write(b",\n".join(json.dumps(event).encode() for event in events) + b",\n")
+        file.write(b'{"ph": "M", "name": "process_name", "pid": 9, "tid": 0, "args": {"name": "python"}}\n]}\n')
+
+
+def table(results: dict[str, Any]) -> Table:
+    shown = Table(title="Seconds per GB of JSON, and peak memory by its size", title_justify="left")
+    shown.add_column("file")
+    for reader in READ:
+        shown.add_column(reader, justify="right")
+    for name, found in results["files"].items():
+        cells = [
+            f"{found['seconds_per_gb'][reader]:.1f} s, {found['memory_ratio'][reader]:.1f}x"
+            if reader in found["seconds_per_gb"]
+            else "-"
+            for reader in READ
+        ]
+        shown.add_row(name, *cells)
+    return shown
+
+
+def main() -> int:
+    parser = argument_parser(__doc__)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="traces, gzipped or plain")
+    parser.add_argument("--rounds", type=int, default=5, help="of each reader (5)")
+    parser.add_argument("--synthetic", type=float, default=2.0, metavar="GB", help="also one of this size (2; 0: none)")
+    options = parser.parse_args()
+    results: dict[str, Any] = {"machine": describe_machine(), "files": {}}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for path in options.files:
+            progress(f"{path.name}")
+            results["files"][path.name] = measure(path, folder, options.rounds)
+        results["synthetic_memory_gb"] = None
+        if options.synthetic:
+            free = shutil.disk_usage(folder).free
+            if free < 2 * options.synthetic * GB:
+                progress(f"no room for {options.synthetic} GB")
+            else:
+                progress(f"a trace of {options.synthetic} GB")
+                large = folder / "large.json"
+                synthetic(large, int(options.synthetic * GB))
+                found = read_once("rlprof", large)
+                assert found is not None
+                results["synthetic"] = {
+                    "bytes": large.stat().st_size, "seconds": found[0],
+                    "seconds_per_gb": found[0] / (large.stat().st_size / GB), "memory_gb": found[1] / GB,
+                }  # fmt: skip
+                results["synthetic_memory_gb"] = found[1] / GB
+    for figure in ("ratio_to_orjson", "ratio_to_orjson_gz", "ratio_to_hta"):
+        known = [found[figure] for found in results["files"].values() if found[figure] is not None]
+        results[figure] = max(known) if known else None
+    results["memory_ratio"] = max(found["memory_ratio"]["rlprof"] for found in results["files"].values())
+    results["bars"] = judge(BARS, results)
+    write_results(results, options, [table(results), bar_table(results["bars"])])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

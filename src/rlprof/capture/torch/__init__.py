@@ -1,0 +1,1 @@
+"""Some steps of a training, recorded with torch.profiler."""

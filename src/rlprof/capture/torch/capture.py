@@ -1,0 +1,257 @@
+"""`TorchCapture`: the right steps of a training in a torch trace that names its phases."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import get_ident
+from typing import Any
+
+from rlprof.capture.torch.marks import Marks
+from rlprof.capture.torch.schedule import (
+    ACTIVE,
+    DONE,
+    EPOCH,
+    STEPS,
+    WAIT,
+    WARMUP,
+    Schedule,
+    announced,
+    steps_named,
+    stopped_early,
+)  # fmt: skip
+from rlprof.capture.torch.size import StepSizes, begins_next, bytes_of_steps
+from rlprof.ledger.profiler import Profiler, get_profiler
+from rlprof.session.folder import sessions_folder
+from rlprof.trace.read import read_trace
+
+SUFFIX = ".pt.trace.json.gz"
+LARGE = 300_000_000
+"""Bytes of JSON from which on a browser has trouble with a trace."""
+
+Say = Callable[[str], None]
+
+
+def _say(text: str) -> None:
+    print(f"rlprof: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the program's own words are its own
+
+
+class TorchCapture:
+    """Captures steps `wait_steps + warmup_steps` and following, `active_steps` of them, with torch.profiler.
+
+    In a recorded training the probes tell where steps are; elsewhere call `step()` at the end of each. A step is an
+    `epoch` (one pass over a rollout's data), an `iteration`, an `env_step` or a `mark`, which only `step()` makes.
+    Whatever fails here warns once, and the training goes on.
+    """
+
+    def __init__(
+        self,
+        *,
+        enabled: bool = True,
+        wait_steps: int = 1,
+        warmup_steps: int = 1,
+        active_steps: int = 3,
+        repeat: int = 1,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        step: str = EPOCH,
+        dir: str | os.PathLike[str] | None = None,
+        profiler: Profiler | None = None,
+        planned_steps: int | None = None,
+    ) -> None:
+        if step not in STEPS:
+            raise ValueError(f"a step is one of {', '.join(STEPS)}, not {step!r}")
+        self.enabled = enabled
+        self.schedule = Schedule(wait_steps, warmup_steps, active_steps, repeat)
+        self.kind = step
+        self.files: list[Path] = []
+        """The traces that were written."""
+        self.predicted: float | None = None
+        """Bytes of the next file, after a warm-up."""
+        self.say: Say = _say
+        self.on_file: Callable[[Path], None] = self.files.append
+        self._options: dict[str, Any] = {
+            "record_shapes": record_shapes,
+            "profile_memory": profile_memory,
+            "with_stack": with_stack,
+        }
+        self._folder = None if dir is None else Path(dir).absolute()
+        self._profiler = profiler or get_profiler()
+        self._thread = 0
+        self._torch: Any = None
+        self._marks: Marks | None = None
+        self._step = 0
+        self._begun = 0.0
+        self._begins = False
+        self._history: list[bool] = []
+        self._sizes = StepSizes()
+        self._failed = False
+        if planned_steps is not None:
+            self.plan(planned_steps)
+
+    def plan(self, steps: int) -> None:
+        """The run will have so many steps: says so where they are too few."""
+        warning = announced(self.schedule, self.kind, steps) if self.enabled else None
+        if warning is not None:
+            self.say(warning)
+
+    def start(self) -> TorchCapture:
+        """The first step begins."""
+        if self.enabled and not self._thread:
+            self._thread = get_ident()
+            self._enter(self.schedule.state(0))
+        return self
+
+    def step(self) -> None:
+        """The step that is under way has ended, and the next begins."""
+        if not self._thread:
+            self.start()
+        if get_ident() != self._thread or self._failed or self.is_done:
+            return
+        state = self.schedule.state(self._step)
+        self._leave()
+        self._step += 1
+        following = self.schedule.state(self._step)
+        if state == WARMUP and following != WARMUP:
+            self._try(self._end_warmup)
+        elif state == ACTIVE and (following != ACTIVE or self._step % self.schedule.cycle == 0):
+            self._try(self._write)
+        self._enter(following)
+
+    def iteration_begins(self) -> None:
+        """Inside of the step that is under way."""
+        self._begins = True
+
+    @property
+    def is_done(self) -> bool:
+        return self.schedule.state(self._step) == DONE
+
+    @property
+    def folder(self) -> Path:
+        """Where the traces go: the session's, unless told."""
+        if self._folder is None:
+            recording = self._profiler._recording
+            session = recording.folder if recording is not None else None
+            self._folder = (session if session is not None else sessions_folder().absolute()) / "traces"
+        return self._folder
+
+    def stop(self) -> None:
+        """The run ends. What is captured of an active step is written; what was missed is said."""
+        if not self._thread or self._failed or not self.enabled:
+            return
+        if self._torch is not None and get_ident() == self._thread:
+            # A step that is cut short is in the trace, too, but does not count.
+            self._try(self._write if self.schedule.state(self._step) == ACTIVE else self._discard)
+        missed = stopped_early(self.schedule, self.kind, self._step)
+        if missed is not None:
+            self.say(missed)
+        self._failed = True  # nothing follows
+
+    def __enter__(self) -> TorchCapture:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # ---- one step ----
+
+    def _enter(self, state: str) -> None:
+        self._begun = time.perf_counter()
+        if state in (WARMUP, ACTIVE) and not self._failed:
+            self._try(self._begin_recording)
+        self._begins = False
+
+    def _leave(self) -> None:
+        seconds = time.perf_counter() - self._begun
+        self._history.append(self._begins)
+        if self.schedule.state(self._step) == WAIT:
+            self._sizes.seconds[self._begins].append(seconds)
+        if self._marks is not None:
+            self._try(self._marks.end_step)
+
+    def _begin_recording(self) -> None:
+        if self._torch is None:
+            from torch.profiler import profile  # noqa: PLC0415 - who captures has it
+
+            self._torch = profile(**self._options)
+            self._torch.start()
+            self._marks = Marks(self._profiler)
+        assert self._marks is not None
+        self._marks.begin_step(self._step)
+
+    def _end_recording(self) -> Any:
+        if self._marks is not None:
+            self._marks.close()
+        ended, self._torch, self._marks = self._torch, None, None
+        ended.stop()
+        return ended
+
+    # ---- what is done with it ----
+
+    def _end_warmup(self) -> None:
+        """What it took tells how large the trace will be. torch has loaded by now what it needs to record."""
+        with self._profiler.profile("trace_export"):
+            path = self._export(self._end_recording(), self.folder / f".warmup-{os.getpid()}{SUFFIX}")
+            try:
+                warmed = read_trace(path, places=True)
+                sizes, self._sizes.rest = bytes_of_steps(warmed)
+                self._sizes.packing = path.stat().st_size / warmed.unpacked
+            finally:
+                path.unlink(missing_ok=True)
+        for begins, size in zip(self._history[-len(sizes) :], sizes):
+            self._sizes.bytes[begins].append(size)
+        self.predicted = self._sizes.predict(begins_next(self._history, self.schedule.active))
+        if self.predicted is None:
+            return
+        text = self.predicted / self._sizes.packing
+        if text > LARGE:
+            self.say(
+                f"the torch trace of {steps_named(self.schedule.active, self.kind)} will have about "
+                f"{text / 1e6:,.0f} MB of JSON, which browsers open badly; a smaller --torch-profiler-active or "
+                "rlprof trace cut helps"
+            )
+
+    def _write(self) -> None:
+        with self._profiler.profile("trace_export"):
+            ended = self._end_recording()
+            name = f"{_name_of(self._profiler)}_{os.getpid()}.{time.time_ns() // 1_000_000}{SUFFIX}"
+            path = self._export(ended, self.folder / name)
+        self.on_file(path)
+
+    def _discard(self) -> None:
+        self._end_recording()
+
+    def _export(self, ended: Any, path: Path) -> Path:
+        """There whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        plain, packed = (path.with_name(f".{path.name}.{os.getpid()}.{part}") for part in ("json", "part"))
+        try:
+            ended.export_chrome_trace(str(plain))
+            with plain.open("rb") as text, gzip.open(packed, "wb", compresslevel=3) as file:
+                shutil.copyfileobj(text, file, 1 << 20)
+            packed.replace(path)
+        finally:
+            plain.unlink(missing_ok=True)
+            packed.unlink(missing_ok=True)
+        return path
+
+    def _try(self, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception as error:
+            self._failed = True
+            self._profiler._hooks.warn("the torch capture has failed, and is given up", error)
+            marks, self._torch, self._marks = self._marks, None, None
+            if marks is not None:
+                marks.forget()
+
+
+def _name_of(profiler: Profiler) -> str:
+    recording = profiler._recording
+    return "training" if recording is None else "".join(c if c.isalnum() or c in "-_" else "-" for c in recording.name)

@@ -1,0 +1,1 @@
+"""What is said of torch traces: one output a file."""
