@@ -40,7 +40,7 @@ def test_the_text_says_what_there_is(trace):
     done = rlprof("trace", "summary", trace)
     assert (done.returncode, done.stderr) == (0, "")
     for sentence in (
-        "1 step, 1.00 ms each.",
+        "1 step of 1.00 ms.",
         "GPU 0 (Tesla): busy for 32.0%; idle mostly because the host waits for data.",
         "60.0% of the time goes into waiting for data.",
         "host to device: Memc",
@@ -177,8 +177,9 @@ def test_open_serves_perfetto_and_the_trace_to_this_machine_only(trace):
         try:
             line = process.stderr.readline()
             address = re.search(r"(http://127\.0\.0\.1:\d+)/#!/\?url=(\S+)", line)
-            page = urllib.request.urlopen(f"{address[1]}/", timeout=20).read().decode()
-            assert "perfetto" in page.lower()
+            answer = urllib.request.urlopen(f"{address[1]}/", timeout=20)
+            assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+            assert "perfetto" in answer.read().decode().lower()
             served = urllib.request.urlopen(urllib.request.unquote(address[2]), timeout=20).read()
             assert served == Path(trace).read_bytes()
             foreign = urllib.request.Request(f"{address[1]}/", headers={"Host": "evil.example:80"})

@@ -14,6 +14,8 @@ from rlprof.errors import MissingLibraryError, RlprofError
 
 HOST = "127.0.0.1"
 TRACE = "/trace/"
+POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:"
+"""The page asks a server of its makers who is looking. Whatever it asks for elsewhere, the browser refuses."""
 
 
 def perfetto_folder() -> Path:
@@ -66,6 +68,10 @@ class _Handler(SimpleHTTPRequestHandler):
             self.send_error(404, "the trace is gone")
         except (BrokenPipeError, ConnectionResetError):
             pass  # the page was closed
+
+    def end_headers(self) -> None:
+        self.send_header("Content-Security-Policy", POLICY)
+        super().end_headers()
 
     def log_message(self, *_: Any) -> None:
         """Nobody wants to read each file the page loads."""

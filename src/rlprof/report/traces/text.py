@@ -68,13 +68,10 @@ def _head(trace: TraceSummary, layout: Layout) -> None:
         return
     if trace.steps:
         times = [step.ns for step in trace.steps]
-        layout.line(
-            f"{many(len(times), 'step')}, {duration(sum(times) / len(times))} each"
-            f"{f' ({duration(min(times))} to {duration(max(times))})' if len(times) > 1 else ''}.",
-            "bold",
-        )
+        spread = f" on average, {duration(min(times))} to {duration(max(times))}" if len(times) > 1 else ""
+        layout.line(f"{many(len(times), 'step')} of {duration(sum(times) / len(times))}{spread}.", "bold")
     else:
-        layout.line(f"{duration(trace.window)}, and no steps: profiler.step() was not called.", "bold")
+        layout.line(f"{duration(trace.window)} without steps.", "bold")
     if not trace.devices:
         layout.line("No GPU did anything in it.", "bold")
     for device in trace.devices:
