@@ -20,7 +20,7 @@ ALLOWED = {
     "trace": {"errors"},
     "analysis": {"ledger", "session", "capture", "trace", "errors"},
     "report": {"analysis", "session", "capture", "ledger", "errors"},
-    "recording": {"report", "analysis", "capture", "session", "ledger", "errors"},
+    "recording": {"report", "analysis", "trace", "capture", "session", "ledger", "errors"},
     "selftest": {"recording", "report", "analysis", "capture", "session", "ledger", "errors"},
     "launch": {"recording", "probes", "session", "ledger", "errors"},
     "cli": {"launch", "selftest", "recording", "report", "analysis", "trace", "session", "ledger", "errors", "capture"},

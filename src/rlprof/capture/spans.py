@@ -14,10 +14,10 @@ Watcher = Callable[[str, bool], None]
 _watchers: weakref.WeakKeyDictionary[Profiler, list[Watcher]] = weakref.WeakKeyDictionary()
 
 
-def watch_spans(profiler: Profiler, watcher: Watcher) -> Callable[[], None]:
-    """Returns what ends it."""
+def watch_spans(profiler: Profiler, watcher: Watcher, first: bool = False) -> Callable[[], None]:
+    """Returns what ends it. first: before all others are told."""
     watchers = _watchers.setdefault(profiler, [])
-    watchers.append(watcher)
+    watchers.insert(0 if first else len(watchers), watcher)
     _tell(profiler._ledger, watchers)
 
     def unwatch() -> None:

@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "Run a training that was not edited, and record it.",
     "report": "Show where the time of a recorded session went.",
     "analyze": "Score the bottlenecks of a session or JSON report and recommend what to do.",
+    "capture": "Capture a torch trace of a training that runs already.",
     "trace": "Read torch traces: what took the time, how two differ, a look at one, a piece of one.",
     "export": "Give a session to another tool: Perfetto, speedscope, TensorBoard, OpenTelemetry, a spreadsheet.",
     "doctor": "Measure this machine and say what is set up badly.",

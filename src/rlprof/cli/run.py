@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rlprof.cli.capturing import captures_of, capturing
 from rlprof.launch.command import any_command, become, module_command, script_command
 
 
@@ -35,6 +36,7 @@ class _Run(click.Command):
 @click.option("--timeline", type=click.IntRange(1), metavar="N", help="Keep up to N single spans between two flushes.")
 @click.option("--no-probes", is_flag=True, help="Time only the spans that the program has itself.")
 @click.option("--quiet", is_flag=True, help="Say nothing when the run has ended.")
+@capturing
 @click.option("-m", "module", is_flag=True, help="The program is a module: rlprof run -m package.module ARGS")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT ARGS | -- COMMAND")
 def run(program: tuple[str, ...], module: bool, command: bool, no_probes: bool, quiet: bool, **told: Any) -> None:
@@ -45,5 +47,6 @@ def run(program: tuple[str, ...], module: bool, command: bool, no_probes: bool, 
     for place in ("dir", "jsonl", "tensorboard", "flat"):
         if told[place] is not None:
             told[place] = str(Path(told[place]).absolute())  # the command may go elsewhere first
+    told["captures"] = captures_of(told) or None
     words = module_command if module else any_command if command else script_command
     become(words(program), told | {"probes": False if no_probes else None, "quiet": quiet or None})

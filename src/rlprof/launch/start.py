@@ -50,6 +50,7 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> None:
     from rlprof.recording.record import record  # noqa: PLC0415 - nor does it write a session
 
     quiet = options.pop("quiet", False)
+    captures = options.pop("captures", {})
     environment.switch_on(os.environ)
     try:
         recording = record(options.pop("name", None) or _program(), **options)
@@ -60,6 +61,13 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> None:
     recording.before_end.append(phases.off)
     if not quiet:
         recording.at_end.append(Farewell())
+    if captures:
+        from rlprof.recording import capturing  # noqa: PLC0415 - most runs capture nothing more
+
+        try:
+            capturing.begin(recording, captures)
+        except Exception as error:
+            profiler._hooks.warn("what was to be captured is not", error)
     rate = profiler._module.tsc_rate() if profiler.core == "c" else ""
     environment.announce(os.environ, recording.folder, rate)
     begin_startup(profiler)

@@ -72,6 +72,9 @@ class Profiler:
         self._resets = 0
         self._recording: Any = None
         """What writes it to a session, if anything does."""
+        self._listeners: list[Callable[[str], None]] = []
+        self.planned: dict[str, int] = {}
+        """How many of what is told of a run will have, as far as somebody knows."""
         self._device: Device | None = None
         self.profile: Callable[..., Any] = self._ledger.recorder
         self.add_steps: Callable[[int], None] = self._ledger.add_steps
@@ -145,7 +148,33 @@ class Profiler:
     def iteration(self) -> Iteration:
         """One turn of collect-and-update begins, and the one before ends. Or: `with profiler.iteration():`."""
         self._attach_device()
-        return Iteration(self._ledger, self._ledger.iteration(False))
+        begun = Iteration(self._ledger, self._ledger.iteration(False))
+        self._tell("iteration")
+        return begun
+
+    def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Tell somebody of each `iteration` and each `epoch` that begins, and of a `plan` once it is known.
+
+        Returns what ends it.
+        """
+        self._listeners.append(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
+
+    def _tell(self, what: str) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(what)
+            except Exception as error:
+                self._hooks.warn("who listens for iterations and epochs has failed", error)
+
+    def _plan(self, **planned: int) -> None:
+        self.planned = planned
+        self._tell("plan")
 
     def snapshot(self) -> Snapshot:
         """Everything recorded so far, spans that are open included up to now."""

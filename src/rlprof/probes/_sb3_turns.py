@@ -21,6 +21,8 @@ class Turns:
         self._ledger = profiler._ledger
         self._rollout = profiler.profile("rollout")
         self._collecting: set[int] = set()
+        self._reading: set[int] = set()
+        """Buffers that are being read."""
 
     def collect(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """For collect_rollouts: a rollout, with which an iteration begins."""
@@ -43,6 +45,24 @@ class Turns:
 
         return collect_rollouts
 
+    def read(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """For a buffer's get, a generator: with it begins an epoch, one pass over what was collected."""
+        timed = self._profiler.time_function(original, "buffer_get", outermost=True)
+
+        @wraps(original)
+        def get(buffer: Any, *args: Any, **kwargs: Any) -> Any:
+            inside = id(buffer) in self._reading  # of what a subclass has
+            if not inside:
+                self._reading.add(id(buffer))
+                self._profiler._tell("epoch")
+            try:
+                return (yield from timed(buffer, *args, **kwargs))
+            finally:
+                if not inside:
+                    self._reading.discard(id(buffer))
+
+        return get
+
     def end(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """For on_training_end: what a program does after learn() is no part of its last iteration."""
 
@@ -55,9 +75,19 @@ class Turns:
         return on_training_end
 
     def _begin(self, model: Any) -> None:
+        if model.num_timesteps == 0:
+            self._plan(model)
         # Before learning starts nothing is updated: all of that is one turn, together with the first update.
         if not 0 < model.num_timesteps <= getattr(model, "learning_starts", 0):
             self._profiler.iteration()
+
+    def _plan(self, model: Any) -> None:
+        """How many turns it will be, where each collects the same."""
+        steps = getattr(model, "n_steps", None)
+        if isinstance(steps, int) and steps > 0 and model._total_timesteps:
+            iterations = -(-model._total_timesteps // (steps * model.n_envs))
+            epochs = iterations * getattr(model, "n_epochs", 1)
+            self._profiler._plan(iteration=iterations, epoch=epochs, env_step=iterations * steps)
 
     def _count(self, dones: Any) -> None:
         self._ledger.add_steps(len(dones))

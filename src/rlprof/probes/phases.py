@@ -59,6 +59,7 @@ class Phases:
         if self._marked != NEVER:
             index = self._ledger.iteration(False)
             self._marked = index if self._marked in (-1, index - 1) else NEVER
+            self._profiler._tell("iteration")
 
     def is_acting(self, size: int, gradients: bool) -> bool:
         """Whether a forward pass chooses actions, and does not learn: of this leading dimension, in this gradient
@@ -89,6 +90,10 @@ class Phases:
         # A negative answer: recording was switched off and on, and the span is not there.
         self._ledger.split(self._spans[ROLLOUT], self._advantage if fresh else self._preparation)
         self._begin(UPDATE)
+
+    def epoch_ended(self) -> None:
+        """As much was learned from as was collected."""
+        self._profiler._tell("epoch")
 
     def size_of(self, argument: Any) -> Any:
         """The leading dimension of what has no shape itself; of a mapping or sequence, that of what comes first in

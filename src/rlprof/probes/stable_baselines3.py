@@ -24,7 +24,7 @@ def _attach(_module: ModuleType, patches: Patches) -> None:
     callback = import_module(f"{_COMMON}.callbacks").BaseCallback
     model = import_module(f"{_COMMON}.policies").BaseModel
     turns = Turns(patches.profiler)
-    classes = Classes(patches, {"collect_rollouts": turns.collect})
+    classes = Classes(patches, {"collect_rollouts": turns.collect, "get": turns.read})
     patches.replace(algorithm, "_setup_learn", lambda original: _learning(original, classes, patches))
     # A training calls it after each step of its environments, and an evaluation does not.
     patches.follow(algorithm, "_update_info_buffer", "episode_info", phases.phases_of(patches).loop, "dones")

@@ -18,9 +18,9 @@ from rlprof.recording import exits
 from rlprof.recording.background import Background
 from rlprof.recording.gathering import LAST_PATIENCE, Workers
 from rlprof.recording.workers import leave, work_for
-from rlprof.session.folder import DATABASE, new_folder
+from rlprof.session.folder import DATABASE, REQUEST, new_folder
 from rlprof.session.info import described, gather, readable
-from rlprof.session.records import Batch, Mark, Sample
+from rlprof.session.records import Artifact, Batch, Mark, Sample
 from rlprof.session.writer import SessionWriter
 
 FLUSH_SECONDS = 1.0
@@ -63,6 +63,7 @@ class Recording:
         self._no_workers: Exception | None = None
         self._unwritten: Batch | None = None
         self._marks: list[Mark] = []
+        self._files: list[Artifact] = []
         self._cpu_ns = 0
         self._flushes = 0
         self._resets = profiler._resets
@@ -128,6 +129,12 @@ class Recording:
     def mark(self, kind: str, text: str) -> None:
         """Note something about this instant in the session."""
         self._marks.append(Mark(self._ledger.now(), readable(str(kind)), readable(str(text))))
+
+    def add_file(self, path: Path, kind: str) -> None:
+        """List a file that belongs to the session."""
+        inside = self.folder is not None and path.is_relative_to(self.folder)
+        shown = path.relative_to(self.folder) if inside and self.folder is not None else path
+        self._files.append(Artifact(readable(str(shown)), kind, self._ledger.now()))
 
     def flush(self) -> None:
         """Write what was recorded up to now. Warns instead of raising."""
@@ -213,6 +220,10 @@ class Recording:
                 self.flush()
             with suppress(Exception):
                 exits.repeat_signals()
+            try:
+                self._look_for_requests()
+            except Exception as error:
+                self._warn("what was asked of the running training could not be done", error)
 
     def _flush(self) -> None:
         if self._writer is None:
@@ -238,6 +249,14 @@ class Recording:
         if self._flushes % LOOK_EVERY == 0 and self.folder is not None and not (self.folder / DATABASE).exists():
             self._warn(f"{self.folder / DATABASE} was deleted; what is recorded will be lost", None)
 
+    def _look_for_requests(self) -> None:
+        """`rlprof capture` leaves a file in the session's folder."""
+        if self.folder is None or not (self.folder / REQUEST).exists():
+            return
+        from rlprof.recording.capturing import answer  # noqa: PLC0415 - hardly ever needed
+
+        answer(self, self.folder / REQUEST)
+
     def _collect(self) -> Batch:
         """The ledger's state, and the journals. What could not be written comes first; until it is, nothing is drained,
         and the ledger keeps and merges what comes."""
@@ -251,6 +270,7 @@ class Recording:
             batch.iterations, batch.gains = self.profiler.drain_iterations()
             batch.events, batch.events_lost = self.profiler.drain_timeline()
             batch.marks, self._marks = self._marks, []
+            batch.artifacts, self._files = self._files, []
         self._with_workers(lambda workers: workers.gather())
         batch.time = self._ledger.now()
         batch.raw = self._ledger.raw()

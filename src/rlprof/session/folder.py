@@ -10,6 +10,8 @@ from pathlib import Path
 from rlprof.errors import UnreadableError
 
 DATABASE = "session.db"
+REQUEST = "capture-request.json"
+"""What somebody asks a running training to capture."""
 _STAMP = re.compile(r"_\d{8}-\d{6}(-\d+)?$")
 
 

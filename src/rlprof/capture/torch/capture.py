@@ -112,7 +112,7 @@ class TorchCapture:
         """The step that is under way has ended, and the next begins."""
         if not self._thread:
             self.start()
-        if get_ident() != self._thread or self._failed or self.is_done:
+        if get_ident() != self._thread or self.is_done:
             return
         state = self.schedule.state(self._step)
         self._leave()
@@ -129,8 +129,13 @@ class TorchCapture:
         self._begins = True
 
     @property
+    def started(self) -> bool:
+        return self._thread != 0
+
+    @property
     def is_done(self) -> bool:
-        return self.schedule.state(self._step) == DONE
+        """Nothing follows: all is captured, or it was given up."""
+        return self._failed or self.schedule.state(self._step) == DONE
 
     @property
     def folder(self) -> Path:
@@ -143,15 +148,18 @@ class TorchCapture:
 
     def stop(self) -> None:
         """The run ends. What is captured of an active step is written; what was missed is said."""
-        if not self._thread or self._failed or not self.enabled:
+        if self._failed or not self.enabled:
             return
-        if self._torch is not None and get_ident() == self._thread:
-            # A step that is cut short is in the trace, too, but does not count.
-            self._try(self._write if self.schedule.state(self._step) == ACTIVE else self._discard)
+        if self._thread and not self.is_done and get_ident() == self._thread:
+            state = self.schedule.state(self._step)
+            self._leave()
+            self._step += 1  # the end of a run is that of its last step, too
+            if self._torch is not None:
+                self._try(self._write if state == ACTIVE else self._discard)
         missed = stopped_early(self.schedule, self.kind, self._step)
         if missed is not None:
             self.say(missed)
-        self._failed = True  # nothing follows
+        self.enabled = False  # nothing follows
 
     def __enter__(self) -> TorchCapture:
         return self.start()

@@ -22,7 +22,8 @@ class Marks:
         self._open: list[tuple[str, Any]] = []
         for name in profiler._ledger.open_operations():
             self._begin(name)
-        self._unwatch = watch_spans(profiler, self._watch)
+        # Before anybody else: who ends a step where a span ends finds it ended here.
+        self._unwatch = watch_spans(profiler, self._watch, first=True)
 
     def begin_step(self, number: int) -> None:
         """Around everything that is open: a step is the outermost annotation."""

@@ -145,6 +145,9 @@ enter_env(Loop *loop, int64_t envs)
     }
     loop->stepping = true;
     if (envs > 0) {
+        if (loop->steps == 0) {
+            loop->samples = loop->batch = 0;
+        }
         loop->envs = envs;
         loop->steps += envs;
         for (unsigned i = 0; i < loop->recent.used; i++) {
@@ -188,6 +191,9 @@ forward(Loop *loop, PyObject *argument)
         Py_XDECREF(answer);
     }
     forwards_add(&loop->recent, kind);
+    if (!acts && size > loop->batch) {
+        loop->batch = size;
+    }
     return acts ? loop->acts : loop->learns;
 }
 
@@ -213,6 +219,19 @@ before_backward(Loop *loop)
     }
     loop->recent.used = 0;
     begin_update(loop);
+}
+
+/* An epoch has ended when as much was learned from as was collected. */
+static void
+after_optimizer(Loop *loop)
+{
+    loop->learned = true;
+    loop->samples += loop->batch;
+    loop->batch = 0;
+    if (loop->on && loop->steps > 0 && loop->samples >= loop->steps) {
+        loop->samples = 0;
+        Py_XDECREF(ask_rules(loop, "epoch_ended", NULL, NULL, "epochs could not be told"));
+    }
 }
 
 static int64_t
@@ -383,6 +402,6 @@ loop_after(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
         count_step(loop, call, result);
     }
     else if (kind == CALL_OPTIMIZER && is_driver(loop)) {
-        loop->learned = true;
+        after_optimizer(loop);
     }
 }

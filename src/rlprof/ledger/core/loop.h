@@ -43,6 +43,8 @@ typedef struct {
     int64_t counted_steps, counted_episodes;
     int64_t envs;  /* that the last step was for */
     int64_t steps; /* of all environments, in this rollout */
+    int64_t batch; /* the largest that was learned from since an optimizer stepped */
+    int64_t samples; /* learned from since the last epoch ended */
     Forwards acting; /* that were seen directly before a step */
     Forwards recent; /* since the last step or backward pass */
 } Loop;

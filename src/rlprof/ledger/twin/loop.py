@@ -43,6 +43,7 @@ class Loop:
         self.envs = 1
         self._acting: Forwards = {}
         self._recent: Forwards = {}
+        self._batch = self._samples = 0
 
     def ask_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any], tensor: type) -> None:
         self._is_grad_enabled, self._is_traced, self._tensor = is_grad_enabled, is_traced, tensor
@@ -77,8 +78,8 @@ class Loop:
 
     def after(self, kind: str, call: Call, result: Any) -> None:
         _, envs, driving = call
-        if kind == "optimizer":
-            self.learned = self.learned or self._is_driver()
+        if kind == "optimizer" and self._is_driver():
+            self._after_optimizer()
         if kind not in ("step", "vector_step", "step_wait"):
             return
         if not self.on or not (driving or (not self.stepping and self._ledger.driver)):
@@ -130,7 +131,18 @@ class Loop:
         if acts != (self.phase == ROLLOUT):
             acts = bool(self._ask("is_acting", size, gradients))
         _add(self._recent, (size, gradients))
+        if not acts:
+            self._batch = max(self._batch, size)
         return self._acts if acts else self._learns
+
+    def _after_optimizer(self) -> None:
+        """An epoch has ended when as much was learned from as was collected."""
+        self.learned = True
+        self._samples += self._batch
+        self._batch = 0
+        if self.on and 0 < self.steps <= self._samples:
+            self._samples = 0
+            self._ask("epoch_ended")
 
     def _plain_length(self, argument: Any) -> Any:
         """Of a tensor that is no more than that: torch.jit.trace records no length that its C base is asked for."""
@@ -156,6 +168,8 @@ class Loop:
             self._ask("before_rollout")
         self.stepping = True
         if envs:
+            if self.steps == 0:
+                self._samples = self._batch = 0
             self.envs = envs
             self.steps += envs
             for kind in self._recent:

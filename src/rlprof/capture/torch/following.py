@@ -1,0 +1,60 @@
+"""Tells a capture where the steps of a training are, as far as its probes, its marks and its spans tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import get_ident
+
+from rlprof.capture.spans import watch_spans
+from rlprof.capture.torch.capture import TorchCapture
+from rlprof.capture.torch.schedule import ENV_STEP, EPOCH, ITERATION
+from rlprof.ledger.profiler import Profiler
+
+_STEPPED = "env_step"
+
+
+class Following:
+    """From its making until the capture is done. The first step begins where the first is seen to begin."""
+
+    def __init__(self, profiler: Profiler, capture: TorchCapture) -> None:
+        self._profiler = profiler
+        self._capture = capture
+        self._iterations = 0
+        self._epochs = 0
+        self._ends: list[Callable[[], None]] = [profiler.listen(self._hear)]
+        if capture.kind == ENV_STEP:
+            self._ends.append(watch_spans(profiler, self._watch))
+
+    def end(self) -> None:
+        while self._ends:
+            self._ends.pop()()
+
+    def _hear(self, what: str) -> None:
+        if get_ident() != self._profiler.driver:
+            return
+        capture = self._capture
+        if what == "plan" and capture.kind in self._profiler.planned:
+            capture.plan(self._profiler.planned[capture.kind])
+        if what == EPOCH:
+            self._epochs += 1
+        elif what == ITERATION:
+            self._iterations += 1
+            if capture.kind == EPOCH and not self._epochs and self._iterations > 1:
+                capture.kind = ITERATION
+                capture.say("this training does not show where its epochs are; a step of the capture is an iteration")
+        if what == capture.kind:
+            self._boundary()
+        if what == ITERATION:
+            capture.iteration_begins()
+
+    def _watch(self, name: str, begins: bool) -> None:
+        if name == _STEPPED and not begins and get_ident() == self._profiler.driver:
+            self._boundary()
+
+    def _boundary(self) -> None:
+        if self._capture.started:
+            self._capture.step()
+        else:
+            self._capture.start()
+        if self._capture.is_done:
+            self.end()

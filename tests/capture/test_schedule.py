@@ -1,0 +1,74 @@
+"""Which steps are captured, and what is said where there are too few."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlprof.capture.torch.schedule import ACTIVE, DONE, WAIT, WARMUP, Schedule, announced, stopped_early
+from rlprof.capture.torch.size import StepSizes, begins_next
+
+SCHEDULES = st.builds(Schedule, st.integers(0, 5), st.integers(0, 3), st.integers(1, 5), st.integers(1, 3))
+
+
+def test_states_follow_each_other():
+    schedule = Schedule(wait=2, warmup=1, active=2, repeat=2)
+    cycle = [WAIT, WAIT, WARMUP, ACTIVE, ACTIVE]
+    assert [schedule.state(step) for step in range(12)] == [*cycle, *cycle, DONE, DONE]
+    assert schedule.needed == 10
+    assert [schedule.captured(ran) for ran in (0, 3, 4, 5, 9, 50)] == [0, 0, 1, 2, 3, 4]
+
+
+@given(SCHEDULES, st.integers(1, 60))
+def test_a_schedule_that_fits_does(schedule, steps):
+    fitting = schedule.fitting(steps)
+    assert fitting.needed <= steps
+    assert fitting.captured(steps) >= 1
+    if schedule.needed <= steps:
+        assert fitting == schedule
+
+
+def test_nothing_fits_into_nothing():
+    assert Schedule().fitting(0) is None
+    assert "train for longer" in stopped_early(Schedule(), "epoch", 0)
+
+
+@pytest.mark.parametrize("wrong", [{"active": 0}, {"wait": -1}, {"warmup": 1.5}, {"repeat": 0}, {"active": True}])
+def test_wrong_schedules_are_refused(wrong):
+    with pytest.raises(ValueError, match="is a whole number of at least"):
+        Schedule(**wrong)
+
+
+def test_too_few_steps_are_announced_with_flags_that_would_fit():
+    assert announced(Schedule(5, 1, 3), "epoch", 9) is None
+    said = announced(Schedule(5, 1, 3), "epoch", 6)
+    assert said == (
+        "this run has 6 epochs, and the torch capture needs 9 (wait 5 + warmup 1 + active 3); "
+        "--torch-profiler-wait 2 --torch-profiler-warmup 1 --torch-profiler-active 3 would fit"
+    )
+
+
+def test_stopping_early_says_what_ran_and_what_was_needed():
+    assert stopped_early(Schedule(1, 1, 3), "iteration", 5) is None
+    said = stopped_early(Schedule(1, 1, 3), "iteration", 4)
+    assert said.startswith("the run ended after 4 iterations, and the torch capture needed 5 ")
+    assert "only 2 of 3 active steps were captured" in said
+    assert "no trace was written" in stopped_early(Schedule(1, 1, 3), "iteration", 1)
+
+
+def test_iterations_are_expected_as_often_as_they_came():
+    assert begins_next([False, False, True, False, False, True], 4) == [False, False, True, False]
+    assert begins_next([True, True, True], 3) == [True, True, True]
+    assert begins_next([False, False], 2) == [False, False]
+    assert begins_next([False, False, False, True], 4) == [False, False, True, False]
+
+
+def test_a_kind_of_step_that_was_not_warmed_up_with_is_told_by_its_duration():
+    sizes = StepSizes(rest=10.0, packing=0.5)
+    sizes.bytes[False] += [100.0, 120.0]
+    assert sizes.predict([False, False]) == (10 + 220) * 0.5
+    assert sizes.predict([False, True]) is None
+    sizes.seconds[False] += [1.0]
+    sizes.seconds[True] += [3.0, 5.0]
+    assert sizes.predict([False, True]) == (10 + 110 + 440) * 0.5
