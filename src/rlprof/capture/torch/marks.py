@@ -20,24 +20,21 @@ class Marks:
         self._exit = torch.ops.profiler._record_function_exit._RecordFunction
         self._thread = get_ident()
         self._open: list[tuple[str, Any]] = []
-        for name in profiler._ledger.open_operations():
-            self._begin(name)
+        self._between: list[str] = profiler._ledger.open_operations()
+        """Open spans that are not in the trace: no step has begun."""
         # Before anybody else: who ends a step where a span ends finds it ended here.
         self._unwatch = watch_spans(profiler, self._watch, first=True)
 
     def begin_step(self, number: int) -> None:
         """Around everything that is open: a step is the outermost annotation."""
-        names = [name for name, _ in self._open]
-        self._end_all()
         self._begin(f"ProfilerStep#{number}")
-        for name in names:
+        for name in self._between:
             self._begin(name)
+        self._between = []
 
     def end_step(self) -> None:
-        names = [name for name, _ in self._open[1:]]
+        self._between = [name for name, _ in self._open[1:]]
         self._end_all()
-        for name in names:
-            self._begin(name)
 
     def close(self) -> None:
         self._unwatch()
@@ -50,6 +47,12 @@ class Marks:
 
     def _watch(self, name: str, begins: bool) -> None:
         if get_ident() != self._thread:
+            return
+        if not self._open:  # between two steps
+            if begins:
+                self._between.append(name)
+            elif name in self._between:
+                self._between.remove(name)
             return
         if begins:
             self._begin(name)
