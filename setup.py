@@ -1,6 +1,7 @@
 """Builds the C parts: the ledger's core, and the scanner of traces. All else about the package is in pyproject.toml.
 
-RLPROF_SANITIZE=1 builds it with AddressSanitizer and UndefinedBehaviorSanitizer, for `make sanitize`.
+RLPROF_SANITIZE=1 builds it with AddressSanitizer and UndefinedBehaviorSanitizer, for `make sanitize`. RLPROF_CFLAGS has
+more arguments for the compiler.
 """
 
 import os
@@ -9,6 +10,7 @@ from glob import glob
 from setuptools import Extension, setup
 
 compile_args = ["-std=gnu11", "-O3", "-fno-semantic-interposition", "-fvisibility=hidden", "-Wall", "-Wextra"]
+compile_args += os.environ.get("RLPROF_CFLAGS", "").split()
 link_args = []
 if os.environ.get("RLPROF_SANITIZE"):
     sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]

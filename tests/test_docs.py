@@ -106,6 +106,14 @@ def test_the_readmes_figures_are_those_of_the_committed_results():
     coverage = json.loads((ROOT / "benchmarks" / "results" / "run_coverage.json").read_text())
     found = re.search(r"where they are to ([\d.]+) % at worst", readme)
     assert float(found[1]) == pytest.approx(100 * coverage["worst_error"], abs=0.051)
+    loading = json.loads((ROOT / "benchmarks" / "results" / "trace_load.json").read_text())
+    figures = re.search(
+        r"in ([\d.]+) of the time of `orjson.loads`, and gzipped ones in ([\d.]+) of", " ".join(readme.split())
+    )
+    assert float(figures[1]) == pytest.approx(loading["ratio_to_orjson"], abs=0.0051)
+    assert float(figures[2]) == pytest.approx(loading["ratio_to_hta"], abs=0.00051)
+    large = re.search(r"one of 2 GB needs ([\d.]+) GB of memory", " ".join(readme.split()))
+    assert float(large[1]) == pytest.approx(loading["synthetic_memory_gb"], abs=0.0051)
     accuracy = json.loads((ROOT / "benchmarks" / "results" / "ledger_accuracy.json").read_text())
     worst = re.search(r"off by ([\d.]+) % of the wall time", " ".join(readme.split()))
     assert worst is not None

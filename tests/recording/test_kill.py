@@ -61,7 +61,7 @@ def kill_one(folder: Path, after: float) -> tuple[float, Path]:
 def test_fifty_killed_trainings_leave_sessions_that_lack_a_second(tmp_path):
     chance = random.Random(5)
     moments = [chance.uniform(0.3, 2.6) for _ in range(KILLS)]
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(3) as pool:
         killed = list(pool.map(lambda i: kill_one(tmp_path / str(i), moments[i]), range(KILLS)))
     assert max(lost for lost, _ in killed) < 1.5
     for _, session in killed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cProfile
 import io
 import pstats
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import get_ident
@@ -47,7 +48,7 @@ class Calls:
         except TypeError:  # nothing was called
             return []
         stats.sort_stats("cumulative").print_stats(TOP)
-        data, table = stem.with_suffix(".pstats"), stem.with_suffix(".txt")
+        data, table = _beside(stem, ".pstats"), _beside(stem, ".txt")
         stats.dump_stats(data)
         table.write_text(text.getvalue(), encoding="utf-8")
         return [data, table]
@@ -73,10 +74,15 @@ class Samples:
     def write(self, stem: Path) -> list[Path]:
         if self._profile.last_session is None:
             return []
-        page, table = stem.with_suffix(".sampled.html"), stem.with_suffix(".sampled.txt")
+        page, table = _beside(stem, ".sampled.html"), _beside(stem, ".sampled.txt")
         table.write_text(self._profile.output_text(unicode=True, show_all=False), encoding="utf-8")
         page.write_text(self._profile.output_html(), encoding="utf-8")
         return [table, page]
+
+
+def _beside(stem: Path, ending: str) -> Path:
+    """An operation's name may have anything in it."""
+    return stem.parent / (re.sub(r"[^\w.+-]+", "-", stem.name) + ending)
 
 
 class FunctionCapture:
@@ -121,4 +127,8 @@ class FunctionCapture:
                 recorder.pause()
         self._thread = 0
         folder.mkdir(parents=True, exist_ok=True)
-        return [path for name, recorder in self._recorders.items() for path in recorder.write(folder / name)]
+        return [
+            path
+            for name, recorder in self._recorders.items()
+            for path in recorder.write(folder / name.replace("/", "-"))
+        ]

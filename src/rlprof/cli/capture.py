@@ -11,9 +11,10 @@ import click
 import msgspec
 from rich.console import Console
 
+from rlprof.capture.torch.capture import TRACE
 from rlprof.capture.torch.schedule import ITERATION, STEPS
 from rlprof.errors import RlprofError
-from rlprof.recording.capturing import TRACE, Request
+from rlprof.recording.capturing import Request
 from rlprof.session.folder import REQUEST, find_database
 from rlprof.session.reader import Session
 

@@ -11,32 +11,18 @@ import msgspec
 
 from rlprof.capture.functions import Calls, FunctionCapture, Recorder, Samples
 from rlprof.capture.torch.capture import TorchCapture
-from rlprof.capture.torch.following import Following
 from rlprof.recording.recording import Recording
 
-TRACE, FUNCTIONS = "torch_trace", "functions"
-"""Kinds of files, as sessions list them."""
+FUNCTIONS = "functions"
+"""What a session calls such a file."""
 
 HOW: dict[str, Callable[[], Recorder]] = {"cprofile": Calls, "sample": Samples}
 
 
 def capture_torch(recording: Recording, **settings: Any) -> TorchCapture:
-    """With the settings of `TorchCapture`; the probes tell it where steps are, and it ends with the recording."""
-    capture = TorchCapture(profiler=recording.profiler, **settings)
-    following = Following(recording.profiler, capture)
-
-    def keep(path: Path) -> None:
-        capture.files.append(path)
-        recording.add_file(path, TRACE)
-        predicted = "" if capture.predicted is None else f", predicted {capture.predicted:.0f} bytes"
-        recording.mark(TRACE, f"{path.name}: {path.stat().st_size} bytes{predicted}")
-
-    def end() -> None:
-        following.end()
-        capture.stop()
-
-    capture.on_file = keep
-    recording.before_end.append(end)
+    """With the settings of `TorchCapture`; it ends with the recording."""
+    capture = TorchCapture(profiler=recording.profiler, **settings).begin()
+    recording.before_end.append(capture.stop)
     return capture
 
 

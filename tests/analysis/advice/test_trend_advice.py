@@ -34,7 +34,7 @@ def growing(folder, grows, iterations=60):
 
 
 def test_memory_that_an_iteration_keeps_is_told_with_its_amount(tmp_path):
-    facts = growing(tmp_path, lambda _: True)
+    facts = speaking(memory_growth, lambda: growing(tmp_path, lambda _: True))
     advice = given(memory_growth(facts), "memory_growth")
     assert advice.gain is None
     amount, unit, *_ = advice.evidence[1].removeprefix("That is ").split()

@@ -12,11 +12,13 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
+from rlprof.capture.torch.following import Following
 from rlprof.capture.torch.marks import Marks
 from rlprof.capture.torch.schedule import (
     ACTIVE,
     DONE,
     EPOCH,
+    MARK,
     STEPS,
     WAIT,
     WARMUP,
@@ -30,6 +32,8 @@ from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.session.folder import sessions_folder
 from rlprof.trace.read import read_trace
 
+TRACE = "torch_trace"
+"""What a session calls such a file."""
 SUFFIX = ".pt.trace.json.gz"
 LARGE = 300_000_000
 """Bytes of JSON from which on a browser has trouble with a trace."""
@@ -44,8 +48,8 @@ def _say(text: str) -> None:
 class TorchCapture:
     """Captures steps `wait_steps + warmup_steps` and following, `active_steps` of them, with torch.profiler.
 
-    In a recorded training the probes tell where steps are; elsewhere call `step()` at the end of each. A step is an
-    `epoch` (one pass over a rollout's data), an `iteration`, an `env_step` or a `mark`, which only `step()` makes.
+    A step is an `epoch` (one pass over a rollout's data), an `iteration`, an `env_step` or a `mark`. Where those are
+    the profiler's probes, marks and spans tell, from `begin()` or the begin of the block on; `step()` makes a `mark`.
     Whatever fails here warns once, and the training goes on.
     """
 
@@ -75,7 +79,6 @@ class TorchCapture:
         self.predicted: float | None = None
         """Bytes of the next file, after a warm-up."""
         self.say: Say = _say
-        self.on_file: Callable[[Path], None] = self.files.append
         self._options: dict[str, Any] = {
             "record_shapes": record_shapes,
             "profile_memory": profile_memory,
@@ -92,6 +95,7 @@ class TorchCapture:
         self._history: list[bool] = []
         self._sizes = StepSizes()
         self._failed = False
+        self._following: Following | None = None
         if planned_steps is not None:
             self.plan(planned_steps)
 
@@ -100,6 +104,14 @@ class TorchCapture:
         warning = announced(self.schedule, self.kind, steps) if self.enabled else None
         if warning is not None:
             self.say(warning)
+
+    def begin(self) -> TorchCapture:
+        """From here on steps are looked for. The first begins where one is seen to begin; a marked one here."""
+        if self.enabled and self.kind == MARK:
+            self.start()
+        elif self.enabled and self._following is None:
+            self._following = Following(self._profiler, self)
+        return self
 
     def start(self) -> TorchCapture:
         """The first step begins."""
@@ -148,6 +160,8 @@ class TorchCapture:
 
     def stop(self) -> None:
         """The run ends. What is captured of an active step is written; what was missed is said."""
+        if self._following is not None:
+            self._following.end()
         if self._failed or not self.enabled:
             return
         if self._thread and not self.is_done and get_ident() == self._thread:
@@ -162,7 +176,7 @@ class TorchCapture:
         self.enabled = False  # nothing follows
 
     def __enter__(self) -> TorchCapture:
-        return self.start()
+        return self.begin()
 
     def __exit__(self, *_: object) -> None:
         self.stop()
@@ -230,7 +244,12 @@ class TorchCapture:
             ended = self._end_recording()
             name = f"{_name_of(self._profiler)}_{os.getpid()}.{time.time_ns() // 1_000_000}{SUFFIX}"
             path = self._export(ended, self.folder / name)
-        self.on_file(path)
+        self.files.append(path)
+        recording = self._profiler._recording
+        if recording is not None:
+            predicted = "" if self.predicted is None else f", predicted {self.predicted:.0f} bytes"
+            recording.add_file(path, TRACE)
+            recording.mark(TRACE, f"{path.name}: {path.stat().st_size} bytes{predicted}")
 
     def _discard(self) -> None:
         self._end_recording()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import get_ident
+from typing import TYPE_CHECKING
 
 from rlprof.capture.spans import watch_spans
-from rlprof.capture.torch.capture import TorchCapture
 from rlprof.capture.torch.schedule import ENV_STEP, EPOCH, ITERATION
 from rlprof.ledger.profiler import Profiler
+
+if TYPE_CHECKING:
+    from rlprof.capture.torch.capture import TorchCapture
 
 _STEPPED = "env_step"
 
