@@ -13,7 +13,7 @@ demo: $(VENV)/installed
 
 # What measures has the machine to itself.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not figures"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not figures"
 	$(BIN)/python -m pytest -m figures
 
 lint: $(VENV)/installed

@@ -191,6 +191,54 @@ print(json.dumps([str(path) for path in capture.files]))
     assert [file.name for file in tmp_path.iterdir()] == [Path(path).name]
 
 
+def test_a_program_marks_its_steps_itself(tmp_path):
+    program = """
+import torch
+from rlprof import get_profiler
+net = torch.nn.Linear(8, 8)
+for _ in range(6):
+    net(torch.zeros(4, 8))
+    get_profiler().end_step()
+"""
+    run(tmp_path, program, *schedule(1, 1, 3, "--torch-profiler-step", "mark"))
+    (path,) = traces_of(tmp_path)
+    found = summarize(read_trace(path))
+    assert [step.name for step in found.steps] == [f"ProfilerStep#{number}" for number in (2, 3, 4)]
+    assert {total.name: total.calls for total in found.operators}["aten::linear"] == 3
+
+
+def test_a_trace_that_will_be_large_is_announced_after_the_warm_up(tmp_path):
+    program = """
+import torch
+from rlprof import TorchCapture
+from rlprof.capture.torch import capture as module
+module.LARGE = 2_000
+with TorchCapture(wait_steps=1, warmup_steps=1, active_steps=2, step="mark", dir=".") as capture:
+    for _ in range(4):
+        torch.zeros(4, 8).relu()
+        capture.step()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    (said,) = (line for line in done.stderr.splitlines() if line.startswith("rlprof:"))
+    assert said.startswith("rlprof: the torch trace of 2 marked steps will have about 0 MB of JSON")
+
+
+def test_a_program_that_profiles_itself_goes_on(tmp_path):
+    program = """
+import torch
+from torch.profiler import profile
+from rlprof import get_profiler
+with profile() as own:
+    for _ in range(6):
+        torch.zeros(4, 8).relu()
+        get_profiler().end_step()
+print(len(own.events()) > 0)
+"""
+    done = run(tmp_path, program, *schedule(1, 1, 3, "--torch-profiler-step", "mark"))
+    assert done.stdout == "True\n"
+    assert done.stderr.count("the torch capture has failed, and is given up") == 1
+
+
 def test_what_is_not_enabled_does_nothing(tmp_path):
     program = """
 from rlprof import TorchCapture

@@ -152,8 +152,12 @@ class Profiler:
         self._tell("iteration")
         return begun
 
+    def end_step(self) -> None:
+        """A step of the program's own ends, and the next begins: for captures whose steps are marks."""
+        self._tell("mark")
+
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Tell somebody of each `iteration` and each `epoch` that begins, and of a `plan` once it is known.
+        """Tell somebody of each `iteration`, `epoch` and `mark` that begins, and of a `plan` once it is known.
 
         Returns what ends it.
         """

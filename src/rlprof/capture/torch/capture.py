@@ -107,10 +107,10 @@ class TorchCapture:
 
     def begin(self) -> TorchCapture:
         """From here on steps are looked for. The first begins where one is seen to begin; a marked one here."""
-        if self.enabled and self.kind == MARK:
-            self.start()
-        elif self.enabled and self._following is None:
+        if self.enabled and self._following is None:
             self._following = Following(self._profiler, self)
+            if self.kind == MARK:
+                self.start()
         return self
 
     def start(self) -> TorchCapture:
@@ -199,8 +199,11 @@ class TorchCapture:
 
     def _begin_recording(self) -> None:
         if self._torch is None:
-            from torch.profiler import profile  # noqa: PLC0415 - who captures has it
+            from torch._C._autograd import _profiler_enabled  # noqa: PLC0415 - who captures has it
+            from torch.profiler import profile  # noqa: PLC0415
 
+            if _profiler_enabled():  # a second one would take its events
+                raise RuntimeError("the program has a torch.profiler of its own running")
             self._torch = profile(**self._options)
             self._torch.start()
             self._marks = Marks(self._profiler)
