@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.operations import Operation
-from rlprof.ledger.catalogue import STARTUP
+from rlprof.ledger.catalogue import BESIDE_TRAINING
 
 WEIGHTS = {"time": 40, "per_call": 30, "memory": 15, "device_memory": 15}
 """Of the parts of a score; they sum to 100."""
@@ -95,7 +95,7 @@ def recommendations(operations: Sequence[Operation], min_calls: int = 1) -> tupl
 
 
 def _of_the_training(operations: Sequence[Operation], min_calls: int) -> list[Operation]:
-    return [item for item in operations if item.calls >= min_calls and item.operation != STARTUP]
+    return [item for item in operations if item.calls >= min_calls and item.operation not in BESIDE_TRAINING]
 
 
 def _recommend(operation: Operation) -> list[Recommendation]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rlprof.analysis.calltree import Place, cpu_of, merge
-from rlprof.ledger.catalogue import STARTUP
+from rlprof.ledger.catalogue import BESIDE_TRAINING
 from rlprof.ledger.sharing import apportion
 from rlprof.ledger.snapshot import Snapshot
 
@@ -197,7 +197,7 @@ def _categories(rows: Sequence[Row]) -> tuple[Portion, ...]:
 
 
 def _largest(snapshot: Snapshot) -> Portion:
-    named = (account for account in snapshot.accounts if account.operation != STARTUP)
+    named = (account for account in snapshot.accounts if account.operation not in BESIDE_TRAINING)
     accounts = [(account.operation, account.ledger_ns) for account in islice(named, 1)]
     accounts += [(UNATTRIBUTED, snapshot.unattributed_ns), (RLPROF, snapshot.rlprof_ns)]
     name, ns = max(accounts, key=lambda account: account[1])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.progress import Progress
-from rlprof.ledger.catalogue import STARTUP
+from rlprof.ledger.catalogue import BESIDE_TRAINING
 
 IDLE = "waiting with nobody at work"
 SLOW_CALLS = "calls slower than the typical one"
@@ -58,7 +58,7 @@ def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progres
     typical: defaultdict[str, int] = defaultdict(int)
     idle = slow = 0
     for operation in operations:
-        if operation.operation == STARTUP:
+        if operation.operation in BESIDE_TRAINING:
             continue
         waited = min(operation.ledger_ns, operation.idle_ns)
         worked = operation.ledger_ns - waited

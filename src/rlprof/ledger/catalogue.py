@@ -37,12 +37,15 @@ _OPERATIONS = {
     "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
     "system": "startup logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
-    "process_wait",
+    "process_wait trace_export",
     "other": "rollout",
 }
 
 STARTUP = "startup"
 """What a program does before its training. It is done once, so it says nothing of the training's speed."""
+TRACE_EXPORT = "trace_export"
+"""Writing a torch trace, which nobody trains for."""
+BESIDE_TRAINING = frozenset({STARTUP, TRACE_EXPORT})
 
 _CATEGORY_OF = {name: category for category, names in _OPERATIONS.items() for name in names.split()}
 

@@ -28,6 +28,7 @@ from rlprof.capture.torch.schedule import (
     stopped_early,
 )  # fmt: skip
 from rlprof.capture.torch.size import StepSizes, begins_next, bytes_of_steps
+from rlprof.ledger.catalogue import TRACE_EXPORT
 from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.session.folder import sessions_folder
 from rlprof.trace.read import read_trace
@@ -221,7 +222,7 @@ class TorchCapture:
 
     def _end_warmup(self) -> None:
         """What it took tells how large the trace will be. torch has loaded by now what it needs to record."""
-        with self._profiler.profile("trace_export"):
+        with self._profiler.profile(TRACE_EXPORT):
             path = self._export(self._end_recording(), self.folder / f".warmup-{os.getpid()}{SUFFIX}")
             try:
                 warmed = read_trace(path, places=True)
@@ -243,7 +244,7 @@ class TorchCapture:
             )
 
     def _write(self) -> None:
-        with self._profiler.profile("trace_export"):
+        with self._profiler.profile(TRACE_EXPORT):
             ended = self._end_recording()
             name = f"{_name_of(self._profiler)}_{os.getpid()}.{time.time_ns() // 1_000_000}{SUFFIX}"
             path = self._export(ended, self.folder / name)
