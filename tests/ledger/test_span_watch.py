@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 
@@ -123,3 +124,19 @@ def test_a_watched_ledger_accounts_for_every_instant(profiler):
     snapshot = profiler.snapshot()
     snapshot.check()
     assert (snapshot.account("a").calls, snapshot.account("b").calls, len(told)) == (1, 10, 22)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_tells_nobody(profiler):
+    told = watched(profiler)
+    profiler.listen(lambda what: told.append((what, True)))
+    child = os.fork()
+    if child == 0:
+        with profiler.profile("outer"):
+            profiler.iteration()
+        os._exit(len(told))
+    assert os.waitpid(child, 0)[1] == 0
+    with profiler.profile("outer"):
+        pass
+    assert told == [("outer", True), ("outer", False)]

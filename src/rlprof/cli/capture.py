@@ -11,7 +11,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from rlprof.capture.torch.capture import TRACE
+from rlprof.capture.torch.capture import FAILED, TRACE
 from rlprof.capture.torch.schedule import ITERATION, STEPS
 from rlprof.errors import RlprofError
 from rlprof.recording.capturing import Request
@@ -38,7 +38,7 @@ def capture(session: str, steps: int, step: str, warmup: int, no_wait: bool, **o
     """
     folder = find_database(session).parent
     _check_running(folder)
-    known = set(_traces(folder))
+    known, failed = set(_traces(folder)), len(_failures(folder))
     request = Request(step=step, warmup_steps=warmup, active_steps=steps, **options)
     part = folder / f".{REQUEST}.{os.getpid()}"
     part.write_bytes(msgspec.json.encode(request))
@@ -48,20 +48,33 @@ def capture(session: str, steps: int, step: str, warmup: int, no_wait: bool, **o
         return
     console = Console(stderr=True)
     waiting = console.status(f"waiting for {steps} {step} steps of {folder.name}") if console.is_terminal else None
-    with waiting or nullcontext():
-        while not (made := [path for path in _traces(folder) if path not in known]):
-            time.sleep(POLL_SECONDS)
-            if not _is_running(folder) and not (made := [path for path in _traces(folder) if path not in known]):
-                (folder / REQUEST).unlink(missing_ok=True)
-                raise RlprofError(f"{folder} ended before {warmup + steps} {step} steps had come; no trace was written")
-            if made:
-                break
+    try:
+        with waiting or nullcontext():
+            while True:
+                running = _is_running(folder)  # before looking: what comes last comes before the end
+                made = [path for path in _traces(folder) if path not in known]
+                if made:
+                    break
+                if len(failures := _failures(folder)) > failed:
+                    raise RlprofError(f"{folder} could not be captured: {failures[-1]}")
+                if not running:
+                    raise RlprofError(
+                        f"{folder} ended before it had {warmup + steps} {step} steps more; there is no trace"
+                    )
+                time.sleep(POLL_SECONDS)
+    finally:
+        (folder / REQUEST).unlink(missing_ok=True)  # where nobody has taken it
     click.echo(made[0])
 
 
 def _traces(folder: Path) -> list[Path]:
     with Session(folder) as session:
         return [folder / artifact.path for artifact in session.artifacts() if artifact.kind == TRACE]
+
+
+def _failures(folder: Path) -> list[str]:
+    with Session(folder) as session:
+        return [mark.text for mark in session.marks() if mark.kind == FAILED]
 
 
 def _is_running(folder: Path) -> bool:

@@ -254,6 +254,7 @@ class Profiler:
     def _after_fork(self) -> None:
         self._device = None
         self.driver = 0
+        self._listeners.clear()
         self._hooks.forget_tasks()
         self._ledger.after_fork()
 

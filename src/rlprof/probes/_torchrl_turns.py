@@ -133,6 +133,8 @@ class Turn:
         self._dones: Any = None
         self._working = False
         self._marks = turns.enter(collector)
+        if self._marks:
+            _plan(self._profiler, collector)
 
     def begin(self, collector: Any) -> AbstractContextManager[Any]:
         """A batch is asked for: the one before has been worked with. Returns what to open while it is collected."""
@@ -177,6 +179,14 @@ class Turn:
 def _frames_of(collector: Any) -> int:
     """How many it has collected in its life."""
     return int(getattr(collector, "_frames", 0))  # it may be a tensor
+
+
+def _plan(profiler: Profiler, collector: Any) -> None:
+    """How many batches it will be."""
+    total = getattr(collector, "total_frames", -1)
+    each = getattr(collector, "requested_frames_per_batch", getattr(collector, "frames_per_batch", 0))
+    if isinstance(total, int) and isinstance(each, int) and 0 < each <= total:
+        profiler._plan(iteration=-(-total // each))
 
 
 def _is_exhausted(collector: Any) -> bool:

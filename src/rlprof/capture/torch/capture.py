@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -12,6 +10,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
+from rlprof.capture.torch.export import SUFFIX, export, file_name
 from rlprof.capture.torch.following import Following
 from rlprof.capture.torch.marks import Marks
 from rlprof.capture.torch.schedule import (
@@ -33,9 +32,8 @@ from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.session.folder import sessions_folder
 from rlprof.trace.read import read_trace
 
-TRACE = "torch_trace"
-"""What a session calls such a file."""
-SUFFIX = ".pt.trace.json.gz"
+TRACE, FAILED = "torch_trace", "torch_trace_failed"
+"""What a session calls such a file, and a mark that there is none."""
 LARGE = 300_000_000
 """Bytes of JSON from which on a browser has trouble with a trace."""
 
@@ -110,7 +108,7 @@ class TorchCapture:
         """From here on steps are looked for. The first begins where one is seen to begin; a marked one here."""
         if self.enabled and self._following is None:
             self._following = Following(self._profiler, self)
-            if self.kind == MARK:
+            if self.kind == MARK and get_ident() == self._profiler.driver:
                 self.start()
         return self
 
@@ -204,7 +202,7 @@ class TorchCapture:
             from torch.profiler import profile  # noqa: PLC0415
 
             if _profiler_enabled():  # a second one would take its events
-                raise RuntimeError("the program has a torch.profiler of its own running")
+                raise RuntimeError("a torch.profiler is running already")
             self._torch = profile(**self._options)
             self._torch.start()
             self._marks = Marks(self._profiler)
@@ -223,7 +221,7 @@ class TorchCapture:
     def _end_warmup(self) -> None:
         """What it took tells how large the trace will be. torch has loaded by now what it needs to record."""
         with self._profiler.profile(TRACE_EXPORT):
-            path = self._export(self._end_recording(), self.folder / f".warmup-{os.getpid()}{SUFFIX}")
+            path = export(self._end_recording(), self.folder / f".warmup-{os.getpid()}{SUFFIX}")
             try:
                 warmed = read_trace(path, places=True)
                 sizes, self._sizes.rest = bytes_of_steps(warmed)
@@ -246,10 +244,9 @@ class TorchCapture:
     def _write(self) -> None:
         with self._profiler.profile(TRACE_EXPORT):
             ended = self._end_recording()
-            name = f"{_name_of(self._profiler)}_{os.getpid()}.{time.time_ns() // 1_000_000}{SUFFIX}"
-            path = self._export(ended, self.folder / name)
+            recording = self._profiler._recording
+            path = export(ended, self.folder / file_name("training" if recording is None else recording.name))
         self.files.append(path)
-        recording = self._profiler._recording
         if recording is not None:
             predicted = "" if self.predicted is None else f", predicted {self.predicted:.0f} bytes"
             recording.add_file(path, TRACE)
@@ -258,31 +255,14 @@ class TorchCapture:
     def _discard(self) -> None:
         self._end_recording()
 
-    def _export(self, ended: Any, path: Path) -> Path:
-        """There whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        plain, packed = (path.with_name(f".{path.name}.{os.getpid()}.{part}") for part in ("json", "part"))
-        try:
-            ended.export_chrome_trace(str(plain))
-            with plain.open("rb") as text, gzip.open(packed, "wb", compresslevel=3) as file:
-                shutil.copyfileobj(text, file, 1 << 20)
-            packed.replace(path)
-        finally:
-            plain.unlink(missing_ok=True)
-            packed.unlink(missing_ok=True)
-        return path
-
     def _try(self, function: Callable[[], None]) -> None:
         try:
             function()
         except Exception as error:
             self._failed = True
             self._profiler._hooks.warn("the torch capture has failed, and is given up", error)
+            if self._profiler._recording is not None:
+                self._profiler._recording.mark(FAILED, str(error))
             marks, self._torch, self._marks = self._marks, None, None
             if marks is not None:
                 marks.forget()
-
-
-def _name_of(profiler: Profiler) -> str:
-    recording = profiler._recording
-    return "training" if recording is None else "".join(c if c.isalnum() or c in "-_" else "-" for c in recording.name)

@@ -36,8 +36,8 @@ class Following:
         if get_ident() != self._profiler.driver:
             return
         capture = self._capture
-        if what == "plan" and capture.kind in self._profiler.planned:
-            capture.plan(self._profiler.planned[capture.kind])
+        if what == "plan":
+            self._plan()
         if what == EPOCH:
             self._epochs += 1
         elif what == ITERATION:
@@ -45,10 +45,15 @@ class Following:
             if capture.kind == EPOCH and not self._epochs and self._iterations > 1:
                 capture.kind = ITERATION
                 capture.say("this training does not show where its epochs are; a step of the capture is an iteration")
+                self._plan()
         if what == capture.kind:
             self._boundary()
         if what == ITERATION:
             capture.iteration_begins()
+
+    def _plan(self) -> None:
+        if self._capture.kind in self._profiler.planned:
+            self._capture.plan(self._profiler.planned[self._capture.kind])
 
     def _watch(self, name: str, begins: bool) -> None:
         if name == _STEPPED and not begins and get_ident() == self._profiler.driver:

@@ -111,6 +111,7 @@ ledger_after_fork(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     if (ledger->device != NULL) {
         device_detach(ledger); /* a device context does not survive a fork */
     }
+    Py_XDECREF(ledger_watch(ledger, Py_None)); /* what watches is the parent's */
     begin_anew(ledger);
     Py_RETURN_NONE;
 }

@@ -443,6 +443,7 @@ class Ledger:
         self._memory.close()
         self._memory.peak = 0
         self._devices.attach(None)
+        self._watch.set(None)
         self.reset()
 
     # ---- the rest of the surface ----
