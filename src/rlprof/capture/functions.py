@@ -6,6 +6,8 @@ import cProfile
 import io
 import pstats
 import re
+import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import get_ident
@@ -18,6 +20,8 @@ from rlprof.ledger.profiler import Profiler
 WHOLE = "whole"
 """Of the files, where no phase is named."""
 TOP = 50
+INTERVAL = 0.001
+"""Seconds between two samples."""
 
 
 class Recorder(Protocol):
@@ -54,29 +58,75 @@ class Calls:
         return [data, table]
 
 
-class Samples:
-    """pyinstrument: looks at the stack once a millisecond."""
+class Sampler:
+    """pyinstrument looks at the stack once a millisecond. Whoever is on at that moment gets what it saw: to begin and
+    end anew for each phase would copy all samples each time."""
 
     def __init__(self) -> None:
         try:
-            from pyinstrument import Profiler as Pyinstrument  # noqa: PLC0415 - an extra of its own
+            from pyinstrument.stack_sampler import get_stack_sampler  # noqa: PLC0415 - an extra of its own
         except ImportError as error:
             raise MissingLibraryError("--sample", "pyinstrument", "sample") from error
-        self._profile: Any = Pyinstrument(interval=0.001, async_mode="disabled")
+        self._samplers: Callable[[], Any] = get_stack_sampler
+        self._running = False
+        self._on: Samples | None = None
+
+    def recorder(self) -> Samples:
+        return Samples(self)
+
+    def switch(self, samples: Samples | None) -> None:
+        self._on = samples
+        if not self._running:
+            self._running = True
+            self._samplers().subscribe(self._see, desired_interval=INTERVAL, use_async_context=False)
+
+    def stop(self) -> None:
+        if self._running:
+            self._running = False
+            self._samplers().unsubscribe(self._see)
+
+    def _see(self, stack: list[str], seconds: float, _async_state: Any) -> None:
+        if self._on is not None:
+            self._on.seen.append((stack, seconds))
+
+
+class Samples:
+    """What a sampler has seen while this was on."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self._sampler = sampler
+        self._began = time.time()
+        self.seen: list[tuple[list[str], float]] = []
 
     def resume(self) -> None:
-        self._profile.start()
+        self._sampler.switch(self)
 
     def pause(self) -> None:
-        if self._profile.is_running:
-            self._profile.stop()
+        self._sampler.switch(None)
 
     def write(self, stem: Path) -> list[Path]:
-        if self._profile.last_session is None:
+        self._sampler.stop()
+        if not self.seen:
             return []
+        from pyinstrument.renderers import ConsoleRenderer, HTMLRenderer  # noqa: PLC0415
+        from pyinstrument.session import Session  # noqa: PLC0415
+
+        session = Session(
+            frame_records=self.seen,
+            start_time=self._began,
+            duration=sum(seconds for _, seconds in self.seen),
+            min_interval=INTERVAL,
+            max_interval=INTERVAL,
+            sample_count=len(self.seen),
+            start_call_stack=self.seen[0][0],
+            target_description=stem.name,
+            cpu_time=0.0,
+            sys_path=sys.path,
+            sys_prefixes=Session.current_sys_prefixes(),
+        )
         page, table = _beside(stem, ".sampled.html"), _beside(stem, ".sampled.txt")
-        table.write_text(self._profile.output_text(unicode=True, show_all=False), encoding="utf-8")
-        page.write_text(self._profile.output_html(), encoding="utf-8")
+        table.write_text(ConsoleRenderer(unicode=True).render(session), encoding="utf-8")
+        page.write_text(HTMLRenderer().render(session), encoding="utf-8")
         return [table, page]
 
 
@@ -122,10 +172,12 @@ class FunctionCapture:
             return []
         if self._unwatch is not None:
             self._unwatch()
-        if get_ident() == self._thread:
-            for recorder in self._recorders.values():
-                recorder.pause()
+        if get_ident() != self._thread:
+            self._profiler._hooks.warn("functions were recorded on a thread that has not ended it; they are lost", None)
+            return []
         self._thread = 0
+        for recorder in self._recorders.values():
+            recorder.pause()
         folder.mkdir(parents=True, exist_ok=True)
         return [
             path

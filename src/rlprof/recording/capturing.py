@@ -9,14 +9,18 @@ from typing import Any
 
 import msgspec
 
-from rlprof.capture.functions import Calls, FunctionCapture, Recorder, Samples
+from rlprof.capture.functions import Calls, FunctionCapture, Recorder, Sampler
 from rlprof.capture.torch.capture import TorchCapture
 from rlprof.recording.recording import Recording
 
 FUNCTIONS = "functions"
 """What a session calls such a file."""
 
-HOW: dict[str, Callable[[], Recorder]] = {"cprofile": Calls, "sample": Samples}
+HOW: dict[str, Callable[[], Callable[[], Recorder]]] = {
+    "cprofile": lambda: Calls,
+    "sample": lambda: Sampler().recorder,
+}
+"""What makes a record of each phase."""
 
 
 def capture_torch(recording: Recording, **settings: Any) -> TorchCapture:
@@ -28,7 +32,7 @@ def capture_torch(recording: Recording, **settings: Any) -> TorchCapture:
 
 def capture_functions(recording: Recording, how: str, phases: list[str]) -> None:
     """`how` is a key of HOW; of the whole run, or only inside these operations."""
-    capture = FunctionCapture(recording.profiler, HOW[how], phases)
+    capture = FunctionCapture(recording.profiler, HOW[how](), phases)
     capture.start()
 
     def end() -> None:

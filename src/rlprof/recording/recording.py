@@ -175,8 +175,10 @@ class Recording:
 
     def _finish(self, how: str) -> None:
         while self.before_end:
-            with suppress(Exception):  # the session is completed without it, too
+            try:
                 self.before_end.pop()()
+            except Exception as error:  # the session is completed without it, too
+                self._warn("something of the run could not be completed", error)
         self.profiler.disable()
         self._wake.set()
         if self._thread is not None and not self._thread.is_here:

@@ -202,4 +202,5 @@ def test_a_healthy_training_gets_no_advice(tmp_path):
             with profiler.profile("logging"):
                 spin(0.0002)
 
-    assert rules_that_speak(on_cores(train(tmp_path, program), 4)) == set()
+    # Whether others want the cores is not the training's doing: other tests run beside this one.
+    assert rules_that_speak(on_cores(train(tmp_path, program), 4)) - {"crowded_machine"} == set()

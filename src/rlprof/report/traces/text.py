@@ -64,7 +64,9 @@ def _head(trace: TraceSummary, layout: Layout) -> None:
     for problem in trace.problems:
         layout.line(f"Warning: {problem}.", "yellow")
     if not trace.window:
-        layout.line("No event in it has a duration: there is nothing to say about time.", "bold")
+        layout.line(
+            "None of its events is an operator, an annotation or a kernel as torch.profiler writes them.", "bold"
+        )
         return
     if trace.steps:
         times = [step.ns for step in trace.steps]
