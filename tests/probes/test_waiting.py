@@ -6,7 +6,6 @@ import concurrent.futures
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.pool
-import os
 import queue
 import signal
 import subprocess
@@ -209,11 +208,15 @@ def test_a_command_is_waited_for():
 
 
 def interrupt_a_wait(thread):
-    """Once it waits: a signal that comes just before that is seen by Python only when the wait is over."""
+    """Once it waits: a signal that comes just before that is seen by Python only when the wait is over. And again, as
+    people do, where it still waits: one that another thread takes does not wake this one."""
     while sys._current_frames()[thread].f_code.co_name != "wait":
         time.sleep(0.01)
     time.sleep(0.1)
-    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(3):
+        if sys._current_frames()[thread].f_code.co_name == "wait":
+            signal.pthread_kill(thread, signal.SIGINT)
+            time.sleep(1)
 
 
 @pytest.mark.figures
