@@ -219,7 +219,16 @@ def interrupt_a_wait(thread):
             time.sleep(1)
 
 
+@pytest.fixture
+def interruptible():
+    """What a shell starts in the background ignores interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.figures
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_comes_through():
     def act(profiler):
         timer = later(interrupt_a_wait, threading.get_ident())
