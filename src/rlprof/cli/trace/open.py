@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import subprocess
 import sys
 import webbrowser
 from pathlib import Path
@@ -47,7 +47,4 @@ def _tensorboard(folder: Path, port: int) -> None:
         err=True,
     )
     chosen = ["--port", str(port)] if port else []
-    try:
-        subprocess.run([found, "--logdir", str(folder), "--host", "127.0.0.1", *chosen], check=False)
-    except KeyboardInterrupt:
-        click.echo("", err=True)
+    os.execv(found, [found, "--logdir", str(folder), "--host", "127.0.0.1", *chosen])  # it ends with this process
