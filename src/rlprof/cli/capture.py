@@ -14,6 +14,7 @@ from rich.console import Console
 from rlprof.capture.torch.capture import FAILED, TRACE
 from rlprof.capture.torch.schedule import ITERATION, STEPS
 from rlprof.errors import RlprofError
+from rlprof.launch.environment import lives
 from rlprof.recording.capturing import Request
 from rlprof.session.folder import REQUEST, find_database
 from rlprof.session.reader import Session
@@ -81,14 +82,7 @@ def _is_running(folder: Path) -> bool:
     with Session(folder) as session:
         if session.end is not None:
             return False
-        pid = session.info.pid
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # somebody else's
-    return True
+        return lives(session.info.pid)
 
 
 def _check_running(folder: Path) -> None:

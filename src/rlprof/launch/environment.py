@@ -67,12 +67,13 @@ def leave_session(environment: Environment) -> None:
 def session_to_join(environment: Environment) -> str | None:
     """The folder of the driver that lives; empty where that has none. None: this process is a driver itself."""
     session, driver = environment.get(SESSION), environment.get(DRIVER, "")
-    if session is None or not driver.isdecimal() or int(driver) == os.getpid() or not _lives(int(driver)):
+    if session is None or not driver.isdecimal() or int(driver) == os.getpid() or not lives(int(driver)):
         return None
     return session
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
+    """Whether there is such a process."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

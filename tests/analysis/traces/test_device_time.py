@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
-import numpy as np
 import pytest
 from traces import real_traces, unpacked
 
 from rlprof.analysis.traces.calls import Calls
 from rlprof.analysis.traces.devices import devices_of
 from rlprof.analysis.traces.host import Host
-from rlprof.analysis.traces.idle import idle_of
-from rlprof.analysis.traces.phases import phases_of, segments_of
 from rlprof.trace.read import read_trace
 
 WORK = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset")
@@ -65,21 +62,3 @@ def test_kernels_sum_to_what_they_took(path):
     for total in Calls(trace, devices_of(trace)).kernels():
         found[total.name] = found.get(total.name, 0) + total.total / 1000
     assert found == pytest.approx(expected, abs=1)
-
-
-@real_traces()
-def test_all_time_is_in_one_phase_and_all_idle_time_has_one_reason(path):
-    trace = read_trace(path)
-    host = Host.of(trace)
-    devices = devices_of(trace)
-    low, high = host.window
-    phases = phases_of(host, devices, segments_of(host))
-    assert sum(phase.wall for phase in phases) == high - low
-    for phase in phases:
-        assert phase.cpu + phase.gpu + phase.overlapped + phase.idle == phase.wall
-        assert min(phase.cpu, phase.gpu, phase.overlapped, phase.idle) >= 0
-    for device in devices:
-        idle = idle_of(host, device, host.window)
-        parts = (idle.launching, idle.data, idle.sync, idle.host, idle.ending)
-        assert sum(part.total for part in parts) == idle.total.total
-        assert idle.total.total == high - low - int(device.busy.within(np.array([low]), np.array([high]))[0])

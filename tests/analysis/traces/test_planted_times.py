@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from planted_trace import Planted, training
 
 from rlprof.analysis.traces.summarize import summarize
+from rlprof.analysis.traces.summary import SCHEMA_VERSION, Summary
+from rlprof.report.traces.text import to_text
 from rlprof.trace.read import read_trace
 
 US = 1000
@@ -153,3 +157,21 @@ def test_ranks_come_from_the_header(tmp_path):
     assert (found.rank, found.ranks) == (3, 8)
     other = summarize(read_trace(training().write(tmp_path, distributedInfo={"rank": "x"})))
     assert (other.rank, other.ranks) == (None, None)
+
+
+def test_copies_beside_kernels_and_the_profilers_own_time(tmp_path):
+    planted = Planted()
+    planted.annotation("ProfilerStep#1", 0, 1000)
+    planted.launch(0, 5, 100, 400)
+    planted.launch(5, 10, 300, 600, "Memcpy HtoD (Pinned -> Device)", call="cudaMemcpyAsync", cat="gpu_memcpy", bytes=8)
+    planted.host("Profiler flush", 700, 750, "overhead")
+    planted.host("Profiler flush", 740, 780, "overhead")
+    planted.host("Profiler flush", 990, 1040, "overhead")  # the last 40 are after the step
+    found = summary_of(planted, tmp_path)
+    (device,) = found.devices
+    assert (device.kernels, device.copies, device.busy, device.launches) == (300 * US, 300 * US, 500 * US, 1)
+    assert found.profiler == 90 * US
+    text = to_text(Summary(SCHEMA_VERSION, (found,)))
+    for line in (r"computes \(kernels\) +30.0%", r"copies at the same time +10.0%", r"only copies +20.0%"):
+        assert re.search(line, text), line
+    assert "The profiler itself took 9.0% of the time." in text
