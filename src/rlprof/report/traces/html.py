@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
@@ -128,18 +129,18 @@ def _phases(trace: TraceSummary) -> list[Markup]:
         cells = [duration(getattr(phase, side)) if getattr(phase, side) else "" for side, _, _ in _SIDES]
         return (
             plain_name(phase.name),
+            _stack(sides),
             as_percent(phase.wall / trace.window),
             duration(phase.wall),
             *cells,
             duration(phase.launched) if phase.launched else "",
-            _stack(sides),
         )
 
-    headers = ("annotation", "of time", "time", *(name for _, name, _ in _SIDES), "launched", "")
+    headers = ("annotation", "", "of time", "time", *(name for _, name, _ in _SIDES), "launched")
     shown = trace.phases[:_MOST_ROWS]
     return [
         _legend([(name, paint) for _, name, paint in _SIDES]),
-        table("Time while each was the innermost annotation", headers, map(row, shown), "bars"),
+        table("Time while each was the innermost annotation", headers, map(row, shown), "phases"),
     ]
 
 
@@ -168,19 +169,19 @@ def _legend(entries: list[tuple[str, str]]) -> Markup:
 
 
 def _totals(rows: tuple[Total, ...], what: str) -> Markup:
-    headers = (what, "self", "calls", "avg", "longest", "on GPU", "shapes")
-    cells = [
-        (
-            plain_name(total.name),
-            duration(total.total),
-            count(total.calls),
-            duration(total.total / total.calls),
-            duration(total.longest),
-            duration(total.device) if total.device else "",
-            plain_name(total.shapes) if total.shapes else "",
-        )
-        for total in rows[:_MOST_ROWS]
-    ]
+    columns: dict[str, Callable[[Total], str]] = {
+        "self": lambda total: duration(total.total),
+        "calls": lambda total: count(total.calls),
+        "avg": lambda total: duration(total.total / total.calls),
+        "longest": lambda total: duration(total.longest),
+        "on GPU": lambda total: duration(total.device) if total.device and what == "operator" else "",
+        "shapes": lambda total: plain_name(total.shapes) if total.shapes else "",
+    }
+    shown = rows[:_MOST_ROWS]
+    filled = {name: [of(total) for total in shown] for name, of in columns.items()}
+    filled = {name: values for name, values in filled.items() if any(values)}
+    headers = (what, *filled)
+    cells = list(zip([plain_name(total.name) for total in shown], *filled.values()))
     hidden = len(rows) - len(cells)
     caption = f"{len(cells):,} of {len(rows):,}; the JSON output has all" if hidden else f"All {len(rows):,}"
     return table(caption, headers, cells, "tall")
