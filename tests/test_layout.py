@@ -23,7 +23,10 @@ ALLOWED = {
     "recording": {"report", "analysis", "trace", "capture", "session", "ledger", "errors"},
     "selftest": {"recording", "report", "analysis", "capture", "session", "ledger", "errors"},
     "launch": {"recording", "probes", "session", "ledger", "errors"},
-    "cli": {"launch", "selftest", "recording", "report", "analysis", "trace", "session", "ledger", "errors", "capture"},
+    # The trainings use the public API, as any user does.
+    "workloads": {"profile", "profile_function", "get_profiler", "record", "TorchCapture", "errors"},
+    "experiment": {"analysis", "session", "errors"},
+    "cli": {"workloads", "experiment", "launch", "selftest", "recording", "report", "analysis", "trace", "session", "ledger", "errors", "capture"},
 }
 
 

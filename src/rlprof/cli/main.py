@@ -15,6 +15,7 @@ from rlprof.errors import RlprofError
 
 COMMANDS = {
     "run": "Run a training that was not edited, and record it.",
+    "train": "Run a reference training, recorded: petri, ricochet, distill, morph, battle.",
     "report": "Show where the time of a recorded session went.",
     "analyze": "Score the bottlenecks of a session or JSON report and recommend what to do.",
     "capture": "Capture a torch trace of a training that runs already.",

@@ -24,7 +24,7 @@ def report(session: str, format_: str | None, output: str | None) -> None:
     SESSION is a session's folder, its session.db, a JSON report, or `last`, the newest one.
     """
     made = build(session)
-    chosen = format_ or _format_of(output)
+    chosen = format_ or format_of(output)
     if chosen == "text" and output is None:
         show(partial(render, made))
     else:
@@ -45,7 +45,7 @@ _BY_SUFFIX = {
 }  # fmt: skip
 
 
-def _format_of(output: str | None) -> str:
+def format_of(output: str | None) -> str:
     """By the name's ending, one for compression left out. A device or a pipe has none."""
     suffix = Path((output or "").removesuffix(".gz")).suffix.lower()
     if suffix not in _BY_SUFFIX:

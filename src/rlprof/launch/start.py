@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlprof.launch import environment
 from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.probes import phases
 from rlprof.probes.registry import Attached, find_probes
 from rlprof.probes.startup import begin_startup
+
+if TYPE_CHECKING:
+    from rlprof.recording.recording import Recording
 
 _started = False
 _attached: Attached | None = None
@@ -45,7 +48,21 @@ def start() -> None:
         profiler._hooks.warn("this training could not be recorded as asked", error)
 
 
-def _drive(profiler: Profiler, options: dict[str, Any]) -> None:
+def drive(options: dict[str, Any]) -> Recording:
+    """Record this very process, whose training begins next: `rlprof train` is its own driver."""
+    global _started, _attached
+    _started = True
+    profiler = get_profiler()
+    environment.leave_session(os.environ)
+    probes = options.pop("probes", True)
+    recording = _drive(profiler, options)
+    if probes:
+        _attached = Attached(profiler)
+        _attached.attach(find_probes())
+    return recording
+
+
+def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     from rlprof.launch.farewell import Farewell  # noqa: PLC0415 - a worker says nothing
     from rlprof.recording.record import record  # noqa: PLC0415 - nor does it write a session
 
@@ -71,6 +88,7 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> None:
     rate = profiler._module.tsc_rate() if profiler.core == "c" else ""
     environment.announce(os.environ, recording.folder, rate)
     begin_startup(profiler)
+    return recording
 
 
 def _join(profiler: Profiler, folder: Path) -> None:

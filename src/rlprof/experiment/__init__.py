@@ -1,0 +1,1 @@
+"""Runs trainings, or parts of them, to measure them."""

@@ -1,0 +1,39 @@
+"""A wafer cluster tool as a timed Petri net, scheduled by TorchRL's PPO.
+
+The bottleneck is planted in the net's own code: `--no-turbo` is written as nets are drawn, places with tokens and
+transitions with arcs; `--turbo` steps all nets at once on arrays, and does the same step for step. The rest of an
+environment's step is TorchRL's, and has an account of its own.
+"""
+
+from __future__ import annotations
+
+from rlprof.workloads.petri.settings import PetriSettings
+from rlprof.workloads.workload import Workload
+
+COMPONENTS = {
+    "Data Collection": {
+        "Env Step": "net_step",
+        "Policy Forward": "policy_forward",
+        "Env Reset": "net_reset",
+        "TensorDict and framework": "rollout env_step env_reset",
+    },
+    "GAE": "advantage",
+    "Replay Buffer": "replay_add replay_sample",
+    "Training Loop": {
+        "Loss": "loss",
+        "Backward": "backward",
+        "Optimizer": "optimizer_step zero_grad gradient_clip",
+        "TensorDict and framework": "update",
+    },
+    "TensorDict Ops": "tensordict_ops",
+    "Logging": "logging",
+}
+
+WORKLOAD = Workload(
+    name="petri",
+    settings=PetriSettings,
+    program="rlprof.workloads.petri.training",
+    score="mean return",
+    components=COMPONENTS,
+    cure="turbo",
+)

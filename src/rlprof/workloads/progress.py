@@ -1,0 +1,93 @@
+"""How far a training has come: a bar on a terminal, a line now and then elsewhere, and a list of its scores."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+LINES = 10
+"""That a run leaves in a file."""
+REDRAW_SECONDS = 0.2
+
+
+class Progress:
+    """Told of every iteration by the training. Draws on the training's own thread: another one would take turns with it
+    at the interpreter."""
+
+    def __init__(self, name: str, score: str, show: bool = True) -> None:
+        self.name = name
+        self.score = score
+        self.scores: list[float | None] = []
+        """One an iteration; None where there was nothing to score, such as no episode that ended."""
+        self.steps = 0
+        self._iterations = 0
+        self._draw: Callable[[], None] = lambda: None
+        self._close: Callable[[], None] = lambda: None
+        self._show = show and sys.stderr is not None
+        self._began = self._last = time.perf_counter()
+        self._drawn = 0.0
+
+    def begin(self, iterations: int) -> None:
+        """The training is set up, and will have so many."""
+        self._iterations = iterations
+        self._began = time.perf_counter()
+        if self._show and sys.stderr.isatty():
+            self._begin_bar()
+        elif self._show:
+            self._draw = self._line
+
+    def advance(self, score: float | None, steps: int) -> None:
+        """An iteration has ended, and took so many environment steps."""
+        self.scores.append(score)
+        self.steps += steps
+        self._last = time.perf_counter()
+        self._draw()
+
+    def end(self) -> None:
+        """Leave the terminal as it was. A second call does nothing."""
+        self._close()
+        self._close = self._draw = lambda: None
+
+    @property
+    def known(self) -> list[float]:
+        """The scores there are."""
+        return [score for score in self.scores if score is not None]
+
+    @property
+    def steps_per_second(self) -> float:
+        """Since the training began; what it did before is not in it."""
+        return self.steps / max(1e-9, self._last - self._began)
+
+    def _latest(self) -> str:
+        known = self.known
+        shown = f"{self.score} {known[-1]:,.4g}, " if known else ""
+        return f"{shown}{self.steps_per_second:,.0f} steps/s"
+
+    def _begin_bar(self) -> None:
+        import rich  # noqa: PLC0415 - a training whose output goes to a file draws nothing
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+        from rich.progress import Progress as Bar  # noqa: PLC0415
+
+        rich.reconfigure(stderr=True)
+        columns: tuple[Any, ...] = (
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+            TextColumn("{task.fields[latest]}"),
+        )  # fmt: skip
+        bar = Bar(*columns, console=rich.get_console(), auto_refresh=False)
+        task = bar.add_task(self.name, total=self._iterations, latest="")
+        bar.start()
+
+        def draw() -> None:
+            now = time.perf_counter()
+            if now > self._drawn + REDRAW_SECONDS or len(self.scores) == self._iterations:
+                self._drawn = now
+                bar.update(task, completed=len(self.scores), latest=self._latest(), refresh=True)
+
+        self._draw, self._close = draw, bar.stop
+
+    def _line(self) -> None:
+        done, whole = len(self.scores), self._iterations
+        if done * LINES // whole > (done - 1) * LINES // whole:
+            sys.stderr.write(f"{self.name}: {done} of {whole} iterations, {self._latest()}\n")

@@ -1,0 +1,187 @@
+"""The settings of a training: a dataclass with a docstring for each field, filled from a file, from `key=value` and from
+flags."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import field as dataclass_field
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import msgspec
+
+from rlprof.errors import MissingLibraryError, RlprofError
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+"""At least one."""
+Number = Annotated[int, msgspec.Meta(ge=0)]
+"""Also none."""
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+FLAGS = "flags"
+
+
+def setting(default: Any, *flags: str) -> Any:
+    """A field that has other flags than its name."""
+    return dataclass_field(default=default, metadata={FLAGS: flags})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every training has."""
+
+    seed: int = 1
+    """of environments, weights and sampling"""
+    device: str = "cpu"
+    """where networks are: cpu, cuda, cuda:1"""
+    iterations: Count = 20
+    """turns of collect-and-update"""
+    timesteps: Count | None = None
+    """environment steps in all, instead of iterations"""
+    envs: Count = 1
+    """environments"""
+    torch_threads: Count = 1
+    """that torch computes with; small networks lose by more"""
+
+    @property
+    def session_name(self) -> str:
+        """What the session is called, where the settings say so."""
+        return ""
+
+    @property
+    def steps_per_iteration(self) -> int:
+        """Environment steps of one turn."""
+        raise NotImplementedError
+
+    @property
+    def turns(self) -> int:
+        """Iterations, as many as it takes for the timesteps."""
+        return self.iterations if self.timesteps is None else -(-self.timesteps // self.steps_per_iteration)
+
+
+Made = TypeVar("Made", bound=Settings)
+
+
+def make_settings(cls: type[Made], *layers: tuple[str, Mapping[str, Any]]) -> Made:
+    """Of layers with names, each over the ones before it; nested mappings are merged."""
+    merged: dict[str, Any] = {}
+    for name, layer in layers:
+        check_keys(cls, layer, name)
+        try:
+            msgspec.convert(layer, cls)
+        except msgspec.ValidationError as error:
+            raise RlprofError(f"{name}: {_readable(error)}") from error
+        _merge(merged, layer)
+    return msgspec.convert(merged, cls)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """A mapping from a YAML or JSON file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RlprofError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    yaml = _yaml()
+    try:
+        read = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark is not None else ""
+        raise RlprofError(f"{path}{place}: this is neither YAML nor JSON") from error
+    if read is None:
+        return {}
+    if not isinstance(read, dict):
+        raise RlprofError(f"{path} has a {type(read).__name__} where settings are expected: key: value")
+    return read
+
+
+def read_overrides(words: Sequence[str]) -> dict[str, Any]:
+    """`trainer.batch_size=512`, ...: a nested mapping. Values are read as YAML has them: 5_000, True, [1, 2], text."""
+    overrides: dict[str, Any] = {}
+    yaml = _yaml()
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise RlprofError(f"{word!r} is no setting: write key=value, such as seed=2")
+        *path, last = key.split(".")
+        inner = overrides
+        for name in path:
+            inner = inner.setdefault(name, {})
+            if not isinstance(inner, dict):
+                raise RlprofError(f"{word}: {name} was given a value before, and has no parts")
+        try:
+            inner[last] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            inner[last] = value
+    return overrides
+
+
+def check_keys(cls: type, layer: Mapping[str, Any], name: str, path: str = "") -> None:
+    """Raise for a key that no field has."""
+    hints = get_type_hints(cls)
+    for key, value in layer.items():
+        if key not in hints:
+            near = difflib.get_close_matches(str(key), hints, 1) or [
+                found for found in all_keys(cls) if found.rpartition(".")[2] == key
+            ]
+            hint = f"did you mean {path}{near[0]}?" if near else f"there are {', '.join(path + key for key in hints)}"
+            raise RlprofError(f"{name}: there is no setting {path}{key}; {hint}")
+        if is_dataclass(hints[key]):
+            if not isinstance(value, Mapping):
+                parts = ", ".join(f"{path}{key}.{field.name}" for field in fields(hints[key]))
+                raise RlprofError(f"{name}: {path}{key} has parts: {parts}")
+            check_keys(hints[key], value, name, f"{path}{key}.")  # type: ignore[arg-type]  # a class, as hints have
+
+
+def all_keys(cls: type, path: str = "") -> Iterator[str]:
+    """As they are written in `key=value`."""
+    for name, hint in get_type_hints(cls).items():
+        if is_dataclass(hint):
+            yield from all_keys(hint, f"{path}{name}.")  # type: ignore[arg-type]
+        else:
+            yield f"{path}{name}"
+
+
+def describe(cls: type) -> dict[str, str]:
+    """The docstring of each field, of base classes too."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not is_dataclass(base):
+            continue
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        body = tree.body if isinstance(tree, ast.ClassDef) else []
+        for before, after in zip(body, body[1:]):
+            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
+                text = after.value if isinstance(after, ast.Expr) else None
+                if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                    found[before.target.id] = inspect.cleandoc(text.value)
+    return found
+
+
+def _merge(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
+    for key, value in layer.items():
+        if isinstance(value, Mapping):
+            _merge(into.setdefault(key, {}), value)
+        else:
+            into[key] = value
+
+
+def _readable(error: msgspec.ValidationError) -> str:
+    """`Expected `int`, got `str` - at `$.trainer.batch_size`` with the place first."""
+    what, _, place = str(error).partition(" - at `$.")
+    what = what.replace("`", "")
+    return f"{place.rstrip('`')}: {what[:1].lower()}{what[1:]}" if place else what
+
+
+def _yaml() -> Any:
+    try:
+        import yaml  # noqa: PLC0415 - not needed for flags alone
+    except ImportError as error:
+        raise MissingLibraryError("reading settings", "PyYAML", "workloads") from error
+    return yaml
