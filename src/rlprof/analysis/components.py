@@ -40,11 +40,10 @@ class Components:
 
 
 def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
-    """Every instant in one component. A row of the call tree belongs to the component that has its operation, or else to
-    the one its parent row belongs to: an operation wherever it is called, with what it calls unless that has a component
-    of its own."""
+    """Every instant in one component. A row of the call tree belongs to the component that has its operation, or else
+    to the one its parent row belongs to."""
     titles = dict(_titles(named))
-    lines: dict[tuple[str, ...], int] = {title: 0 for title in _paths(named)}
+    lines: dict[tuple[str, ...], int] = dict.fromkeys(_paths(named), 0)
     inherited: list[tuple[str, ...]] = []
     for row in breakdown.rows:
         del inherited[row.depth :]
@@ -79,7 +78,7 @@ def _paths(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
 
 def _shares(lines: Mapping[tuple[str, ...], int], wall_ns: int) -> dict[tuple[str, ...], float]:
     """Level by level of what the level above has, so that every sum is right in the figures that are shown."""
-    shares = {}
+    shares: dict[tuple[str, ...], float] = {}
     tops = [path for path in lines if len(path) == 1]
     for path, tenths in zip(tops, apportion(1000, [lines[path] for path in tops])):
         shares[path] = tenths / 10

@@ -1,5 +1,4 @@
-"""The settings of a training: a dataclass with a docstring for each field, filled from a file, from `key=value` and from
-flags."""
+"""The settings of a training: a dataclass with a docstring for each field, from a file, flags and `key=value`."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from dataclasses import field as dataclass_field
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -156,7 +156,7 @@ def describe(cls: type) -> dict[str, str]:
             continue
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for before, after in zip(body, body[1:]):
+        for before, after in pairwise(body):
             if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
                 text = after.value if isinstance(after, ast.Expr) else None
                 if isinstance(text, ast.Constant) and isinstance(text.value, str):

@@ -11,7 +11,7 @@ from rlprof.errors import MissingLibraryError
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import Settings
 
-Components = Mapping[str, "str | Components"]
+Components = Mapping[str, Any]
 """Titles, and the operations (words of a string) that are under each, or components again."""
 
 Parts = Mapping[str, Callable[[], int]]

@@ -14,10 +14,12 @@ from rlprof.workloads.settings import Settings, make_settings, read_config, read
 from rlprof.workloads.workload import Workload
 
 _RECORDING = (
-    click.option("--profile/--no-profile", "--enable-profiling/--no-profiling", default=True, help="Record it, or only train."),
+    click.option(
+        "--profile/--no-profile", "--enable-profiling/--no-profiling", default=True, help="Record it, or only train."
+    ),
     click.option("--profile-name", "name", help="Of the session; the workload's unless told."),
-    click.option("--profile-dir", "dir", type=click.Path(), help="Where the session goes: rlprof-runs here unless told."),
-    click.option("--summary-every", type=click.IntRange(1), metavar="N", help="Print a short table every N iterations."),
+    click.option("--profile-dir", "dir", type=click.Path(), help="Where the session goes: rlprof-runs unless told."),
+    click.option("--summary-every", type=click.IntRange(1), metavar="N", help="A short table every N iterations."),
     click.option(
         "--profiling-summary-freq", "summary_steps", type=click.IntRange(1), metavar="N",
         help="The same, every N environment steps.",
@@ -25,7 +27,7 @@ _RECORDING = (
     click.option("--jsonl", type=click.Path(), help="A file that gets one JSON line an iteration."),
     click.option("--tensorboard", type=click.Path(), help="A folder that gets scalars an iteration."),
     click.option("--flat", type=click.Path(), help="A folder that gets raw/*.json and reports/*_summary.txt as well."),
-    click.option("--timeline", type=click.IntRange(1), metavar="N", help="Keep up to N single spans between two flushes."),
+    click.option("--timeline", type=click.IntRange(1), metavar="N", help="Keep up to N spans between two flushes."),
     click.option("--no-probes", is_flag=True, help="Time only the spans that the training has itself."),
 )  # fmt: skip
 

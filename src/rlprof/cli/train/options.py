@@ -42,7 +42,9 @@ def options_of(cls: type[Settings]) -> list[click.Option]:
 def given(cls: type[Settings], told: dict[str, Any]) -> dict[str, Any]:
     """Takes the flags that were given out of what a command was told."""
     found = {field.name: told.pop(field.name) for field in fields(cls) if field.name in told}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items() if _is_told(value)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in found.items() if _is_told(value)
+    }
 
 
 def spread(options: list[click.Option], args: list[str]) -> list[str]:

@@ -1,8 +1,7 @@
 """A wafer cluster tool as a timed Petri net, scheduled by TorchRL's PPO.
 
-The bottleneck is planted in the net's own code: `--no-turbo` is written as nets are drawn, places with tokens and
-transitions with arcs; `--turbo` steps all nets at once on arrays, and does the same step for step. The rest of an
-environment's step is TorchRL's, and has an account of its own.
+`--no-turbo` is a net as it is drawn, places with tokens and transitions with arcs; `--turbo` does the same step for
+step on numbers. The rest of an environment's step is TorchRL's, and has an account of its own.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from rlprof.workloads.settings import Count, Positive, Settings, Share, setting
 @dataclass(frozen=True)
 class PetriSettings(Settings):
     turbo: bool = True
-    """step all nets at once on arrays, instead of one after the other, token by token"""
+    """nets of numbers instead of nets of objects; they do the same"""
     iterations: Count = setting(40, "--batches")
     """batches that are collected and learned from"""
     envs: Count = 16

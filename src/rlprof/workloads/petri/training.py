@@ -1,13 +1,126 @@
-"""stub"""
+"""PPO as TorchRL's examples write it: a collector, GAE, a replay buffer, a clipped loss."""
+
 from __future__ import annotations
-from typing import Any
+
+import logging
+
 import torch
+from tensordict import TensorDictBase
+from torch import nn
+from torchrl.collectors import Collector
+from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
+from torchrl.data.replay_buffers.samplers import SamplerWithoutReplacement
+from torchrl.objectives import ClipPPOLoss
+from torchrl.objectives.value import GAE
+
 from rlprof import profile
-def train(settings: Any, progress: Any) -> None:
+from rlprof.workloads.petri.environment import make_environment
+from rlprof.workloads.petri.network import make_policy, make_value
+from rlprof.workloads.petri.settings import PetriSettings
+from rlprof.workloads.progress import Progress
+from rlprof.workloads.workload import Parts
+
+MAX_GRADIENT = 1.0
+REWARD_SCALE = 0.01
+"""A finished wafer lot is worth thousands; a value network learns ones."""
+
+logging.getLogger("torchrl").setLevel(logging.WARNING)  # it tells of every buffer it allocates
+
+
+class Learner:
+    """What a batch goes through once it is collected."""
+
+    def __init__(self, settings: PetriSettings) -> None:
+        self.settings = settings
+        self.policy = make_policy(settings)
+        value = make_value(settings)
+        self.advantage = GAE(gamma=settings.gamma, lmbda=settings.gae_lambda, value_network=value, average_gae=True)
+        self.buffer = TensorDictReplayBuffer(
+            storage=LazyTensorStorage(settings.steps_per_iteration, device=settings.device),
+            sampler=SamplerWithoutReplacement(),
+            batch_size=settings.minibatch,
+        )
+        self.loss = ClipPPOLoss(
+            self.policy, value, clip_epsilon=settings.clip, entropy_coeff=settings.entropy, critic_coeff=0.5
+        )
+        self.optimizer = torch.optim.Adam(self.loss.parameters(), lr=settings.learning_rate)
+
+    def learn(self, batch: TensorDictBase) -> None:
+        for _ in range(self.settings.epochs):
+            with torch.no_grad():
+                self.advantage(batch)
+            self.buffer.extend(batch.reshape(-1))
+            for _ in range(self.settings.steps_per_iteration // self.settings.minibatch):
+                self._step(self.buffer.sample())
+
+    def _step(self, frames: TensorDictBase) -> None:
+        losses = self.loss(frames)
+        loss = losses["loss_objective"] + losses["loss_critic"] + losses["loss_entropy"]
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.loss.parameters(), MAX_GRADIENT)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+
+def make_collector(settings: PetriSettings, learner: Learner) -> Collector:
+    return Collector(
+        make_environment(settings),
+        learner.policy,
+        frames_per_batch=settings.steps_per_iteration,
+        total_frames=settings.steps_per_iteration * settings.turns,
+        policy_device=settings.device,
+        env_device="cpu",
+        storing_device=settings.device,
+        auto_register_policy_transforms=False,
+    )
+
+
+def train(settings: PetriSettings, progress: Progress) -> None:
+    torch.set_num_threads(settings.torch_threads)
+    torch.manual_seed(settings.seed)
+    learner = Learner(settings)
+    collector = make_collector(settings, learner)
     progress.begin(settings.turns)
-    for _ in range(settings.turns):
-        with profile("env_step"):
-            sum(range(100000))
-        progress.advance(1.0, settings.steps_per_iteration)
-def parts(settings: Any) -> Any:
-    return {"a": lambda: 16, "b": lambda: sum(range(1000)) and 32}
+    for batch in collector:
+        with profile("logging"):
+            score = mean_return(batch)
+            batch["next", "reward"] *= REWARD_SCALE
+        learner.learn(batch)
+        with profile("logging"):
+            progress.advance(score, batch.numel())
+    collector.shutdown()
+
+
+def mean_return(batch: TensorDictBase) -> float | None:
+    """Of the episodes that ended in a batch."""
+    ended = batch["next", "episode_reward"][batch["next", "done"]]
+    return float(ended.mean()) if len(ended) else None
+
+
+def parts(settings: PetriSettings) -> Parts:
+    """The nets and TorchRL's environment around them, the policy, and an update, each by itself."""
+    torch.set_num_threads(settings.torch_threads)
+    torch.manual_seed(settings.seed)
+    learner = Learner(settings)
+    batch: TensorDictBase = next(iter(make_collector(settings, learner)))
+    batch["next", "reward"] *= REWARD_SCALE
+    environment = make_environment(settings)
+    state = environment.rand_action(environment.reset())
+    frames = batch[:, 0].to(settings.device)
+
+    def step_environments() -> int:
+        nonlocal state
+        _, state = environment.step_and_maybe_reset(state)
+        environment.rand_action(state)
+        return settings.envs
+
+    def ask_policy() -> int:
+        with torch.no_grad():
+            learner.policy(frames.select("observation", "action_mask"))
+        return settings.envs
+
+    def update() -> int:
+        learner.learn(batch.clone())
+        return settings.steps_per_iteration
+
+    return {"environments": step_environments, "policy": ask_policy, "update": update}
