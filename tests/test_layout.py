@@ -25,7 +25,7 @@ ALLOWED = {
     "launch": {"recording", "probes", "session", "ledger", "errors"},
     # The trainings use the public API, as any user does.
     "workloads": {"profile", "profile_function", "get_profiler", "record", "TorchCapture", "errors"},
-    "experiment": {"analysis", "session", "errors"},
+    "experiment": {"launch", "analysis", "session", "ledger", "errors"},
     "cli": {"workloads", "experiment", "launch", "selftest", "recording", "report", "analysis", "trace", "session", "ledger", "errors", "capture"},
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,22 @@ def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
         Component(path[-1], len(path) - 1, ns, shares[path]) for path, ns in lines.items() if ns or path[0] in named
     ]
     return Components(breakdown.wall_ns, tuple(shown))
+
+
+def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
+    """What a path of operations (`rollout/env_step`) belongs to, by its titles. Without names, its last operation."""
+    titles = dict(_titles(named))
+
+    def find(path: str) -> str:
+        operations = path.split("/") if path else []
+        if not named:
+            return operations[-1] if operations else UNATTRIBUTED
+        for operation in reversed(operations):
+            if operation in titles:
+                return ": ".join(titles[operation])
+        return _OWN.get(operations[0], EVERYTHING_ELSE) if operations else _OWN[UNATTRIBUTED]
+
+    return find
 
 
 def _titles(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:

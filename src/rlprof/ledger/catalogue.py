@@ -37,7 +37,7 @@ _OPERATIONS = {
     "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
     "system": "startup logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
-    "process_wait trace_export",
+    "process_wait trace_export turn_wait",
     "other": "rollout",
 }
 
@@ -45,7 +45,9 @@ STARTUP = "startup"
 """What a program does before its training. It is done once, so it says nothing of the training's speed."""
 TRACE_EXPORT = "trace_export"
 """Writing a torch trace, which nobody trains for."""
-BESIDE_TRAINING = frozenset({STARTUP, TRACE_EXPORT})
+TURN_WAIT = "turn_wait"
+"""An arm of a comparison while it is the other one's turn."""
+BESIDE_TRAINING = frozenset({STARTUP, TRACE_EXPORT, TURN_WAIT})
 
 _CATEGORY_OF = {name: category for category, names in _OPERATIONS.items() for name in names.split()}
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rlprof.cli.capturing import captures_of, capturing
+from rlprof.cli.train.comparing import compare_cure
 from rlprof.cli.train.options import given, options_of, spread
 from rlprof.cli.train.run import Asked, run
 from rlprof.workloads.settings import Settings, make_settings, read_config, read_overrides
@@ -38,13 +39,20 @@ _AFTERWARDS = (
         help="Write a report; the ending says what: .html .json .md .csv .txt",
     ),
     click.option("--expect", is_flag=True, help="Then measure its parts alone, and say how fast it should have been."),
+    click.option("--compare", is_flag=True, help="Compare it without its cure and with it, in processes by turns."),
+    click.option("--pairs", type=click.IntRange(1), default=6, show_default=True, help="Of processes, with --compare."),
     click.option("--progress/--no-progress", " /--no-tui", default=True, help="A bar, or lines in a file."),
 )  # fmt: skip
+
+
+ARGS = "rlprof.train.args"
+"""The words of the command line, as they were given."""
 
 
 class _Train(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [param for param in self.params if isinstance(param, click.Option)]
+        ctx.meta[ARGS] = list(args)
         return super().parse_args(ctx, spread(options, args))
 
 
@@ -52,7 +60,12 @@ def command_of(workload: Workload, help: str) -> click.Command:
     """Its settings as flags, and what is common to all."""
 
     def train(words: tuple[str, ...], config: str | None, **told: Any) -> None:
+        compare, pairs = told.pop("compare"), told.pop("pairs")
         settings = _settings(workload, words, config, told)
+        if compare:
+            args = [word for word in click.get_current_context().meta[ARGS] if word not in ("--compare", "--breakdown")]
+            compare_cure(workload, args, settings.turns, pairs, told["breakdown"])
+            return
         run(workload, settings, _asked(settings, workload, told))
 
     train.__doc__ = f"{help}\n\nEvery setting is also key=value, and a key of --config; flags go before key=value."

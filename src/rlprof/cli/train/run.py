@@ -42,6 +42,8 @@ def run(workload: Workload, settings: Settings, asked: Asked) -> None:
     """Train, then show."""
     for report in asked.reports:
         format_of(report)  # an ending that nobody knows is said before the training, not after it
+    if workload.prepare(settings):
+        return
     progress = Progress(workload.name, workload.score, asked.progress)
     recording = drive({**asked.recording, "settings": asdict(settings)}) if asked.recording is not None else None
     try:

@@ -1,0 +1,170 @@
+"""One of the trainings that are compared: a process that waits at each of its iterations until it may go on."""
+
+from __future__ import annotations
+
+import os
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from rlprof.errors import RlprofError
+from rlprof.launch.turns import LENGTH, TURNS, Told
+
+PATIENCE_SECONDS = 600.0
+"""For an iteration, or for the start."""
+END_SECONDS = 20.0
+"""For a training to end when it is told to."""
+LAST_LINES = 8
+
+
+class ArmError(RlprofError):
+    """An arm that cannot be compared: it crashed, hangs, or has no iterations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One iteration of an arm."""
+
+    wall_ns: int
+    cpu_ns: int
+    steps: int
+    episodes: int
+    ledger: Mapping[str, int]
+    """By the path of operations: ns of the wall time."""
+    calls: Mapping[str, int]
+
+
+class Arm:
+    """A context manager: the process and its children are gone when the block ends."""
+
+    def __init__(self, name: str, command: str, folder: Path, patience: float = PATIENCE_SECONDS) -> None:
+        """`command` is what one would type after `rlprof`: `run train.py --envs 4`."""
+        self.name = name
+        self.command = command
+        self.ended = False
+        """It has no more iterations."""
+        self._patience = patience
+        self._output = folder / f"{name}.out"
+        self._before: Told | None = None
+        go_read, self._go = os.pipe()
+        self._done, done_write = os.pipe()
+        environment = {**os.environ, TURNS: f"{go_read},{done_write}", "RLPROF_DIR": str(folder / name)}
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "rlprof", *words_of(command)],
+                pass_fds=(go_read, done_write),
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for who compares; what the arm has started ends with it
+            )
+        os.close(go_read)
+        os.close(done_write)
+
+    def __enter__(self) -> Arm:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def begin(self) -> None:
+        """Wait until it is at the start of its first iteration."""
+        self._before = self._hear()
+        if self._before is None:
+            raise ArmError(f"{self} has ended without an iteration{self._last_words()}")
+
+    def take_turn(self) -> Turn | None:
+        """One iteration; None where it has ended instead."""
+        os.write(self._go, b"g")
+        told, before = self._hear(), self._before
+        if told is None or before is None:
+            self.ended = True
+            return None
+        self._before = told
+        return Turn(
+            told.wall_ns,
+            told.cpu_ns,
+            told.steps - before.steps,
+            told.episodes - before.episodes,
+            {path: ns - before.ledger.get(path, 0) for path, ns in told.ledger.items()},
+            {path: calls - before.calls.get(path, 0) for path, calls in told.calls.items()},
+        )
+
+    def close(self) -> None:
+        """Let it end itself, and what does not."""
+        if self._process.returncode is not None and self._go < 0:
+            return
+        os.close(self._go)
+        self._go = -1
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self._process.pid, number)
+                    time.sleep(0.2)
+            self._process.wait()
+            os.close(self._done)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.command})"
+
+    def _hear(self) -> Told | None:
+        """None where it has ended, by itself and well."""
+        header = self._read(LENGTH.size)
+        if header is None:
+            return None
+        body = self._read(*LENGTH.unpack(header))
+        if body is None:
+            raise ArmError(f"{self} was cut off in mid-sentence{self._last_words()}")
+        return msgspec.json.decode(body, type=Told)
+
+    def _read(self, size: int) -> bytes | None:
+        data = b""
+        deadline = time.monotonic() + self._patience
+        while len(data) < size:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._done], [], [], left)[0]:
+                raise ArmError(
+                    f"{self} has not come to its next iteration in {self._patience:.0f} s{self._last_words()}"
+                )
+            piece = os.read(self._done, size - len(data))
+            if not piece:
+                self._see_it_end()
+                return None
+            data += piece
+        return data
+
+    def _see_it_end(self) -> None:
+        code = self._process.wait(END_SECONDS)
+        if code:
+            how = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
+            raise ArmError(f"{self} {how}{self._last_words()}")
+
+    def _last_words(self) -> str:
+        lines = self._output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return "".join(f"\n  {line}" for line in [":", *lines][-LAST_LINES:])[:4000] if lines else ""
+
+
+def words_of(command: str) -> list[str]:
+    """What one would type after `rlprof`, with or without it."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise RlprofError(f"{command!r} is no command line: {error}") from error
+    words = words[1:] if words[:1] == ["rlprof"] else words
+    if words[:1] not in (["run"], ["train"]):
+        raise RlprofError(f"{command!r} cannot be compared: an arm begins with run or train")
+    return words

@@ -1,0 +1,93 @@
+"""One arm of a comparison: at each iteration it tells what the one before took, and waits until it may go on."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from rlprof.launch.environment import Environment
+from rlprof.ledger.catalogue import TURN_WAIT
+from rlprof.ledger.profiler import Profiler
+from rlprof.ledger.snapshot import Node
+
+TURNS = "RLPROF_TURNS"
+"""Two file descriptors: the one that says go, and the one that is told."""
+
+LENGTH = struct.Struct("<I")
+"""Goes before each message."""
+
+ROOT = ""
+"""The path of time with no span open."""
+
+
+class Told(msgspec.Struct):
+    """What has happened up to the boundary of an iteration. `wall_ns` and `cpu_ns` are of the last turn, the rest since
+    the start."""
+
+    wall_ns: int
+    cpu_ns: int
+    """Of all threads of the process."""
+    steps: int
+    episodes: int
+    ledger: dict[str, int]
+    """By the path of operations, `rollout/env_step`: ns of the wall time."""
+    calls: dict[str, int]
+
+
+def take_turns(profiler: Profiler, environment: Environment) -> None:
+    """If this process is an arm."""
+    ends = environment.pop(TURNS, "")  # what it starts is none
+    if ends:
+        go, done = map(int, ends.split(","))
+        for end in (go, done):
+            os.set_inheritable(end, False)
+        profiler.listen(_Turns(profiler, go, done))
+
+
+class _Turns:
+    def __init__(self, profiler: Profiler, go: int, done: int) -> None:
+        self._profiler = profiler
+        self._go = go
+        self._done = done
+        self._waits = profiler.profile(TURN_WAIT)
+        self._wall = time.perf_counter_ns()
+        self._cpu = time.process_time_ns()
+
+    def __call__(self, what: str) -> None:
+        wall, cpu = time.perf_counter_ns(), time.process_time_ns()
+        if what != "iteration" or threading.get_ident() != self._profiler.driver:
+            return
+        with self._waits:
+            self._tell(wall - self._wall, cpu - self._cpu)
+            if not os.read(self._go, 1):
+                raise SystemExit(0)  # nobody compares any more: the training ends as it would have ended itself
+        self._wall, self._cpu = time.perf_counter_ns(), time.process_time_ns()
+
+    def _tell(self, wall_ns: int, cpu_ns: int) -> None:
+        snapshot = self._profiler.snapshot()
+        ledger: dict[str, int] = {}
+        calls: dict[str, int] = {}
+        for path, node in paths(snapshot.nodes):
+            ledger[path] = ledger.get(path, 0) + node.ledger_ns
+            calls[path] = calls.get(path, 0) + node.calls
+        told = msgspec.json.encode(Told(wall_ns, cpu_ns, snapshot.steps, snapshot.episodes, ledger, calls))
+        data = memoryview(LENGTH.pack(len(told)) + told)
+        while data:
+            data = data[os.write(self._done, data) :]
+
+
+def paths(nodes: list[Node]) -> Iterator[tuple[str, Node]]:
+    """Each node and the operations from the outermost to its own. Lanes are put together."""
+    found: dict[int, str] = {}
+    for node in nodes:  # parents come first
+        if node.operation is None:
+            found[node.id] = ROOT
+        else:
+            above = found.get(node.parent, ROOT) if node.parent is not None else ROOT
+            found[node.id] = f"{above}/{node.operation}" if above else node.operation
+        yield found[node.id], node

@@ -1,0 +1,136 @@
+"""Two processes that take turns, with planted times."""
+
+from __future__ import annotations
+
+import math
+import random
+from statistics import NormalDist
+
+import psutil
+import pytest
+
+from rlprof.analysis.comparison import Measured, compare
+from rlprof.analysis.components import component_of
+from rlprof.errors import RlprofError
+from rlprof.experiment.arm import ArmError, words_of
+from rlprof.experiment.pairs import measured, run_pair
+from rlprof.report.comparison import to_text, verdict
+
+TRAINING = """
+import sys, time
+from rlprof import get_profiler, profile
+step, turns = float(sys.argv[1]), int(sys.argv[2])
+profiler = get_profiler()
+for turn in range(turns):
+    profiler.iteration()
+    with profile("env_step"):
+        time.sleep(step)
+    with profile("update"):
+        time.sleep(0.01)
+    profiler.add_steps(10)
+print("the last words", file=sys.stderr)
+sys.exit(int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+"""
+
+
+@pytest.fixture
+def training(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(TRAINING)
+    return path
+
+
+def test_a_planted_difference_is_found_where_it_is(training):
+    commands = (f"run {training} 0.04 1000", f"rlprof run {training} 0.02 1000")
+    heard = []
+    pair = run_pair(commands, 5, random.Random(1), warm_up=1, tell=heard.append)
+    assert heard == [0, 1, 2, 3, 4, 5]
+    assert len(pair.blocks) == 5
+    a, b = measured(pair, component_of({}))
+    assert a.steps == b.steps == 10
+    assert 0.04e9 < a.ledger["env_step"] < 0.06e9  # a sleep is at least as long as it is told to be
+    assert 0.02e9 < b.ledger["env_step"] < 0.04e9
+    assert a.wall_ns > b.wall_ns
+    assert "turn_wait" not in a.ledger
+    assert sum(a.ledger.values()) == pytest.approx(a.wall_ns, rel=0.05)
+    assert not [child for child in psutil.Process().children(recursive=True) if "train.py" in " ".join(child.cmdline())]
+
+
+def test_an_arm_that_ends_early_ends_the_pair(training):
+    pair = run_pair((f"run {training} 0.001 1000", f"run {training} 0.001 4"), 50, random.Random(1), warm_up=1)
+    assert 1 <= len(pair.blocks) <= 3
+
+
+@pytest.mark.parametrize(
+    ("arm", "said"),
+    [
+        ("0.001 0 0", "B .* has ended without an iteration.*\n.*the last words"),
+        ("0.001 3 7", "B .* failed with exit code 7.*\n.*the last words"),
+        ("0.001 2 0", "B .* has ended in its first 5 iterations"),
+    ],
+)
+def test_an_arm_that_cannot_be_compared_is_named_with_its_last_words(training, arm, said):
+    with pytest.raises(ArmError, match=f"(?s){said}"):
+        run_pair((f"run {training} 0.001 1000", f"run {training} {arm}"), 3, random.Random(1), warm_up=4)
+
+
+def test_what_is_no_arm_is_refused():
+    with pytest.raises(RlprofError, match="begins with run or train"):
+        words_of("report last")
+    with pytest.raises(RlprofError, match="is no command line"):
+        words_of("run 'train.py")
+
+
+def pairs_of(logs, noise=0.0, steps=(10, 10), seed=1):
+    chance = random.Random(seed)
+    made = []
+    for log in logs:
+        b = 100.0 * math.exp(-log + chance.gauss(0, noise))
+        made.append(
+            (
+                Measured(1000, 1000, steps[0], {"x": 100, "y": 900}),
+                Measured(900 + b, 900 + b, steps[1], {"x": b, "y": 900}),
+            )
+        )
+    return made
+
+
+def test_contributions_sum_to_the_whole_saving():
+    found = compare("A", "B", pairs_of([0.5, 0.52, 0.48, 0.51]))
+    saved = sum(component.contribution for component in found.components)
+    assert saved == pytest.approx((found.a_ns - found.b_ns) / found.a_ns, rel=1e-6)
+    assert found.verdict == "faster"
+    x, y = found.components
+    assert (x.name, x.significant, y.name, y.significant) == ("x", True, "y", False)
+    assert "B is faster by" in verdict(found)
+    assert "~" in to_text(found)
+
+
+def test_the_four_verdicts():
+    assert compare("A", "B", pairs_of([-0.5, -0.52, -0.48])).verdict == "slower"
+    assert compare("A", "B", pairs_of([0.01, -0.01, 0.0, 0.02])).verdict == "same"
+    assert compare("A", "B", pairs_of([0.9, -0.9, 0.5, -0.6])).verdict == "unknown"
+    alone = compare("A", "B", pairs_of([0.5]))
+    assert alone.verdict == "unknown"
+    assert "one pair cannot tell" in verdict(alone)
+
+
+def test_more_steps_an_iteration_is_other_work_and_is_said():
+    found = compare("A", "B", pairs_of([0.0, 0.0, 0.0], steps=(10, 20)))
+    assert found.work == "10 steps an iteration in A, 20 in B"
+    assert found.speedup.estimate == pytest.approx(1.0)  # the same time for twice the steps
+    assert "The workload differs" in to_text(found)
+
+
+def test_equal_arms_are_called_different_in_one_case_of_twenty():
+    """By the interval, over planted pairs: the rate is known to its own chance of error."""
+    chance = random.Random(1)
+    trials, wrong = 600, 0
+    for _ in range(trials):
+        pairs = []
+        for _ in range(6):
+            a, b = (1000 * math.exp(chance.gauss(0, 0.05)) for _ in range(2))
+            pairs.append((Measured(a, a, 10, {}), Measured(b, b, 10, {})))
+        wrong += compare("A", "B", pairs).verdict in ("faster", "slower")
+    tolerance = NormalDist().inv_cdf(0.9999) * math.sqrt(0.05 * 0.95 / trials)
+    assert abs(wrong / trials - 0.05) < tolerance

@@ -1,0 +1,143 @@
+"""Settings from files, flags and key=value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_type_hints
+
+import click
+import pytest
+
+from rlprof.cli.train.options import given, options_of, spread
+from rlprof.errors import RlprofError
+from rlprof.workloads.settings import (
+    Count,
+    Settings,
+    all_keys,
+    describe,
+    make_settings,
+    read_config,
+    read_overrides,
+    setting,
+)
+
+
+@dataclass(frozen=True)
+class Trainer:
+    batch_size: Count = 64
+    """of a gradient step"""
+    precise: bool = True
+    """or not"""
+
+
+@dataclass(frozen=True)
+class Example(Settings):
+    iterations: Count = setting(3, "--rounds")
+    """rounds"""
+    mode: Literal["rgb", "symbolic"] = "rgb"
+    """what is seen"""
+    devices: tuple[str, ...] = ("cpu",)
+    """where"""
+    turbo: bool = False
+    """faster"""
+    trainer: Trainer = field(default_factory=Trainer)
+    """its parts"""
+
+    @property
+    def steps_per_iteration(self) -> int:
+        return 100
+
+
+def test_later_layers_win_and_parts_are_merged():
+    made = make_settings(
+        Example,
+        ("file", {"seed": 2, "trainer": {"batch_size": 8, "precise": False}}),
+        ("flags", {"seed": 3}),
+        ("words", read_overrides(["trainer.batch_size=1_024", "mode=symbolic"])),
+    )
+    assert (made.seed, made.mode) == (3, "symbolic")
+    assert made.trainer == Trainer(batch_size=1024, precise=False)
+
+
+def test_timesteps_decide_over_iterations_and_are_rounded_up():
+    assert Example().turns == 3
+    assert Example(timesteps=101).turns == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sed=3"], "there is no setting sed; did you mean seed?"),
+        (["batch_size=3"], "did you mean trainer.batch_size?"),
+        (["trainer.batchsize=3"], "there is no setting trainer.batchsize; did you mean trainer.batch_size?"),
+        (["trainer=3"], "trainer has parts: trainer.batch_size, trainer.precise"),
+        (["trainer.batch_size=many"], "trainer.batch_size: expected int, got str"),
+        (["trainer.batch_size=0"], "trainer.batch_size: expected int >= 1"),
+        (["mode=grey"], "mode: invalid enum value 'grey'"),
+        (["turbo=3"], "turbo: expected bool, got int"),
+        (["seed=1", "seed.x=2"], "seed was given a value before"),
+        (["seed"], "'seed' is no setting: write key=value"),
+        (["=3"], "is no setting"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_with_its_place(words, said):
+    with pytest.raises(RlprofError) as caught:
+        make_settings(Example, (" ".join(words), read_overrides(words)))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_may_be_yaml_or_json(tmp_path):
+    for name, text in (
+        ("a.yaml", "seed: 4\ntrainer:\n  batch_size: 5\n"),
+        ("a.json", '{"seed": 4, "trainer": {"batch_size": 5}}'),
+    ):
+        (tmp_path / name).write_text(text)
+        assert read_config(tmp_path / name) == {"seed": 4, "trainer": {"batch_size": 5}}
+    (tmp_path / "empty.yml").write_text("")
+    assert read_config(tmp_path / "empty.yml") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(b"[1, 2]", "has a list where settings"), (b"a: [1,", "line 1: this is neither"), (b"\xff\xfe", "cannot be read")],
+)
+def test_a_file_that_is_none_is_said_by_its_name(tmp_path, text, said):
+    (tmp_path / "bad.yaml").write_bytes(text)
+    with pytest.raises(RlprofError, match=r"bad\.yaml") as caught:
+        read_config(tmp_path / "bad.yaml")
+    assert said in str(caught.value)
+
+
+def test_every_field_of_every_workload_has_a_text():
+    from rlprof.workloads import WORKLOADS, find_workload
+
+    for name in WORKLOADS:
+        settings = find_workload(name).settings
+        for key in all_keys(settings):
+            *path, last = key.split(".")
+            owner = settings
+            for part in path:
+                owner = get_type_hints(owner)[part]
+            assert describe(owner).get(last), f"{name}: {key}"
+        assert make_settings(settings) == settings()
+
+
+def parse(args):
+    options = options_of(Example)
+    command = click.Command("example", params=options)
+    return given(Example, command.make_context("example", spread(options, args)).params)
+
+
+def test_flags_that_were_not_given_say_nothing():
+    assert parse([]) == {}
+
+
+def test_flags_are_made_from_the_fields():
+    told = parse(["--rounds", "5", "--mode", "symbolic", "--turbo", "--devices", "cuda:0", "cuda:1", "--seed", "7"])
+    assert told == {
+        "iterations": 5, "mode": "symbolic", "turbo": True, "devices": ["cuda:0", "cuda:1"], "seed": 7,
+    }  # fmt: skip
+    assert parse(["--no-turbo"]) == {"turbo": False}
+    assert parse(["--devices", "a", "--devices", "b"]) == {"devices": ["a", "b"]}
+    assert make_settings(Example, ("the flags", told)).devices == ("cuda:0", "cuda:1")
