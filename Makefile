@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test lint bench sanitize test-all-pythons clean
 
 demo: $(VENV)/installed
-	$(BIN)/python examples/cartpole_ppo.py
+	$(BIN)/rlprof train petri --breakdown --report report.html
 
 # What measures has the machine to itself.
 test: $(VENV)/installed

@@ -1,0 +1,150 @@
+"""The reference trainings: where their time goes, how fast they should be, and what their cures bring.
+
+Each is run once as it stands, with `--expect`. Then arms without and with the cure take turns, iteration by iteration,
+in pairs of processes that are started anew: the effect is a ratio in one run, with an interval over the pairs.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from rich.table import Table
+
+from rlprof.analysis.comparison import compare
+from rlprof.analysis.components import component_of, components
+from rlprof.analysis.load import load_facts
+from rlprof.experiment.pairs import measured, run_pair
+from rlprof.workloads import WORKLOADS, find_workload
+
+CURES = {
+    "petri": (
+        ("turbo", "--no-turbo", "--turbo", "net_step"),
+        ("envs", "--envs 1", "--envs 16", "env_step"),
+    ),
+    "ricochet": (("cached_rendering", "--no-cached-rendering", "--cached-rendering", "env_rgb_rendering"),),
+    "distill": (
+        ("batched_teacher", "--no-batched-teacher", "--batched-teacher", "agent_calls"),
+        ("preallocated", "--no-preallocated", "--preallocated", "stack_and_back"),
+    ),
+    "morph": (("gather", "--no-experimental-gpu-preload-gather", "--experimental-gpu-preload-gather", "data_loading"),),
+    "battle": (("batched_inference", "--no-batched-inference", "--batched-inference", "agent_action_selection"),),
+}
+"""Of each workload: a name, the arms, and the operation that is to be cured."""
+
+ROWS = 10
+"""Of a breakdown without components."""
+
+
+def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
+    """Once, recorded: the account, the learning, and the parts alone."""
+    command = [sys.executable, "-m", "rlprof", "train", name, "--expect", "--no-progress", "--profile-dir", str(folder)]
+    done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name}: {done.stderr[-2000:]}")
+    (session,) = folder.iterdir()
+    facts = load_facts(session)
+    found = components(facts.breakdown, find_workload(name).components)
+    learned = re.search(r"steps, (.+) (\S+) at first, (\S+) at the end", done.stdout)
+    expected = re.search(r"they allow (\S+) steps/s; the training did (\S+):", done.stdout)
+    if learned is None or expected is None:
+        raise SystemExit(f"{name}: this is not what a training prints: {done.stdout[-2000:]}")
+    allowed, reached = (float(figure.replace(",", "")) for figure in expected.groups())
+    unattributed, _ = facts.breakdown.rows[-2:]
+    accounts = sorted(facts.operations, key=lambda operation: -operation.ledger_ns)[:ROWS]
+    wall = facts.breakdown.wall_ns
+    return {
+        "seconds": wall / 1e9,
+        "score": learned[1],
+        "first": float(learned[2].replace(",", "")),
+        "last": float(learned[3].replace(",", "")),
+        "steps_per_second": reached,
+        "allowed_steps_per_second": allowed,
+        "expect_ratio": reached / allowed,
+        "unattributed": unattributed.ledger_ns / wall,
+        "breakdown": [
+            {"title": line.title, "depth": line.depth, "seconds": line.ledger_ns / 1e9, "share": line.share}
+            for line in found.lines
+        ]
+        if find_workload(name).components
+        else [
+            {
+                "title": one.operation,
+                "depth": 0,
+                "seconds": one.ledger_ns / 1e9,
+                "share": round(100 * one.ledger_ns / wall, 1),
+            }
+            for one in accounts
+        ],
+    }
+
+
+def cure(name: str, arms: tuple[str, str], operation: str, pairs: int, blocks: int, more: list[str]) -> dict[str, Any]:
+    """What it brings, to the training and to the operation it is for."""
+    chance = random.Random()
+    iterations = f"iterations={blocks + 5}"
+    commands = tuple(" ".join(["train", name, *more, arm, iterations]) for arm in arms)
+    found = []
+    for number in range(pairs):
+        progress(f"{name}: {arms[1]}, pair {number + 1} of {pairs}")
+        found.append(measured(run_pair((commands[0], commands[1]), blocks, chance), component_of({})))
+    result = compare(commands[0], commands[1], found)
+    part = next(component for component in result.components if component.name == operation)
+    return {
+        "a": arms[0],
+        "b": arms[1],
+        "pairs": result.pairs,
+        "blocks": blocks,
+        "speedup": result.speedup.estimate,
+        "interval": [result.speedup.low, result.speedup.high],
+        "verdict": result.verdict,
+        "operation": operation,
+        "operation_ratio": part.a_ns / part.b_ns if part.b_ns else None,
+        "operation_share": part.a_ns / result.a_ns,
+    }
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--workload", choices=WORKLOADS, action="append", help="only this one; may be given again")
+    parser.add_argument("--pairs", type=int, default=6)
+    parser.add_argument("--blocks", type=int, default=5)
+    parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help="settings of all of them")
+    options = parser.parse_args()
+    results: dict[str, Any] = {"machine": describe_machine(), "workloads": {}}
+    for name in options.workload or WORKLOADS:
+        progress(f"{name}: training")
+        with tempfile.TemporaryDirectory() as folder:
+            found = train(name, Path(folder), options.words)
+        found["cures"] = {
+            key: cure(name, (a, b), operation, options.pairs, options.blocks, options.words)
+            for key, a, b, operation in CURES[name]
+        }
+        results["workloads"][name] = found
+    figures = {f"{name}_unattributed": found["unattributed"] for name, found in results["workloads"].items()}
+    results["bars"] = judge([Bar(key, "<=", 0.05) for key in figures], figures)
+    table = Table()
+    for column in ("workload", "score", "steps/s", "of its parts", "cure", "faster by"):
+        table.add_column(column)
+    for name, found in results["workloads"].items():
+        for key, one in found["cures"].items():
+            low, high = (f"{100 * bound:+.1f}" for bound in one["interval"])
+            table.add_row(
+                name,
+                f"{found['first']:.4g} to {found['last']:.4g}",
+                f"{found['steps_per_second']:,.0f}",
+                f"{found['expect_ratio']:.2f}",
+                key,
+                f"{100 * one['speedup']:+.1f} % [{low}, {high}]",
+            )
+    write_results(results, options, [table, bar_table(results["bars"])])
+
+
+if __name__ == "__main__":
+    main()

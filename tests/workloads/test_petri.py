@@ -1,0 +1,56 @@
+"""petri as a training: it learns, rlprof changes nothing, and its components are its time."""
+
+from __future__ import annotations
+
+import pytest
+from trainings import train_twice
+
+from rlprof.analysis.components import components
+from rlprof.workloads.petri import COMPONENTS
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    words = ("iterations=8", "minibatch=160", "learning_rate=0.001", "--", "turbo=false", "iterations=3")
+    return train_twice("petri", tmp_path_factory.mktemp("petri"), *words)
+
+
+def test_it_learns(trained):
+    first, *_, last = trained.alone
+    assert first < 0 < last
+
+
+def test_recording_it_changes_no_return(trained):
+    assert trained.recorded == trained.alone
+
+
+def test_hardly_any_time_is_unattributed(trained):
+    assert trained.unattributed <= 0.05
+
+
+def test_the_components_of_the_document_are_all_there_and_sum_to_the_time(trained):
+    found = components(trained.facts.breakdown, COMPONENTS)
+    found.check()
+    times = {(line.depth, line.title): line.ledger_ns for line in found.lines}
+    for title in ("Data Collection", "GAE", "Replay Buffer", "Training Loop", "TensorDict Ops"):
+        assert times[0, title] > 0, title
+    for title in (
+        "Env Step",
+        "Policy Forward",
+        "Env Reset",
+        "TensorDict and framework",
+        "Loss",
+        "Backward",
+        "Optimizer",
+    ):
+        assert times[1, title] > 0, title
+    assert "Everything else" not in {title for _, title in times}
+
+
+def test_steps_and_iterations_are_the_trainings(trained):
+    assert trained.facts.progress.steps == trained.steps == 8 * 640
+    assert trained.facts.breakdown.iterations == 8
+
+
+def test_turbo_and_its_opposite_train_the_same(trained):
+    assert trained.variant == trained.alone[:3]
