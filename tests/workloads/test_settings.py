@@ -14,6 +14,7 @@ from rlprof.workloads.settings import (
     Count,
     Settings,
     all_keys,
+    as_words,
     describe,
     make_settings,
     read_config,
@@ -57,6 +58,15 @@ def test_later_layers_win_and_parts_are_merged():
     )
     assert (made.seed, made.mode) == (3, "symbolic")
     assert made.trainer == Trainer(batch_size=1024, precise=False)
+
+
+def test_settings_can_be_said_in_words():
+    words = ["seed=5", 'devices=["a","b"]', "turbo=true", "trainer.batch_size=3", 'device="x y"']
+    made = make_settings(Example, ("words", read_overrides(words)))
+    said = as_words(made)
+    assert sorted(said) == sorted(words)
+    assert make_settings(Example, ("again", read_overrides(said))) == made
+    assert as_words(Example()) == []
 
 
 def test_timesteps_decide_over_iterations_and_are_rounded_up():

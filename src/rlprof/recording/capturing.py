@@ -11,6 +11,7 @@ import msgspec
 
 from rlprof.capture.functions import Calls, FunctionCapture, Recorder, Sampler
 from rlprof.capture.torch.capture import TorchCapture
+from rlprof.ledger.catalogue import TRACE_EXPORT
 from rlprof.recording.recording import Recording
 
 FUNCTIONS = "functions"
@@ -37,8 +38,9 @@ def capture_functions(recording: Recording, how: str, phases: list[str]) -> None
 
     def end() -> None:
         if recording.folder is not None:
-            for path in capture.stop(recording.folder / "functions"):
-                recording.add_file(path, FUNCTIONS)
+            with recording.profiler.profile(TRACE_EXPORT):
+                for path in capture.stop(recording.folder / "functions"):
+                    recording.add_file(path, FUNCTIONS)
 
     recording.before_end.append(end)
 

@@ -122,6 +122,20 @@ def read_overrides(words: Sequence[str]) -> dict[str, Any]:
     return overrides
 
 
+def as_words(settings: Settings) -> list[str]:
+    """What is not the default, as `read_overrides` takes it."""
+    return list(_words(settings, type(settings)()))
+
+
+def _words(settings: Any, default: Any, path: str = "") -> Iterator[str]:
+    for field in fields(settings):
+        value, usual = getattr(settings, field.name), getattr(default, field.name)
+        if is_dataclass(value):
+            yield from _words(value, usual, f"{path}{field.name}.")
+        elif value != usual:
+            yield f"{path}{field.name}={msgspec.json.encode(value).decode()}"
+
+
 def check_keys(cls: type, layer: Mapping[str, Any], name: str, path: str = "") -> None:
     """Raise for a key that no field has."""
     hints = get_type_hints(cls)

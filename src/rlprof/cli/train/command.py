@@ -45,14 +45,9 @@ _AFTERWARDS = (
 )  # fmt: skip
 
 
-ARGS = "rlprof.train.args"
-"""The words of the command line, as they were given."""
-
-
 class _Train(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [param for param in self.params if isinstance(param, click.Option)]
-        ctx.meta[ARGS] = list(args)
         return super().parse_args(ctx, spread(options, args))
 
 
@@ -63,8 +58,7 @@ def command_of(workload: Workload, help: str) -> click.Command:
         compare, pairs = told.pop("compare"), told.pop("pairs")
         settings = _settings(workload, words, config, told)
         if compare:
-            args = [word for word in click.get_current_context().meta[ARGS] if word not in ("--compare", "--breakdown")]
-            compare_cure(workload, args, settings.turns, pairs, told["breakdown"])
+            compare_cure(workload, settings, pairs, told["breakdown"], told["cprofile"])
             return
         run(workload, settings, _asked(settings, workload, told))
 
