@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import shlex
 import subprocess
 import sys
 from functools import partial
 
-import click
-
-from rlprof.analysis.comparison import compare
 from rlprof.analysis.components import component_of
+from rlprof.cli.comparing import run_comparison
 from rlprof.cli.output import show
 from rlprof.errors import RlprofError
-from rlprof.experiment.pairs import WARM_UP, measured, run_pair
+from rlprof.experiment.comparing import Plan
+from rlprof.experiment.pairs import WARM_UP
 from rlprof.report.comparison import render
 from rlprof.workloads.settings import Settings, as_words
 from rlprof.workloads.workload import Workload
@@ -30,21 +28,11 @@ def compare_cure(workload: Workload, settings: Settings, pairs: int, breakdown: 
         for arm in arms
     ]
     named = component_of(workload.components if breakdown else {})
-    chance = random.Random()
-    found = []
-    for number in range(1, pairs + 1):
-        tell = partial(_say, number, pairs, blocks)
-        found.append(measured(run_pair((commands[0], commands[1]), blocks, chance, tell=tell), named))
-    click.echo("", err=True)
-    show(partial(render, compare(commands[0], commands[1], found)))
+    plan = Plan(commands[0], commands[1], pairs=pairs, blocks=blocks)
+    show(partial(render, run_comparison(plan, named)))
     if detailed:
         for arm, off in zip(arms, ("no-", "")):
             _profile_functions(workload.name, [*arm, f"iterations={blocks}"], f"{workload.name}_{off}{workload.cure}")
-
-
-def _say(pair: int, pairs: int, blocks: int, block: int) -> None:
-    doing = f"iteration {block} of {blocks}" if block > 0 else "warming up"
-    click.echo(f"\rpair {pair} of {pairs}, {doing}   ", nl=False, err=True)
 
 
 def _profile_functions(workload: str, arm: list[str], name: str) -> None:

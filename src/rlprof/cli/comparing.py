@@ -1,0 +1,49 @@
+"""A comparison on a terminal: what it will cost, how far it is, and the interval so far."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from rlprof.analysis.comparison import Comparison
+from rlprof.analysis.figures import duration
+from rlprof.experiment.comparing import Plan, State, compare_live
+from rlprof.report.comparison import shown
+
+
+def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison:
+    """With progress on the standard error."""
+    most = duration(plan.seconds * 1e9)
+    _say(
+        f"up to {plan.pairs} pairs of processes, each {plan.blocks} iterations of both arms; at most {most}, "
+        f"or until the interval is within ±{100 * plan.width:g} %\n"
+    )
+    try:
+        return compare_live(plan, component_of, _progress(plan))
+    finally:
+        _say("\n")
+
+
+def _progress(plan: Plan) -> Callable[[State], None]:
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    told = 0
+
+    def tell(state: State) -> None:
+        nonlocal told
+        doing = f"iteration {state.block} of {plan.blocks}" if state.block else "starting both arms"
+        so_far = f"; so far B is faster by {shown(state.so_far.speedup)}" if state.so_far is not None else ""
+        left = f"; at most {duration(state.seconds_left * 1e9)} more" if state.seconds_left is not None else ""
+        if on_terminal:
+            _say(f"\r\x1b[2Kpair {state.pair} of {plan.pairs}, {doing}{so_far}{left}")
+        elif state.pair > told:  # a line a pair is enough for a file
+            told = state.pair
+            _say(f"pair {state.pair} of {plan.pairs}{so_far}{left}\n")
+
+    return tell
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None:
+        click.echo(text, nl=False, err=True)

@@ -1,0 +1,88 @@
+"""Compares two command lines: pairs of processes, until the interval is narrow enough or the time is up.
+
+Who stops when a difference is significant finds one where there is none in 23 % of cases. So it stops by the width of
+the interval, which knows nothing of where the interval lies, and with a lower error rate than is promised.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from rlprof.analysis.comparison import Comparison, Measured, compare
+from rlprof.experiment.pairs import measured, run_pair
+
+ALPHA = 0.03
+LEAST_PAIRS = 4
+"""Before its width is believed: of three values, a t-interval is narrow by chance too often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to compare, and how long."""
+
+    a: str
+    b: str
+    """Command lines as one would type them after `rlprof`."""
+    pairs: int = 20
+    """At most."""
+    blocks: int = 20
+    """Iterations of each arm in a pair."""
+    seconds: float = 600.0
+    """At most: no pair is begun that would not be done by then."""
+    width: float = 0.02
+    """Half the interval: 0.02 for plus or minus 2 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far it is."""
+
+    pair: int
+    block: int
+    """0 while an arm starts and warms up."""
+    so_far: Comparison | None
+    seconds_left: float | None
+    """At most; None before the first pair has ended."""
+
+
+def compare_live(
+    plan: Plan, component_of: Callable[[str], str], tell: Callable[[State], None] = lambda _: None
+) -> Comparison:
+    """Ctrl-C ends it with what was found so far, if that is one pair at least."""
+    chance = random.Random()
+    found: list[tuple[Measured, Measured]] = []
+    so_far: Comparison | None = None
+    began = time.monotonic()
+    while True:
+        state = State(len(found) + 1, 0, so_far, _left(plan, len(found), time.monotonic() - began))
+        tell(state)
+        try:
+            told = partial(_tell, tell, state)
+            found.append(measured(run_pair((plan.a, plan.b), plan.blocks, chance, tell=told), component_of))
+        except KeyboardInterrupt:
+            if so_far is None:
+                raise
+            return so_far
+        so_far = compare(plan.a, plan.b, found, ALPHA)
+        if len(found) >= plan.pairs or _is_narrow(so_far, plan.width):
+            return so_far
+        taken = time.monotonic() - began
+        if taken + taken / len(found) > plan.seconds:
+            return so_far
+
+
+def _tell(tell: Callable[[State], None], state: State, block: int) -> None:
+    tell(replace(state, block=max(0, block)))
+
+
+def _left(plan: Plan, done: int, taken: float) -> float | None:
+    return min((plan.pairs - done) * taken / done, plan.seconds - taken) if done else None
+
+
+def _is_narrow(comparison: Comparison, width: float) -> bool:
+    low, high = comparison.speedup.low, comparison.speedup.high
+    return comparison.pairs >= LEAST_PAIRS and low is not None and high is not None and (high - low) / 2 <= width
