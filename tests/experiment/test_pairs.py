@@ -9,7 +9,7 @@ from statistics import NormalDist
 import psutil
 import pytest
 
-from rlprof.analysis.comparison import Measured, compare
+from rlprof.analysis.comparison import Measured, MeasuredPair, compare
 from rlprof.analysis.components import component_of
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import ArmError, words_of
@@ -46,7 +46,9 @@ def test_a_planted_difference_is_found_where_it_is(training):
     pair = run_pair(commands, 5, random.Random(1), warm_up=1, tell=heard.append)
     assert heard == [0, 1, 2, 3, 4, 5]
     assert len(pair.blocks) == 5
-    a, b = measured(pair, component_of({}))
+    assert pair.changes == ()  # but for what is in the command lines
+    found = measured(pair, component_of({}))
+    a, b = found.a, found.b
     assert a.steps == b.steps == 10
     assert 0.04e9 < a.ledger["env_step"] < 0.06e9  # a sleep is at least as long as it is told to be
     assert 0.02e9 < b.ledger["env_step"] < 0.04e9
@@ -86,12 +88,8 @@ def pairs_of(logs, noise=0.0, steps=(10, 10), seed=1):
     made = []
     for log in logs:
         b = 100.0 * math.exp(-log + chance.gauss(0, noise))
-        made.append(
-            (
-                Measured(1000, 1000, steps[0], {"x": 100, "y": 900}),
-                Measured(900 + b, 900 + b, steps[1], {"x": b, "y": 900}),
-            )
-        )
+        one = Measured(1000, 1000, steps[0], {"x": 100, "y": 900})
+        made.append(MeasuredPair(one, Measured(900 + b, 900 + b, steps[1], {"x": b, "y": 900})))
     return made
 
 
@@ -112,7 +110,15 @@ def test_the_four_verdicts():
     assert compare("A", "B", pairs_of([0.9, -0.9, 0.5, -0.6])).verdict == "unknown"
     alone = compare("A", "B", pairs_of([0.5]))
     assert alone.verdict == "unknown"
-    assert "one pair cannot tell" in verdict(alone)
+    assert "No error rate can be given from one pair" in verdict(alone)
+
+
+def test_a_trend_is_said():
+    pairs = [MeasuredPair(pair.a, pair.b, drift) for pair, drift in zip(pairs_of([0.5] * 4), (0.1, 0.12, 0.09, 0.11))]
+    found = compare("A", "B", pairs)
+    assert not found.steady
+    assert "Not steady" in to_text(found)
+    assert compare("A", "B", pairs_of([0.5, 0.5, 0.5])).steady
 
 
 def test_more_steps_an_iteration_is_other_work_and_is_said():
@@ -130,7 +136,7 @@ def test_equal_arms_are_called_different_in_one_case_of_twenty():
         pairs = []
         for _ in range(6):
             a, b = (1000 * math.exp(chance.gauss(0, 0.05)) for _ in range(2))
-            pairs.append((Measured(a, a, 10, {}), Measured(b, b, 10, {})))
+            pairs.append(MeasuredPair(Measured(a, a, 10, {}), Measured(b, b, 10, {})))
         wrong += compare("A", "B", pairs).verdict in ("faster", "slower")
     tolerance = NormalDist().inv_cdf(0.9999) * math.sqrt(0.05 * 0.95 / trials)
     assert abs(wrong / trials - 0.05) < tolerance

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
@@ -33,6 +33,16 @@ class Measured:
     steps: float
     ledger: Mapping[str, float]
     """By component: ns an iteration. They sum to the wall time, but for what taking turns costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPair:
+    """Both arms of a pair of processes that took turns."""
+
+    a: Measured
+    b: Measured
+    drift: float = 0.0
+    """By how much the log of the ratio changed from the first iteration to the last, along a straight line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,11 @@ class Comparison:
     a: str
     b: str
     pairs: int
+    """That took turns; 0 for sessions that were recorded apart."""
+    sessions: tuple[int, int] | None
+    """Of each side, where they were."""
+    confidence: float
+    """Of every interval: 0.97 for 97 %."""
     per_step: bool
     """Else the figures are of iterations."""
     a_ns: float
@@ -74,14 +89,23 @@ class Comparison:
     speedup: Interval
     """In steps per second."""
     permutation_p: float | None
-    cpu: Interval
-    """The same in CPU time."""
+    cpu: Interval | None
+    """The same in CPU time; None where it is not known."""
     least_seen: float | None
     """An effect of this size is found four times out of five with as many pairs."""
     components: tuple[Component, ...]
     """The largest contribution first."""
     work: str | None
     """How the arms' work differs, if it does."""
+    drift: Interval | None
+    """How B's speed-up changed from the beginning of a pair to its end; None where nothing took turns."""
+    changes: tuple[str, ...] = ()
+    """What differs between the arms, apart from their times."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether there is no trend that matters: what drifts would be another figure in a longer run."""
+        return self.drift is None or not (self.drift.beyond_zero and abs(self.drift.estimate) > MARGIN)
 
     @property
     def verdict(self) -> str:
@@ -94,29 +118,32 @@ class Comparison:
         return "same" if speedup.low > -MARGIN and speedup.high < MARGIN else "unknown"
 
 
-def compare(a: str, b: str, pairs: Sequence[tuple[Measured, Measured]], alpha: float = ALPHA) -> Comparison:
-    """`pairs` are of A and B."""
-    per_step = all(arm.steps > 0 for pair in pairs for arm in pair)
-    scaled = [tuple(_of_a_step(arm) if per_step else arm for arm in pair) for pair in pairs]
+def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA) -> Comparison:
+    """`a` and `b` say what the arms are."""
+    per_step = all(arm.steps > 0 for pair in pairs for arm in (pair.a, pair.b))
+    scaled = [tuple(of_a_step(arm) if per_step else arm for arm in (pair.a, pair.b)) for pair in pairs]
     logs = [math.log(one.wall_ns / other.wall_ns) for one, other in scaled]
-    low, high = _bounds(logs, alpha)
     return Comparison(
         a=a,
         b=b,
         pairs=len(pairs),
+        sessions=None,
+        confidence=1 - alpha,
         per_step=per_step,
         a_ns=fmean(one.wall_ns for one, _ in scaled),
         b_ns=fmean(other.wall_ns for _, other in scaled),
-        speedup=Interval(math.expm1(fmean(logs)), _expm1(low), _expm1(high)),
+        speedup=_interval(logs, alpha),
         permutation_p=_permutation_p(logs),
         cpu=_interval([math.log(max(1, one.cpu_ns) / max(1, other.cpu_ns)) for one, other in scaled], alpha),
         least_seen=_least_seen(logs, alpha),
         components=_components(scaled, alpha),
-        work=_work(pairs),
+        work=work([pair.a for pair in pairs], [pair.b for pair in pairs]),
+        drift=_interval([pair.drift for pair in pairs], alpha),
     )
 
 
-def _of_a_step(arm: Measured) -> Measured:
+def of_a_step(arm: Measured) -> Measured:
+    """Instead of an iteration."""
     return Measured(
         arm.wall_ns / arm.steps,
         arm.cpu_ns / arm.steps,
@@ -137,23 +164,19 @@ def _components(pairs: Sequence[tuple[Measured, ...]], alpha: float) -> tuple[Co
         speedup = _interval(logs, alpha) if both else None
         a_ns, b_ns = (fmean(time) for time in zip(*times))
         found.append(Component(name, a_ns, b_ns, fmean(saved), speedup, significant=False))
-    significant = _holm(p_values, alpha)
-    marked = [
-        Component(one.name, one.a_ns, one.b_ns, one.contribution, one.speedup, yes)
-        for one, yes in zip(found, significant)
-    ]
-    return tuple(sorted(marked, key=lambda component: -abs(component.contribution)))
+    return holm(found, p_values, alpha)
 
 
-def _holm(p_values: Sequence[float | None], alpha: float) -> list[bool]:
-    """Which are below alpha, if all that are tested are to be wrong together as rarely as one alone."""
+def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: float) -> tuple[Component, ...]:
+    """With those marked that differ, all together wrong as rarely as one alone; the largest contribution first."""
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    significant = [False] * len(p_values)
+    significant = set()
     for rank, (p, place) in enumerate(known):
         if p > alpha / (len(known) - rank):
             break
-        significant[place] = True
-    return significant
+        significant.add(place)
+    marked = [replace(one, significant=place in significant) for place, one in enumerate(found)]
+    return tuple(sorted(marked, key=lambda component: -abs(component.contribution)))
 
 
 def _interval(logs: Sequence[float], alpha: float) -> Interval:
@@ -164,7 +187,7 @@ def _interval(logs: Sequence[float], alpha: float) -> Interval:
 def _bounds(values: Sequence[float], alpha: float) -> tuple[float | None, float | None]:
     if len(values) < 2:
         return None, None
-    half = _t().ppf(1 - alpha / 2, len(values) - 1) * stdev(values) / math.sqrt(len(values))
+    half = t_distribution().ppf(1 - alpha / 2, len(values) - 1) * stdev(values) / math.sqrt(len(values))
     return fmean(values) - half, fmean(values) + half
 
 
@@ -174,14 +197,14 @@ def _p_value(values: Sequence[float]) -> float | None:
     error = stdev(values) / math.sqrt(len(values))
     if not error:
         return 0.0 if fmean(values) else 1.0
-    return float(2 * _t().sf(abs(fmean(values)) / error, len(values) - 1))
+    return float(2 * t_distribution().sf(abs(fmean(values)) / error, len(values) - 1))
 
 
 def _least_seen(logs: Sequence[float], alpha: float) -> float | None:
     if len(logs) < 2:
         return None
     error = stdev(logs) / math.sqrt(len(logs))
-    t = _t()
+    t = t_distribution()
     return math.expm1((t.ppf(1 - alpha / 2, len(logs) - 1) + t.ppf(POWER, len(logs) - 1)) * error)
 
 
@@ -199,8 +222,9 @@ def _permutation_p(logs: Sequence[float]) -> float | None:
     return as_far / ways
 
 
-def _work(pairs: Sequence[tuple[Measured, Measured]]) -> str | None:
-    a, b = (fmean(pair[place].steps for pair in pairs) for place in (0, 1))
+def work(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
+    """How it differs, if it does."""
+    a, b = (fmean(one.steps for one in side) for side in (of_a, of_b))
     if max(a, b) and abs(a - b) / max(a, b) > SAME_WORK:
         return f"{a:,.0f} steps an iteration in A, {b:,.0f} in B"
     return None
@@ -210,7 +234,8 @@ def _expm1(value: float | None) -> float | None:
     return None if value is None else math.expm1(value)
 
 
-def _t() -> Any:
+def t_distribution() -> Any:
+    """scipy's."""
     try:
         from scipy.stats import t  # noqa: PLC0415 - slow to import, and only a comparison needs it
     except ImportError as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rlprof.analysis.comparison import Comparison, Measured, compare
+from rlprof.analysis.comparison import Comparison, MeasuredPair, compare
 from rlprof.experiment.pairs import measured, run_pair
 
 ALPHA = 0.03
@@ -54,7 +54,7 @@ def compare_live(
 ) -> Comparison:
     """Ctrl-C ends it with what was found so far, if that is one pair at least."""
     chance = random.Random()
-    found: list[tuple[Measured, Measured]] = []
+    found: list[MeasuredPair] = []
     so_far: Comparison | None = None
     began = time.monotonic()
     while True:
@@ -62,12 +62,14 @@ def compare_live(
         tell(state)
         try:
             told = partial(_tell, tell, state)
-            found.append(measured(run_pair((plan.a, plan.b), plan.blocks, chance, tell=told), component_of))
+            pair = run_pair((plan.a, plan.b), plan.blocks, chance, tell=told)
         except KeyboardInterrupt:
             if so_far is None:
                 raise
             return so_far
-        so_far = compare(plan.a, plan.b, found, ALPHA)
+        found.append(measured(pair, component_of))
+        compared = compare(f"rlprof {plan.a}", f"rlprof {plan.b}", found, ALPHA)
+        so_far = replace(compared, changes=pair.changes)
         if len(found) >= plan.pairs or _is_narrow(so_far, plan.width):
             return so_far
         taken = time.monotonic() - began

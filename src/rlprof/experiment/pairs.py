@@ -6,18 +6,23 @@ happens to lie, so the pair is the unit that statistics count, and every pair is
 
 from __future__ import annotations
 
+import math
 import random
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, linear_regression
 
-from rlprof.analysis.comparison import Measured
+from rlprof.analysis.changes import changes
+from rlprof.analysis.comparison import Measured, MeasuredPair
+from rlprof.errors import RlprofError
 from rlprof.experiment.arm import Arm, ArmError, Turn
 from rlprof.ledger.catalogue import TURN_WAIT
+from rlprof.session.folder import DATABASE
+from rlprof.session.reader import Session
 
 WARM_UP = 3
 """Iterations of each arm that do not count."""
@@ -34,6 +39,8 @@ class Block:
 @dataclass(frozen=True, slots=True)
 class Pair:
     blocks: tuple[Block, ...]
+    changes: tuple[str, ...]
+    """What differs between the arms, apart from their times."""
 
 
 def run_pair(
@@ -44,8 +51,21 @@ def run_pair(
     tell: Callable[[int], None] = lambda _: None,
 ) -> Pair:
     """Start both arms and let them take turns; `tell` hears of each block. An arm that ends early ends the pair."""
-    with tempfile.TemporaryDirectory(prefix="rlprof-compare-") as folder, ExitStack() as stack:
-        arms = [stack.enter_context(Arm(name, command, Path(folder))) for name, command in zip("AB", commands)]
+    with tempfile.TemporaryDirectory(prefix="rlprof-compare-") as folder:
+        measured = _take_turns(Path(folder), commands, blocks, chance, warm_up, tell)
+        return Pair(tuple(measured), _changes(Path(folder)))
+
+
+def _take_turns(
+    folder: Path,
+    commands: tuple[str, str],
+    blocks: int,
+    chance: random.Random,
+    warm_up: int,
+    tell: Callable[[int], None],
+) -> list[Block]:
+    with ExitStack() as stack:
+        arms = [stack.enter_context(Arm(name, command, folder)) for name, command in zip("AB", commands)]
         for arm in arms:
             arm.begin()
         measured = []
@@ -60,13 +80,30 @@ def run_pair(
         if not measured:
             early = next(arm for arm in arms if arm.ended)
             raise ArmError(f"{early} has ended in its first {warm_up + 1} iterations, which are to warm up")
-        return Pair(tuple(measured))
+        return measured
 
 
-def measured(pair: Pair, component_of: Callable[[str], str]) -> tuple[Measured, Measured]:
+def _changes(folder: Path) -> tuple[str, ...]:
+    """By the sessions that the arms have left; the command lines are the arms' names already."""
+    infos = []
+    for name in "AB":
+        for database in (folder / name).glob(f"*/{DATABASE}"):
+            with suppress(RlprofError), Session(database) as session:
+                infos.append(replace(session.info, command=()))
+    return changes(*infos) if len(infos) == 2 else ()
+
+
+def measured(pair: Pair, component_of: Callable[[str], str]) -> MeasuredPair:
     """The means of both arms, with the ledger by component. Waiting for the other arm belongs to none."""
-    a, b = ([getattr(block, arm) for block in pair.blocks] for arm in "ab")
-    return _measured(a, component_of), _measured(b, component_of)
+    a, b = [block.a for block in pair.blocks], [block.b for block in pair.blocks]
+    return MeasuredPair(_measured(a, component_of), _measured(b, component_of), _drift(pair))
+
+
+def _drift(pair: Pair) -> float:
+    ratios = [math.log(block.a.wall_ns / block.b.wall_ns) for block in pair.blocks]
+    if len(ratios) < 3:
+        return 0.0
+    return linear_regression(range(len(ratios)), ratios).slope * (len(ratios) - 1)
 
 
 def _measured(turns: Sequence[Turn], component_of: Callable[[str], str]) -> Measured:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 
+import msgspec
 from rich.console import Console
 
 from rlprof.analysis.comparison import MARGIN, Comparison, Component, Interval
-from rlprof.analysis.figures import duration, rate
+from rlprof.analysis.figures import duration, many, rate
 from rlprof.report.layout import Column, Layout, plain
 
 NO_EVIDENCE = "~"
+SCHEMA_VERSION = 1
 
 
 def to_text(comparison: Comparison, width: int = 100) -> str:
@@ -21,13 +24,17 @@ def render(comparison: Comparison, console: Console) -> None:
     """The verdict first; who reads on finds its parts."""
     layout = Layout(console)
     layout.line(verdict(comparison), "bold")
-    layout.line(f"A: rlprof {comparison.a}")
-    layout.line(f"B: rlprof {comparison.b}")
+    layout.line(f"A: {comparison.a}")
+    layout.line(f"B: {comparison.b}")
     unit = "step" if comparison.per_step else "iteration"
     a, b = (rate(1e9 / ns) for ns in (comparison.a_ns, comparison.b_ns))
-    layout.line(f"{unit}s per second: {a} in A, {b} in B; by CPU time B is faster by {shown(comparison.cpu)}.")
+    by_cpu = "" if comparison.cpu is None else f"; by CPU time B is faster by {shown(comparison.cpu)}"
+    layout.line(f"{unit}s per second: {a} in A, {b} in B{by_cpu}.")
     if comparison.work is not None:
         layout.line(f"The workload differs: {comparison.work}.", "bold")
+    if comparison.drift is not None and not comparison.steady:
+        drift = shown(comparison.drift)
+        layout.line(f"Not steady: from its start to its end a pair's difference changed by {drift}.", "bold")
     layout.heading(f"Time a {unit}, by component")
     names = [component.name for component in comparison.components]
     layout.table("component", names, comparison.components, _COLUMNS)
@@ -35,9 +42,31 @@ def render(comparison: Comparison, console: Console) -> None:
         f'"{NO_EVIDENCE}": no evidence of a difference. "Of the whole": of A\'s time a {unit}, what B saves there; '
         "these sum to the whole saving, but for what taking turns costs."
     )
-    pairs = f"{comparison.pairs} pairs of processes that took turns"
-    chance = comparison.permutation_p
-    layout.line(f"From {pairs}" + ("." if chance is None else f"; permutation test: p = {chance:.3f}."))
+    layout.line(_basis(comparison))
+    if comparison.changes:
+        layout.heading("What differs between A and B")
+        for change in comparison.changes:
+            layout.line(change, indent=2)
+
+
+def to_json(comparison: Comparison) -> str:
+    """Everything, with the verdict as a word and as a sentence."""
+    told = {"schema_version": SCHEMA_VERSION, "verdict": comparison.verdict, "sentence": verdict(comparison)}
+    return msgspec.json.format(msgspec.json.encode({**told, **asdict(comparison)})).decode() + "\n"
+
+
+def _basis(comparison: Comparison) -> str:
+    """What the figures rest on."""
+    intervals = f"intervals of {100 * comparison.confidence:g} %"
+    if comparison.sessions is None:
+        chance = comparison.permutation_p
+        tested = "." if chance is None else f"; permutation test: p = {chance:.3f}."
+        return f"From {many(comparison.pairs, 'pair')} of processes that took turns; {intervals}{tested}"
+    a, b = (many(number, "session") for number in comparison.sessions)
+    weaker = (
+        f"From {a} of A and {b} of B, recorded apart: weaker than taking turns (rlprof compare 'run ...' 'run ...')"
+    )
+    return f"{weaker}; {intervals}." if comparison.speedup.low is not None else f"{weaker}."
 
 
 def verdict(comparison: Comparison) -> str:
@@ -50,7 +79,8 @@ def verdict(comparison: Comparison) -> str:
         case "same":
             return f"The same within ±{_percent(MARGIN)}: B is faster by {shown(speedup)}."
     if comparison.least_seen is None:
-        return f"No evidence: one pair cannot tell. B was faster by {_percent(speedup.estimate)} in it."
+        what = "one pair" if comparison.sessions is None else "one session a side"
+        return f"No error rate can be given from {what}: B was faster by {_percent(speedup.estimate)} in it."
     least = _percent(comparison.least_seen)
     return f"No evidence: B is faster by {shown(speedup)}, and this run could only have seen {least} or more."
 

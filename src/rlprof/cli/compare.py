@@ -1,0 +1,117 @@
+"""`rlprof compare 'run train.py --envs 4' 'run train.py --envs 8'`: is B really faster than A?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import click
+
+from rlprof.analysis.apart import compare_apart, measure_session
+from rlprof.analysis.changes import changes
+from rlprof.analysis.comparison import Comparison
+from rlprof.analysis.components import component_of
+from rlprof.analysis.load import load_facts
+from rlprof.cli.comparing import run_comparison
+from rlprof.cli.output import show, write
+from rlprof.errors import RlprofError
+from rlprof.experiment.arm import words_of
+from rlprof.experiment.comparing import ALPHA, Plan
+from rlprof.report.comparison import render, to_json
+from rlprof.session.folder import DATABASE, find_database
+
+_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+
+
+def seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
+    """`90`, `90s`, `10m`, `1h`."""
+    found = re.fullmatch(r"(\d+\.?\d*)\s*(\w*)", text)
+    if found is None or found[2] not in _UNITS:
+        raise click.BadParameter(f"{text} is no time: write 90s, 10m or 1h")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def share(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
+    """`5%` or `5`."""
+    if text is None:
+        return None
+    try:
+        return float(text.removesuffix("%")) / 100
+    except ValueError as error:
+        raise click.BadParameter(f"{text} is no share: write 5%") from error
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b")
+@click.option("--pairs", type=click.IntRange(2), default=20, show_default=True, help="Of processes, at most.")
+@click.option("--iterations", type=click.IntRange(1), default=20, show_default=True, help="Of each arm in a pair.")
+@click.option(
+    "--max-time", callback=seconds, default="10m", show_default=True, help="Begin no pair that would go over."
+)
+@click.option("--precision", callback=share, default="2%", show_default=True, help="Stop at an interval of ± this.")
+@click.option("--fail-if-slower", callback=share, metavar="PERCENT", help="Exit 1 if B is slower by more, for certain.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
+def compare(
+    a: str, b: str, pairs: int, iterations: int, max_time: float, precision: float, fail_if_slower: float | None,
+    as_json: bool, output: str | None,
+) -> None:  # fmt: skip
+    """Is B really faster than A?
+
+    A and B are command lines of rlprof: 'run train.py --envs 4' 'run train.py --envs 8'. Both are started and take
+    turns, iteration by iteration; pairs of processes are started anew until the answer is narrow enough.
+
+    Or both are sessions that were recorded apart, which is weaker: a folder, a session.db, `last`, a JSON report,
+    several of them with commas between, or a folder that holds several.
+    """
+    sides = [_sessions(side) for side in (a, b)]
+    if all(sides):
+        found = _compare_sessions(a, b, *sides)
+    elif any(sides):
+        raise RlprofError("a session and a command line cannot be compared; give two of a kind")
+    else:
+        for command in (a, b):
+            words_of(command)
+        found = run_comparison(Plan(a, b, pairs, iterations, max_time, precision), component_of({}))
+    _show(found, as_json, output)
+    if fail_if_slower is not None and is_slower(found, fail_if_slower):
+        click.echo(f"rlprof: B is slower by more than {100 * fail_if_slower:g} %", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def is_slower(found: Comparison, limit: float) -> bool:
+    """Whether the whole interval says so."""
+    return found.speedup.high is not None and found.speedup.high < -limit
+
+
+def _show(found: Comparison, as_json: bool, output: str | None) -> None:
+    if as_json or (output or "").endswith(".json"):
+        write(to_json(found), output)
+    elif output is not None:
+        raise click.UsageError(f"--output {output}: a comparison is written as .json")
+    else:
+        show(partial(render, found))
+
+
+def _sessions(given: str) -> list[Path]:
+    """Those that are named; none where it is a command line."""
+    found: list[Path] = []
+    for part in given.split(","):
+        path = Path(part)
+        if part == "last":
+            found.append(find_database(part))
+        elif path.is_dir() and not (path / DATABASE).exists():
+            found += sorted(folder for folder in path.iterdir() if (folder / DATABASE).exists())
+        elif path.exists():
+            found.append(path)
+    return found
+
+
+def _compare_sessions(a: str, b: str, of_a: list[Path], of_b: list[Path]) -> Comparison:
+    facts = [[(str(path), load_facts(path)) for path in side] for side in (of_a, of_b)]
+    measured = [[measure_session(one, name) for name, one in side] for side in facts]
+    found = compare_apart(a, b, measured[0], measured[1], ALPHA)
+    return replace(found, changes=changes(facts[0][0][1].session, facts[1][0][1].session))
