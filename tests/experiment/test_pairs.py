@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
+from dataclasses import replace
 from statistics import NormalDist
 
 import psutil
@@ -14,7 +16,8 @@ from rlprof.analysis.components import component_of
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import ArmError, words_of
 from rlprof.experiment.pairs import measured, run_pair
-from rlprof.report.comparison import to_text, verdict
+from rlprof.report.comparison import to_json, to_text, verdict
+from rlprof.report.html.comparison import to_html
 
 TRAINING = """
 import sys, time
@@ -102,6 +105,22 @@ def test_contributions_sum_to_the_whole_saving():
     assert (x.name, x.significant, y.name, y.significant) == ("x", True, "y", False)
     assert "B is faster by" in verdict(found)
     assert "~" in to_text(found)
+
+
+def test_the_page_has_the_verdict_a_line_a_component_and_what_differs():
+    found = replace(compare("A <b>", "B", pairs_of([0.5, 0.52, 0.48, 0.51])), changes=("setting x: 1 -> <2>",))
+    page = to_html(found)
+    assert verdict(found) in page
+    assert page.count("<svg") == 2  # all of it, and x; y contributes nothing
+    assert "A &lt;b&gt;" in page
+    assert "setting x: 1 -&gt; &lt;2&gt;" in page
+
+
+def test_the_json_has_everything_and_the_verdict():
+    told = json.loads(to_json(compare("A", "B", pairs_of([0.5, 0.52, 0.48, 0.51]))))
+    assert told["verdict"] == "faster"
+    assert told["speedup"]["low"] > 0
+    assert [one["name"] for one in told["components"]] == ["x", "y"]
 
 
 def test_the_four_verdicts():

@@ -19,7 +19,8 @@ from rlprof.cli.output import show, write
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import words_of
 from rlprof.experiment.comparing import ALPHA, Plan
-from rlprof.report.comparison import render, to_json
+from rlprof.report.comparison import render, to_json, to_text
+from rlprof.report.html.comparison import to_html
 from rlprof.session.folder import DATABASE, find_database
 
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
@@ -54,10 +55,11 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
 @click.option("--precision", callback=share, default="2%", show_default=True, help="Stop at an interval of ± this.")
 @click.option("--fail-if-slower", callback=share, metavar="PERCENT", help="Exit 1 if B is slower by more, for certain.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--html", metavar="FILE", help="Also as a page with a forest plot.")
 @click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
 def compare(
     a: str, b: str, pairs: int, iterations: int, max_time: float, precision: float, fail_if_slower: float | None,
-    as_json: bool, output: str | None,
+    as_json: bool, html: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """Is B really faster than A?
 
@@ -76,7 +78,7 @@ def compare(
         for command in (a, b):
             words_of(command)
         found = run_comparison(Plan(a, b, pairs, iterations, max_time, precision), component_of({}))
-    _show(found, as_json, output)
+    _show(found, as_json, html, output)
     if fail_if_slower is not None and is_slower(found, fail_if_slower):
         click.echo(f"rlprof: B is slower by more than {100 * fail_if_slower:g} %", err=True)
         raise click.exceptions.Exit(1)
@@ -87,11 +89,14 @@ def is_slower(found: Comparison, limit: float) -> bool:
     return found.speedup.high is not None and found.speedup.high < -limit
 
 
-def _show(found: Comparison, as_json: bool, output: str | None) -> None:
-    if as_json or (output or "").endswith(".json"):
+def _show(found: Comparison, as_json: bool, html: str | None, output: str | None) -> None:
+    if html is not None:
+        write(to_html(found), html)
+        click.echo(f"wrote {html}", err=True)
+    if as_json:
         write(to_json(found), output)
     elif output is not None:
-        raise click.UsageError(f"--output {output}: a comparison is written as .json")
+        write(to_text(found), output)
     else:
         show(partial(render, found))
 

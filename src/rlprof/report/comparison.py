@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 
@@ -30,11 +31,8 @@ def render(comparison: Comparison, console: Console) -> None:
     a, b = (rate(1e9 / ns) for ns in (comparison.a_ns, comparison.b_ns))
     by_cpu = "" if comparison.cpu is None else f"; by CPU time B is faster by {shown(comparison.cpu)}"
     layout.line(f"{unit}s per second: {a} in A, {b} in B{by_cpu}.")
-    if comparison.work is not None:
-        layout.line(f"The workload differs: {comparison.work}.", "bold")
-    if comparison.drift is not None and not comparison.steady:
-        drift = shown(comparison.drift)
-        layout.line(f"Not steady: from its start to its end a pair's difference changed by {drift}.", "bold")
+    for note in notes(comparison):
+        layout.line(note, "bold")
     layout.heading(f"Time a {unit}, by component")
     names = [component.name for component in comparison.components]
     layout.table("component", names, comparison.components, _COLUMNS)
@@ -42,7 +40,7 @@ def render(comparison: Comparison, console: Console) -> None:
         f'"{NO_EVIDENCE}": no evidence of a difference. "Of the whole": of A\'s time a {unit}, what B saves there; '
         "these sum to the whole saving, but for what taking turns costs."
     )
-    layout.line(_basis(comparison))
+    layout.line(basis(comparison))
     if comparison.changes:
         layout.heading("What differs between A and B")
         for change in comparison.changes:
@@ -55,7 +53,16 @@ def to_json(comparison: Comparison) -> str:
     return msgspec.json.format(msgspec.json.encode({**told, **asdict(comparison)})).decode() + "\n"
 
 
-def _basis(comparison: Comparison) -> str:
+def notes(comparison: Comparison) -> Iterator[str]:
+    """What one must know before one believes it."""
+    if comparison.work is not None:
+        yield f"The workload differs: {comparison.work}."
+    if comparison.drift is not None and not comparison.steady:
+        drift = shown(comparison.drift)
+        yield f"Not steady: from its start to its end a pair's difference changed by {drift}."
+
+
+def basis(comparison: Comparison) -> str:
     """What the figures rest on."""
     intervals = f"intervals of {100 * comparison.confidence:g} %"
     if comparison.sessions is None:
@@ -90,7 +97,8 @@ def shown(interval: Interval) -> str:
     return f"{_percent(interval.estimate)} {_range(interval)}".rstrip()
 
 
-def _speedup(component: Component) -> str:
+def speedup_of(component: Component) -> str:
+    """With its interval, where there is evidence."""
     if component.speedup is None:
         return "only in A" if component.a_ns > component.b_ns else "only in B"
     return shown(component.speedup) if component.significant else NO_EVIDENCE
@@ -99,7 +107,7 @@ def _speedup(component: Component) -> str:
 _COLUMNS: tuple[Column[Component], ...] = (
     Column("A", 7, lambda component: duration(component.a_ns)),
     Column("B", 7, lambda component: duration(component.b_ns)),
-    Column("B is faster by", 24, _speedup),
+    Column("B is faster by", 24, speedup_of),
     Column("of the whole", 12, lambda component: f"{100 * component.contribution:+.1f}%"),
 )
 

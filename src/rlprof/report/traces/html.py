@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 
 from rlprof.analysis.figures import as_percent, count, duration, many, size
@@ -12,12 +10,12 @@ from rlprof.analysis.traces.calls import Total
 from rlprof.analysis.traces.phases import Phase
 from rlprof.analysis.traces.summary import DeviceTime, Summary, TraceSummary
 from rlprof.report.html.findings import advice_card
-from rlprof.report.html.markup import Markup, colour, element, escape, figures, join, plain_name, prose, table
+from rlprof.report.html.markup import Markup, colour, element, figures, join, plain_name, prose, table
+from rlprof.report.html.plain import page
 from rlprof.report.traces.ranks import label, pace
 from rlprof.report.traces.text import WHY, caller
 
 _MOST_ROWS = 200
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 _SIDES = (
     ("cpu", "CPU only", "policy"),
@@ -30,20 +28,10 @@ _REASONS = {"host": "rendering", "launching": "transfer", "data": "storage", "sy
 
 
 def to_html(summary: Summary) -> str:
-    first = Path(summary.traces[0].path).name
+    first = plain_name(Path(summary.traces[0].path).name)
     more = f" and {len(summary.traces) - 1} more" if len(summary.traces) > 1 else ""
-    filled = {
-        "title": escape(plain_name(first)),
-        "style": Markup(_file("page.css")),
-        "header": join([element("p", "rlprof trace", class_="kicker"), element("h1", plain_name(first) + more)]),
-        "ranks": _ranks(summary),
-        "traces": join(_trace(trace, len(summary.traces) > 1) for trace in summary.traces),
-    }
-    return _PLACE.sub(lambda place: filled[place[1]], _file("trace.html"))
-
-
-def _file(name: str) -> str:
-    return (resources.files("rlprof.report.html") / "page" / name).read_text(encoding="utf-8")
+    body = [_ranks(summary), *(_trace(trace, len(summary.traces) > 1) for trace in summary.traces)]
+    return page("rlprof trace", first, join(body), more)
 
 
 def _ranks(summary: Summary) -> Markup:

@@ -1,0 +1,97 @@
+"""A comparison as one HTML page: the verdict, a forest plot of the components, what differs between the arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlprof.analysis.comparison import Comparison, Interval
+from rlprof.analysis.figures import duration, rate
+from rlprof.report.comparison import basis, notes, shown, speedup_of, verdict
+from rlprof.report.html.markup import Markup, element, figures, join, plain_name, prose, table
+from rlprof.report.html.plain import page
+
+_WIDTH, _HEIGHT, _MARGIN = 320, 20, 6
+_MOST_ROWS = 60
+_SMALLEST = 0.005
+"""Of the whole: components that contribute less, and have no evidence, are left out of the plot."""
+
+
+def to_html(comparison: Comparison) -> str:
+    body = [
+        element("section", element("h2", verdict(comparison)), *_figures(comparison), *_notes(comparison)),
+        element("section", element("h2", "Where the difference is"), _forest(comparison)),
+        element("section", element("h2", "What it rests on"), element("p", basis(comparison)), _changes(comparison)),
+    ]
+    return page("rlprof compare", "Is B faster than A?", join(body))
+
+
+def _figures(comparison: Comparison) -> Iterator[Markup]:
+    unit = "steps" if comparison.per_step else "iterations"
+    items = [
+        ("A", f"{rate(1e9 / comparison.a_ns)} {unit}/s", prose(comparison.a)),
+        ("B", f"{rate(1e9 / comparison.b_ns)} {unit}/s", prose(comparison.b)),
+        ("B is faster by", shown(comparison.speedup), f"{100 * comparison.confidence:g} % interval"),
+    ]
+    if comparison.cpu is not None:
+        items.append(("the same in CPU time", shown(comparison.cpu), ""))
+    yield figures(items)
+
+
+def _notes(comparison: Comparison) -> Iterator[Markup]:
+    for note in notes(comparison):
+        yield element("p", note, class_="warning")
+
+
+def _forest(comparison: Comparison) -> Markup:
+    shown_ones = [one for one in comparison.components if one.significant or abs(one.contribution) >= _SMALLEST]
+    rows = [("all of it", "", "", _line(comparison.speedup, comparison, True), shown(comparison.speedup), "")]
+    rows += [
+        (
+            plain_name(one.name),
+            duration(one.a_ns),
+            duration(one.b_ns),
+            Markup() if one.speedup is None else _line(one.speedup, comparison, one.significant),
+            speedup_of(one),
+            f"{100 * one.contribution:+.1f} %",
+        )
+        for one in shown_ones[:_MOST_ROWS]
+    ]
+    headers = ("component", "A", "B", f"B is faster by: ± {100 * _reach(comparison):.0f} %", "", "of the whole")
+    return table("Time by component, and how much faster it is in B", headers, rows)
+
+
+def _reach(comparison: Comparison) -> float:
+    """How far the plot goes to both sides: as far as intervals that have evidence, and no further."""
+    sure = [one.speedup for one in comparison.components if one.significant and one.speedup is not None]
+    bounds = [
+        abs(bound) for found in (comparison.speedup, *sure) for bound in (found.low, found.high) if bound is not None
+    ]
+    return min(10.0, max([0.05, *bounds]))
+
+
+def _line(interval: Interval, comparison: Comparison, certain: bool) -> Markup:
+    """An interval on the plot's scale, cut off where that ends; a faint one says that there is no evidence."""
+    reach = _reach(comparison)
+
+    def place(value: float) -> str:
+        inside = max(-reach, min(reach, value))
+        return f"{_MARGIN + (inside + reach) / (2 * reach) * (_WIDTH - 2 * _MARGIN):.1f}"
+
+    middle, half = _HEIGHT // 2, str(_HEIGHT)
+    paint = "var(--accent)" if certain else "var(--cat-remaining)"
+    parts = [_svg("line", x1=place(0), x2=place(0), y1="0", y2=half, stroke="var(--line)")]
+    if interval.low is not None and interval.high is not None:
+        ends = {"x1": place(interval.low), "x2": place(interval.high), "y1": str(middle), "y2": str(middle)}
+        parts.append(_svg("line", **ends, stroke=paint, stroke_width="2"))
+    parts.append(_svg("circle", cx=place(interval.estimate), cy=str(middle), r="4", fill=paint))
+    return _svg("svg", *parts, width=str(_WIDTH), height=half, role="img", aria_label=shown(interval))
+
+
+def _svg(tag: str, *children: Markup, **attributes: str) -> Markup:
+    return element(tag, *children, **attributes)
+
+
+def _changes(comparison: Comparison) -> Markup:
+    if not comparison.changes:
+        return Markup()
+    return element("ul", *(element("li", prose(change)) for change in comparison.changes))
