@@ -55,6 +55,7 @@ def compare_apart(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Measu
     return Comparison(
         a=a,
         b=b,
+        logs=(),
         pairs=0,
         sessions=(len(of_a), len(of_b)),
         confidence=1 - alpha,

@@ -14,13 +14,15 @@ from rlprof.analysis.changes import changes
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.components import component_of
 from rlprof.analysis.load import load_facts
-from rlprof.cli.comparing import run_comparison
+from rlprof.analysis.self_test import self_test
+from rlprof.cli.comparing import run_against_itself, run_comparison
 from rlprof.cli.output import show, write
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import words_of
 from rlprof.experiment.comparing import ALPHA, Plan
 from rlprof.report.comparison import render, to_json, to_text
 from rlprof.report.html.comparison import to_html
+from rlprof.report.self_test import render as render_self_test
 from rlprof.session.folder import DATABASE, find_database
 
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
@@ -45,8 +47,10 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
 
 
 @click.command()
-@click.argument("a")
-@click.argument("b")
+@click.argument("arms", nargs=-1, metavar="A B")
+@click.option(
+    "--self-test", "against_itself", is_flag=True, help="Compare A with A: error rate and smallest effect here."
+)
 @click.option("--pairs", type=click.IntRange(2), default=20, show_default=True, help="Of processes, at most.")
 @click.option("--iterations", type=click.IntRange(1), default=20, show_default=True, help="Of each arm in a pair.")
 @click.option(
@@ -58,7 +62,8 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
 @click.option("--html", metavar="FILE", help="Also as a page with a forest plot.")
 @click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
 def compare(
-    a: str, b: str, pairs: int, iterations: int, max_time: float, precision: float, fail_if_slower: float | None,
+    arms: tuple[str, ...], against_itself: bool, pairs: int, iterations: int, max_time: float, precision: float,
+    fail_if_slower: float | None,
     as_json: bool, html: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """Is B really faster than A?
@@ -69,6 +74,16 @@ def compare(
     Or both are sessions that were recorded apart, which is weaker: a folder, a session.db, `last`, a JSON report,
     several of them with commas between, or a folder that holds several.
     """
+    if len(arms) != (1 if against_itself else 2):
+        raise click.UsageError(
+            "give two arms, or one with --self-test: 'run train.py --envs 4' 'run train.py --envs 8'"
+        )
+    a, b = arms[0], arms[-1]
+    if against_itself:
+        words_of(a)
+        logs = run_against_itself(Plan(a, a, pairs, iterations, max_time, width=0.0))
+        show(partial(render_self_test, self_test(a, logs, ALPHA)))
+        return
     sides = [_sessions(side) for side in (a, b)]
     if all(sides):
         found = _compare_sessions(a, b, *sides)

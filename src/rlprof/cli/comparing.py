@@ -16,14 +16,17 @@ from rlprof.report.comparison import shown
 def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison:
     """With progress on the standard error."""
     most = duration(plan.seconds * 1e9)
-    _say(
-        f"up to {plan.pairs} pairs of processes, each {plan.blocks} iterations of both arms; at most {most}, "
-        f"or until the interval is within ±{100 * plan.width:g} %\n"
-    )
+    narrow = f", or until the interval is within ±{100 * plan.width:g} %" if plan.width else ""
+    _say(f"up to {plan.pairs} pairs of processes, each {plan.blocks} iterations of both arms; at most {most}{narrow}\n")
     try:
         return compare_live(plan, component_of, _progress(plan))
     finally:
         _say("\n")
+
+
+def run_against_itself(plan: Plan) -> tuple[float, ...]:
+    """The log of each pair's ratio."""
+    return run_comparison(plan, lambda _: "all of it").logs
 
 
 def _progress(plan: Plan) -> Callable[[State], None]:

@@ -1,0 +1,33 @@
+"""The self-test of a comparison against noise whose rate is known."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from rlprof.analysis.self_test import self_test
+from rlprof.report.layout import plain
+from rlprof.report.self_test import render
+
+
+def noise(pairs, spread=0.05, seed=1):
+    chance = random.Random(seed)
+    return [chance.gauss(0, spread) for _ in range(pairs)]
+
+
+def test_well_behaved_noise_keeps_what_is_promised():
+    found = self_test("run a.py", noise(20), alpha=0.03)
+    assert found.false_positives == pytest.approx(0.03, abs=0.015)
+
+
+def test_the_smallest_effect_falls_with_the_pairs_and_with_the_noise():
+    loud, quiet = (dict(self_test("run a.py", noise(20, spread), alpha=0.03).smallest) for spread in (0.1, 0.01))
+    assert loud[5] > loud[10] > loud[40]
+    assert loud[10] > 5 * quiet[10]
+
+
+def test_few_pairs_give_no_rate():
+    found = self_test("run a.py", noise(4), alpha=0.03)
+    assert found.false_positives is None
+    assert "too few to say" in plain(lambda console: render(found, console), 80)
