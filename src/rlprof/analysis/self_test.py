@@ -28,7 +28,7 @@ class SelfTest:
     spread: float
     """Standard deviation of the pairs' differences."""
     false_positives: float | None
-    """Of comparisons of as many pairs, which share would call A and A different; None where pairs are too few to say."""
+    """Of comparisons of as many pairs, which share would call A and A different; None of too few pairs."""
     smallest: tuple[tuple[int, float], ...]
     """By the number of pairs, the effect that is found four times out of five."""
 

@@ -18,7 +18,8 @@ CATEGORIES = (
 )
 
 _OPERATIONS = {
-    "environment": "env_step env_reset env_close env_make env_wait env_forward env_parallel_execution "
+    "environment": "env_step env_reset env_close env_make env_wait env_forward env_parallel_execution net_step "
+    "net_reset host_forward host_backward host_optimizer_step host_evaluation host_statistics host_morph "
     "simulated_data_collection",
     "rendering": "render env_render observation_render draw_grid draw_robots draw_walls image_resize "
     "env_rgb_observation_generation env_rgb_rendering env_rgb_resizing env_rgb_draw_grid env_rgb_draw_walls "

@@ -152,6 +152,10 @@ class Profiler:
         self._tell("iteration")
         return begun
 
+    def epoch(self) -> None:
+        """An epoch of the training begins: for captures whose steps are epochs, where no probe sees them."""
+        self._tell("epoch")
+
     def end_step(self) -> None:
         """A step of the program's own ends, and the next begins: for captures whose steps are marks."""
         self._tell("mark")
@@ -176,7 +180,9 @@ class Profiler:
             except Exception as error:
                 self._hooks.warn("who listens for iterations and epochs has failed", error)
 
-    def _plan(self, **planned: int) -> None:
+    def plan(self, **planned: int) -> None:
+        """How many of each kind of step the run will have (`iteration=100, epoch=400`): a capture that would not come to
+        its end says so at once."""
         self.planned = planned
         self._tell("plan")
 

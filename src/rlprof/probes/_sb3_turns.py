@@ -87,7 +87,7 @@ class Turns:
         if isinstance(steps, int) and steps > 0 and model._total_timesteps:
             iterations = -(-model._total_timesteps // (steps * model.n_envs))
             epochs = iterations * getattr(model, "n_epochs", 1)
-            self._profiler._plan(iteration=iterations, epoch=epochs, env_step=iterations * steps)
+            self._profiler.plan(iteration=iterations, epoch=epochs, env_step=iterations * steps)
 
     def _count(self, dones: Any) -> None:
         self._ledger.add_steps(len(dones))

@@ -186,7 +186,7 @@ def _plan(profiler: Profiler, collector: Any) -> None:
     total = getattr(collector, "total_frames", -1)
     each = getattr(collector, "requested_frames_per_batch", getattr(collector, "frames_per_batch", 0))
     if isinstance(total, int) and isinstance(each, int) and 0 < each <= total:
-        profiler._plan(iteration=-(-total // each))
+        profiler.plan(iteration=-(-total // each))
 
 
 def _is_exhausted(collector: Any) -> bool:

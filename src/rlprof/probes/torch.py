@@ -18,9 +18,12 @@ from rlprof.probes.probe import Probe
 
 FORWARDS = (
     "loss_forward", "env_forward", "value_forward", "policy_predict", "action_selection", "action_sampling",
-    "evaluate_actions", "lstm_forward", "loss",
+    "evaluate_actions", "lstm_forward", "loss", "host_forward", "host_evaluation",
 )  # fmt: skip
 """A module that is called inside one of these is a part of it."""
+
+HOSTS = ("host_backward", "host_optimizer_step")
+"""An environment that trains a network itself has these: what is learned there is none of the training's learning."""
 
 
 def _attach_torch(torch: ModuleType, patches: Patches) -> None:
@@ -30,7 +33,7 @@ def _attach_torch(torch: ModuleType, patches: Patches) -> None:
     _attach_modules(torch.nn.Module, patches)
     for attribute in ("backward", "grad"):
         patches.follow(
-            torch.autograd, attribute, "backward", loop, "backward", family=("policy_forward", *FORWARDS[:2])
+            torch.autograd, attribute, "backward", loop, "backward", family=("policy_forward", *FORWARDS[:2], *HOSTS)
         )
     _attach_optimizers(torch.optim.Optimizer, loop, patches)
     for attribute in ("clip_grad_norm_", "clip_grad_value_"):
@@ -52,7 +55,7 @@ def _attach_optimizers(optimizer: Any, loop: Any, patches: Patches) -> None:
     def attach(cls: type) -> None:
         owner = next((base for base in cls.__mro__ if "step" in vars(base)), optimizer)
         if owner is not optimizer:
-            patches.follow(owner, "step", "optimizer_step", loop, "optimizer")
+            patches.follow(owner, "step", "optimizer_step", loop, "optimizer", family=HOSTS)
             loop.training = True
 
     def watched(original: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -70,7 +73,7 @@ def _attach_optimizers(optimizer: Any, loop: Any, patches: Patches) -> None:
         if getattr(cls.step, "hooked", False):
             attach(cls)
     patches.replace(optimizer, "_patch_step_function", watched)
-    patches.follow(optimizer, "zero_grad", "zero_grad", loop, "zero_grad")
+    patches.follow(optimizer, "zero_grad", "zero_grad", loop, "zero_grad", family=HOSTS)
 
 
 def _attach_loader(dataloader: ModuleType, patches: Patches) -> None:

@@ -14,8 +14,8 @@ def render(found: SelfTest, console: Console) -> None:
     layout.line(_verdict(found), "bold")
     layout.line(f"A: rlprof {found.command}")
     layout.line(
-        f"{many(found.pairs, 'pair')} of processes that took turns differed by {_percent(found.difference)} on average, "
-        f"and single ones by {_percent(found.spread)} (standard deviation)."
+        f"{many(found.pairs, 'pair')} of processes that took turns differ by {_percent(found.difference)} on average; "
+        f"single ones by {_percent(found.spread)} (standard deviation)."
     )
     layout.heading("The smallest difference it can show here")
     for pairs, effect in found.smallest:

@@ -41,6 +41,15 @@ class Workload:
     """Its breakdown in the words of its field."""
     cure: str = ""
     """The setting (`turbo`) that removes its bottleneck."""
+    before: str = ""
+    """`module:function` that is called with the settings before anything is recorded. True: that was all."""
+
+    def prepare(self, settings: Settings) -> bool:
+        """Whether nothing is to be trained."""
+        if not self.before:
+            return False
+        module, _, name = self.before.partition(":")
+        return bool(getattr(import_module(module), name)(settings))
 
     def load(self) -> Program:
         """Import what it is made of."""

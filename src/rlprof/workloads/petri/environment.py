@@ -40,7 +40,7 @@ class ClusterTools(EnvBase):  # type: ignore[misc]  # TorchRL has no type hints
 
     def _reset(self, tensordict: TensorDictBase | None, **_: Any) -> TensorDictBase:
         which = None if tensordict is None else tensordict.get("_reset", None)
-        with profile("net_reset", category="environment"):
+        with profile("net_reset"):
             self._nets.reset(np.ones(self.batch_size[0], np.bool_) if which is None else which.squeeze(-1).numpy())
             seen = self._nets.observations(), self._nets.masks()
         no = torch.zeros(*self.batch_size, 1, dtype=torch.bool)
@@ -48,7 +48,7 @@ class ClusterTools(EnvBase):  # type: ignore[misc]  # TorchRL has no type hints
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         actions = tensordict["action"].numpy()
-        with profile("net_step", category="environment"):
+        with profile("net_step"):
             rewards, ended = self._nets.step(actions)
             seen = self._nets.observations(), self._nets.masks()
         terminated = torch.from_numpy(ended).unsqueeze(-1)

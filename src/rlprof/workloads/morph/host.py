@@ -1,0 +1,119 @@
+"""A host: the small network that is trained, and that may grow and shrink meanwhile."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from rlprof import profile
+from rlprof.workloads.morph.feeding import Batch
+from rlprof.workloads.morph.images import CHANNELS
+from rlprof.workloads.morph.settings import BLOCKS, MorphSettings
+
+
+class Block(nn.Module):
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
+        # A host lives for some batches only: running statistics would lag behind.
+        self.norm = nn.BatchNorm2d(outputs, track_running_stats=False)
+        self.branch: nn.Conv2d | None = None
+        """What was grown beside it."""
+
+    def forward(self, image: Tensor) -> Tensor:
+        seen = functional.max_pool2d(functional.relu(self.norm(self.convolution(image))), 2)
+        return seen if self.branch is None else functional.relu(seen + self.branch(seen))
+
+
+class HostNetwork(nn.Module):
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__()
+        self.blocks: list[Block] = []
+        width = CHANNELS
+        for number in range(BLOCKS):
+            self.blocks.append(Block(width, channels * 2**number))
+            self.add_module(f"block{number}", self.blocks[number])
+            width = channels * 2**number
+        self.classify = nn.Linear(width, classes)
+
+    def forward(self, image: Tensor) -> Tensor:
+        for block in self.blocks:
+            image = block(image)
+        scores: Tensor = self.classify(image.mean((2, 3)))
+        return scores
+
+
+class Host:
+    """A network under training, on its device."""
+
+    def __init__(self, settings: MorphSettings, device: torch.device, seed: int) -> None:
+        with torch.random.fork_rng([]):  # the controller's sampling goes on as if no host had been made
+            torch.default_generator.manual_seed(seed)
+            self.network = HostNetwork(settings.host.channels, settings.images.classes).to(device)
+        self.device = device
+        self.optimizer = torch.optim.SGD(
+            self.network.parameters(), settings.host.learning_rate, momentum=settings.host.momentum
+        )
+
+    @property
+    def grown(self) -> int:
+        """Branches. They are grown from the first block to the last, and pruned the other way round."""
+        return len(self.optimizer.param_groups) - 1
+
+    def set(self, learning_rate: float, weight_decay: float) -> None:
+        for group in self.optimizer.param_groups:
+            group.update(lr=learning_rate, weight_decay=weight_decay)
+
+    def grow(self) -> None:
+        """A branch that starts as nothing, so that the network computes what it did."""
+        if self.grown == BLOCKS:
+            return
+        block = self.network.blocks[self.grown]
+        width = block.convolution.out_channels
+        branch: nn.Conv2d = nn.utils.skip_init(  # type: ignore[no-untyped-call]  # as torch has it
+            nn.Conv2d, width, width, 3, padding=1, device=self.device
+        )
+        for parameter in branch.parameters():
+            nn.init.zeros_(parameter)
+        block.branch = branch
+        self.optimizer.add_param_group({"params": list(branch.parameters())})
+
+    def prune(self) -> None:
+        if not self.grown:
+            return
+        for parameter in self.optimizer.param_groups.pop()["params"]:
+            self.optimizer.state.pop(parameter, None)
+        self.network.blocks[self.grown].branch = None
+
+    def learn(self, batch: Batch) -> Tensor:
+        """From one batch; loss and accuracy, which nobody has waited for yet."""
+        with profile("host_forward", device=True):
+            scores = self.network(batch[0])
+            loss = functional.cross_entropy(scores, batch[1])
+        with profile("host_backward", device=True):
+            self.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]  # torch's own has no types
+        with profile("host_optimizer_step", device=True):
+            self.optimizer.step()
+        return torch.stack((loss.detach(), _accuracy(scores, batch[1])))
+
+    @torch.no_grad()
+    def judge(self, batch: Batch) -> Tensor:
+        """Loss and accuracy on images that nothing is learned from."""
+        scores = self.network(batch[0])
+        return torch.stack((functional.cross_entropy(scores, batch[1]), _accuracy(scores, batch[1])))
+
+    @torch.no_grad()
+    def statistics(self) -> Tensor:
+        """Of each layer: mean size and spread of its weights, and the norm of their last gradient."""
+        weights = [*(block.convolution.weight for block in self.network.blocks), self.network.classify.weight]
+        return torch.stack(
+            [weight.abs().mean() for weight in weights]
+            + [weight.std() for weight in weights]
+            + [weight.new_zeros(()) if weight.grad is None else weight.grad.norm() for weight in weights]
+        )
+
+
+def _accuracy(scores: Tensor, labels: Tensor) -> Tensor:
+    return (scores.argmax(-1) == labels).float().mean()
