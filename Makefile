@@ -6,15 +6,19 @@ CORE := $(wildcard src/rlprof/*/core/*.[ch])
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench sanitize test-all-pythons clean
+.PHONY: demo test test-long lint bench sanitize test-all-pythons clean
 
 demo: $(VENV)/installed
 	$(BIN)/rlprof train petri --breakdown --report report.html
 
 # What measures has the machine to itself.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not figures"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not figures and not long"
 	$(BIN)/python -m pytest -m figures
+
+# What takes minutes: the commands of pages that train, a hundred kills.
+test-long: $(VENV)/installed
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -38,7 +38,14 @@ def test_a_python_example_runs_as_it_stands(program, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+WITH_COMMANDS = [
+    pytest.param(page, id=page.name, marks=[pytest.mark.long] if "workloads" in str(page.relative_to(ROOT)) else [])
+    for page in PAGES
+]
+"""Pages of trainings take their time."""
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
     """After its Python examples, in the same folder. The README's own `make` is what CI runs, and installing has its
     tests in test_install.py."""
@@ -54,7 +61,7 @@ def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
         if words[0] == "make":
             assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
         elif words[:2] == ["pip", "install"]:
-            assert re.fullmatch(r"\.(\[report\])?", words[2])
+            assert re.fullmatch(r"\.(\[(report|workloads)\])?", words[2])
         else:
             assert words[0] in ("rlprof", "python"), command
             done = subprocess.run(
