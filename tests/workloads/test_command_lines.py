@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from trainings import rlprof
+from workload_runs import rlprof
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "workloads.md"
 CONFIG = {"morph": {"seed": 2, "images": {"classes": 4}}}

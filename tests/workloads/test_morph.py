@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from trainings import rlprof, train_twice
+from workload_runs import rlprof, train_twice
 
 from rlprof import get_profiler
 from rlprof.cli.main import main

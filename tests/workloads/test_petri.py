@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from trainings import train_twice
+from workload_runs import train_twice
 
 from rlprof.analysis.components import components
 from rlprof.workloads.petri import COMPONENTS

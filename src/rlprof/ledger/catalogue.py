@@ -29,7 +29,7 @@ _OPERATIONS = {
     "convlstm_forward_pass convlstm_boundary_padding convlstm_conv_encoder convlstm_skip_connection convlstm_layers "
     "convlstm_global_pooling convlstm_projection recurrent_policy_forward recurrent_policy_get_hidden_states "
     "recurrent_policy_action_value recurrent_policy_action_dist recurrent_policy_action_sampling",
-    "teacher": "teacher_forward teacher_total agent_calls",
+    "teacher": "teacher_forward teacher_total teacher_reshape agent_calls",
     "transfer": "weight_sync to_device to_host host_to_device device_to_host device_synchronize stack_and_back",
     "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_add replay_sample replay_store replay_priority "
     "advantage advantages gae compute_gae compute_advantages compute_returns tensordict_ops data_loading "

@@ -181,7 +181,7 @@ class Profiler:
                 self._hooks.warn("who listens for iterations and epochs has failed", error)
 
     def plan(self, **planned: int) -> None:
-        """How many of each kind of step the run will have (`iteration=100, epoch=400`): a capture that would not come to
+        """How many steps of each kind the run will have (`iteration=100, epoch=400`): a capture that would not come to
         its end says so at once."""
         self.planned = planned
         self._tell("plan")

@@ -1,0 +1,49 @@
+"""From a scripted teacher to PPO: agents that carry ore in a grid world, with a recurrent Perceiver as their policy.
+
+The bottleneck is the teacher. While it teaches, it is asked environment by environment, and looks at one agent's
+observation after the other in Python; `--batched-teacher` finds the same actions for all agents at once on arrays.
+`--preallocated` keeps the tensors of the way there and back, and of the replay, instead of making new ones.
+"""
+
+from __future__ import annotations
+
+from rlprof.workloads.distill.settings import DistillSettings
+from rlprof.workloads.workload import Workload
+
+ROLLOUT = {
+    "Student Forward": "policy_forward action_sampling",
+    "Teacher Total": {
+        "Reshape": "teacher_reshape",
+        "GPU->CPU": "device_to_host",
+        "Agent Calls": "agent_calls",
+        "Stack+Back": "stack_and_back",
+        "Other": "teacher_total",
+    },
+    "Env Step": "env_step env_reset",
+    "Replay Store": "replay_store",
+    "Other": "rollout host_to_device",
+}
+
+COMPONENTS = {
+    "Rollout Total": ROLLOUT,
+    "Advantages": "value_forward advantage",
+    "Update": {
+        "Batch": "buffer_sample",
+        "Forward": "evaluate_actions",
+        "Loss": "loss",
+        "Backward": "backward",
+        "Optimizer": "zero_grad gradient_clip optimizer_step",
+        "Other": "update",
+    },
+    "Evaluation": "evaluation policy_predict",
+    "Logging": "logging",
+}
+
+WORKLOAD = Workload(
+    name="distill",
+    settings=DistillSettings,
+    program="rlprof.workloads.distill.training",
+    score="mean return",
+    components=COMPONENTS,
+    cure="batched_teacher",
+)

@@ -1,0 +1,137 @@
+"""The training: turns of collecting and learning, first with the teacher, then without it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from itertools import cycle
+
+import numpy as np
+import torch
+
+from rlprof import TorchCapture, get_profiler, profile
+from rlprof.errors import RlprofError
+from rlprof.workloads.distill import ROLLOUT
+from rlprof.workloads.distill.evaluation import Evaluator
+from rlprof.workloads.distill.learning import Learner
+from rlprof.workloads.distill.policy import Student
+from rlprof.workloads.distill.rollout import Collector
+from rlprof.workloads.distill.settings import DistillSettings
+from rlprof.workloads.distill.timing import RolloutTiming
+from rlprof.workloads.distill.tokens import ACTIONS
+from rlprof.workloads.progress import Progress
+from rlprof.workloads.workload import Parts
+
+
+class Training:
+    """What it consists of."""
+
+    def __init__(self, settings: DistillSettings) -> None:
+        settings.check()
+        torch.set_num_threads(settings.torch_threads)
+        torch.manual_seed(settings.seed)
+        self.device = _device(settings.device)
+        self.student = Student(settings.policy).to(self.device)
+        self.collector = Collector(settings, self.student, self.device)
+        self.learner = Learner(settings, self.student, self.device)
+        self.evaluator = Evaluator(settings, self.student, self.device)
+
+
+def train(settings: DistillSettings, progress: Progress) -> None:
+    training = Training(settings)
+    timing = RolloutTiming(ROLLOUT, settings.timing_every)
+    profiler = get_profiler()
+    progress.begin(settings.turns)
+    with _capture(settings):
+        for turn in range(1, settings.turns + 1):
+            with profiler.iteration():
+                supervised = turn <= settings.supervised_turns
+                rollout = training.collector.collect(supervised)
+                timing.rollout_ended(turn * settings.steps_per_iteration, settings.bptt)
+                training.learner.learn(rollout, supervised)
+                if settings.evaluator.evaluate_local and turn % settings.evaluator.epoch_interval == 0:
+                    score = training.evaluator.mean_return()
+                    with profile("logging"):
+                        _say(f"evaluation after {turn} iterations: mean return {score:.4g}")
+                with profile("logging"):
+                    progress.advance(rollout.mean_return, settings.steps_per_iteration)
+
+
+def parts(settings: DistillSettings) -> Parts:
+    """What is done in one of the two phases only counts for as many steps of the training as it has a share."""
+    training = Training(settings)
+    collector, learner = training.collector, training.learner
+    rollout = collector.collect(supervised=True)
+    seen = cycle(rollout.steps.observations.clone())
+    chance = np.random.default_rng(settings.seed)
+
+    def env_step() -> None:
+        collector.worlds.step(chance.integers(0, ACTIONS, collector.worlds.load.shape))
+        collector.worlds.observe()
+
+    def part(do: Callable[[], object], steps: int, turns: int) -> Callable[[], int]:
+        def alone() -> int:
+            do()
+            return round(steps * settings.turns / turns)
+
+        return alone
+
+    step, whole = settings.pupils, settings.steps_per_iteration
+    taught, evaluated = settings.supervised_turns, _evaluations(settings)
+    found = {
+        "env_step": part(env_step, step, settings.turns),
+        "policy_forward": part(lambda: collector.act(next(seen)), step, settings.turns),
+    }
+    if taught:
+        found["teacher_total"] = part(lambda: collector.teaching.actions(next(seen)), step, taught)
+        found["update, imitating"] = part(lambda: learner.learn(rollout, supervised=True), whole, taught)
+    if taught < settings.turns:
+        found["update, PPO"] = part(lambda: learner.learn(rollout, supervised=False), whole, settings.turns - taught)
+    if evaluated:
+        found["evaluation"] = part(training.evaluator.mean_return, whole, evaluated)
+    return found
+
+
+def _evaluations(settings: DistillSettings) -> int:
+    return settings.turns // settings.evaluator.epoch_interval if settings.evaluator.evaluate_local else 0
+
+
+def _capture(settings: DistillSettings) -> TorchCapture:
+    wanted = settings.trainer.profiler
+    recorded = get_profiler().enabled
+    if wanted.enabled and not recorded:
+        _say("nothing is recorded, so trainer.profiler leaves no trace")
+    capture = TorchCapture(
+        enabled=wanted.enabled and recorded,
+        wait_steps=wanted.wait_steps,
+        warmup_steps=wanted.warmup_steps,
+        active_steps=wanted.active_steps,
+        record_shapes=wanted.record_shapes,
+        step="iteration",
+    )
+    capture.say = _say_in_settings
+    capture.plan(settings.turns)
+    return capture
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise RlprofError(
+            f"device={name}: torch cannot compute there on this machine; device=cpu always works"
+        ) from error
+    return device
+
+
+def _say_in_settings(text: str) -> None:
+    """What a capture says of its flags, in the words of the settings."""
+    for part in ("wait", "warmup", "active"):
+        text = text.replace(f"--torch-profiler-{part} ", f"trainer.profiler.{part}_steps=")
+    _say(text)
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(f"distill: {text}\n")

@@ -1,0 +1,206 @@
+"""distill's grid world by hand-made cases, and its teacher against its batched twin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rlprof.workloads.distill.batched import choose_all
+from rlprof.workloads.distill.teacher import choose
+from rlprof.workloads.distill.tokens import (
+    AGENT,
+    EAST,
+    EMPTY,
+    EXTRACTOR,
+    HERE,
+    HOME_COLUMN,
+    HOME_ROW,
+    HUB,
+    LOAD,
+    NORTH,
+    NOTHING,
+    RADIUS,
+    SOUTH,
+    STAY,
+    TOKENS,
+    WALL,
+    WEST,
+)
+from rlprof.workloads.distill.world import DELIVERED, MISSIONS, TAKEN, Worlds
+
+
+def world_of(drawn: str) -> Worlds:
+    """One world, as drawn: `#` wall, `E` extractor, `e` one that rests for 3 steps, `H` hub, agents by number, in upper
+    case (`A` for 0) with an ore."""
+    found: dict[str, tuple[int, int]] = {}
+    lines = drawn.split()
+    for row, line in enumerate(lines):
+        for column, letter in enumerate(line):
+            if letter.isdigit() or letter in "AB":
+                found[str("AB".find(letter)) if letter in "AB" else letter] = (row + RADIUS + 1, column + RADIUS + 1)
+    world = Worlds("extractor_hub_14", envs=1, agents=len(found), seed=(1, 0))
+    world.cells[:], world.values[:], world.load[:] = EMPTY, 0, 0
+    hubs, extractors = [], []
+    for row, line in enumerate(lines):
+        for column, letter in enumerate(line):
+            at = (row + RADIUS + 1, column + RADIUS + 1)
+            what = {"#": WALL, "E": EXTRACTOR, "e": EXTRACTOR, "H": HUB, ".": EMPTY}.get(letter, AGENT)
+            world.cells[(0, *at)] = what
+            world.values[(0, *at)] = {"e": 3, "A": 1, "B": 1}.get(letter, 0)
+            hubs += [at] if what == HUB else []
+            extractors += [at] if what == EXTRACTOR else []
+            if letter in "AB":
+                world.load[0, "AB".find(letter)] = 1
+    world.home = np.array(hubs[0] if hubs else (RADIUS + 1, RADIUS + 1))
+    world._extractors = np.array([extractors], np.int64).reshape(1, -1, 2)
+    world.positions[0] = [found[name] for name in sorted(found)]
+    return world
+
+
+def step(world: Worlds, *actions: int) -> list[float]:
+    return world.step(np.array([actions]))[0].tolist()
+
+
+# ---- the world ----
+
+
+def test_an_agent_takes_an_ore_from_an_extractor_and_delivers_it_to_the_hub():
+    world = world_of("E0H")
+    assert step(world, EAST) == [0]  # nothing to deliver
+    assert step(world, WEST) == pytest.approx([TAKEN])
+    assert world.load.tolist() == [[1]]
+    assert step(world, WEST) == [0]  # it has one, and the extractor rests
+    assert step(world, EAST) == [DELIVERED]
+    assert world.load.tolist() == [[0]]
+
+
+def test_an_extractor_rests_after_each_ore():
+    world = world_of("e0H")
+    assert [step(world, WEST)[0] for _ in range(3)] == pytest.approx([0, 0, TAKEN])
+    step(world, EAST)
+    waits = [step(world, WEST)[0] > 0 for _ in range(MISSIONS["extractor_hub_14"].rest)]
+    assert waits.index(True) == MISSIONS["extractor_hub_14"].rest - 2  # one step went by at the hub
+
+
+@pytest.mark.parametrize("drawn", ["#01", ".01"])
+def test_agents_move_neither_into_walls_nor_into_each_other(drawn):
+    world = world_of(drawn)
+    first, second = world.positions[0].tolist()
+    step(world, WEST, WEST)
+    moved = drawn[0] == "."
+    assert world.positions[0].tolist() == [[first[0], first[1] - moved], [second[0], second[1] - moved]]
+
+
+def test_of_two_agents_that_want_a_cell_the_first_gets_it():
+    world = world_of("0.1")
+    middle = (world.positions[0, 0] + (0, 1)).tolist()
+    still = world.positions[0, 1].tolist()
+    step(world, EAST, WEST)
+    assert world.positions[0].tolist() == [middle, still]
+    assert (world.cells == AGENT).sum() == 2
+
+
+def test_staying_changes_nothing():
+    world = world_of("E0H")
+    cells = world.cells.copy()
+    assert step(world, STAY) == [0]
+    assert (world.cells == cells).all()
+
+
+def test_an_observation_is_the_own_state_and_then_what_is_seen_the_nearest_first():
+    world = world_of("..e..\n.....\n..A1.\n.....\nH...#")
+    seen = world.observe()
+    assert seen.shape == (1, 2, TOKENS, 3)
+    assert seen.dtype == np.uint8
+    at = {
+        name: (RADIUS + row) << 4 | RADIUS + column
+        for name, row, column in (("1", 0, 1), ("e", -2, 0), ("H", 2, -2), ("#", 2, 2))
+    }
+    assert seen[0, 0, :8].tolist() == [
+        [HERE, LOAD, 1], [HERE, HOME_ROW, 2], [HERE, HOME_COLUMN, 0],
+        [at["1"], AGENT, 0], [at["e"], EXTRACTOR, 3], [at["H"], HUB, 0], [at["#"], WALL, 0],
+        [NOTHING] * 3,
+    ]  # fmt: skip
+    assert (seen[0, 0, 8:] == NOTHING).all()
+    assert [HERE - 1, AGENT, 1] in seen[0, 1].tolist()  # the other one sees its load
+
+
+@pytest.mark.parametrize("mission", MISSIONS)
+def test_a_mission_has_its_size_its_extractors_and_a_hub_that_walls_do_not_shut_off(mission):
+    rules = MISSIONS[mission]
+    worlds = Worlds(mission, envs=6, agents=4, seed=(3, 0))
+    for cells in worlds.cells:
+        inside = cells[RADIUS : RADIUS + rules.size, RADIUS : RADIUS + rules.size]
+        assert (cells != EMPTY).sum() == (inside != EMPTY).sum()
+        assert all((edge == WALL).all() for edge in (inside[0], inside[-1], inside[:, 0], inside[:, -1]))
+        assert [(cells == what).sum() for what in (EXTRACTOR, HUB, AGENT)] == [rules.extractors, 1, 4]
+        row, column = worlds.home
+        assert WALL not in (cells[row - 1, column], cells[row + 1, column], cells[row, column - 1])
+    assert (worlds.cells[0] != worlds.cells[1]).any()
+
+
+def test_a_world_that_is_reset_is_another_and_the_others_stay():
+    worlds = Worlds("extractor_hub_30", envs=2, agents=4, seed=(1, 0))
+    before = worlds.cells.copy()
+    worlds.reset(np.array([1]))
+    assert (worlds.cells[0] == before[0]).all()
+    assert (worlds.cells[1] != before[1]).any()
+
+
+# ---- the teacher ----
+
+
+@pytest.mark.parametrize(
+    ("drawn", "action"),
+    [
+        ("E.0.H", WEST),
+        ("E.A.H", EAST),
+        (".E.\n.#.\n.0.", WEST),  # round the wall: of two equal ways, west
+        ("E..0e", EAST),  # it waits at the near one, as long as it would walk to the other
+        (".E..0...E", WEST),
+        (".E...0....E\n..1", EAST),  # the other is nearer to the first
+        (".E...0....E\n..B", WEST),  # it has an ore, and does not want another
+        ("###\n#E#\n###\n.0.\n...\n...\n.H.", SOUTH),  # no way to what it sees: home
+        ("E0#", WEST),
+    ],
+)
+def test_the_teacher_goes_the_shortest_way_to_what_serves_first(drawn, action):
+    seen = world_of(drawn).observe()[0, 0]
+    assert choose(seen) == action
+    assert choose_all(seen[None]).tolist() == [action]
+
+
+def test_an_agent_that_sees_nothing_goes_home():
+    world = world_of("0.....\n......\n......\n......\n......\n......\n......H")
+    assert choose(world.observe()[0, 0]) == SOUTH
+    world = world_of("H......\n......\n......\n......\n......\n#.....#\n......0")
+    assert choose(world.observe()[0, 0]) == WEST  # north is a wall
+
+
+@pytest.mark.parametrize("mission", MISSIONS)
+def test_the_batched_teacher_has_the_actions_of_the_teacher(mission):
+    chance = np.random.default_rng(5)
+    worlds = Worlds(mission, envs=6, agents=6, seed=(2, 0))
+    inside = slice(RADIUS + 1, RADIUS + worlds.mission.size - 1)
+    more = chance.random(worlds.cells.shape) < np.linspace(0, 0.4, 6)[:, None, None]  # up to mazes without a way
+    more[:, : inside.start] = more[:, :, : inside.start] = False
+    worlds.cells[more & (worlds.cells == EMPTY)] = WALL
+    seen = set()
+    for _ in range(25):
+        observations = worlds.observe().reshape(-1, TOKENS, 3)
+        actions = choose_all(observations)
+        assert actions.tolist() == [choose(observation) for observation in observations]
+        seen |= set(actions.tolist())
+        chosen = np.where(chance.random(36) < 0.3, chance.integers(0, 5, 36), actions)
+        worlds.step(chosen.reshape(6, 6))
+    assert seen >= {NORTH, SOUTH, WEST, EAST}
+
+
+def test_the_teacher_solves_what_chance_does_not():
+    chance = np.random.default_rng(1)
+    taught, lucky = (Worlds("extractor_hub_30", envs=8, agents=4, seed=(1, 0)) for _ in range(2))
+    rewards = np.zeros(2)
+    for _ in range(64):
+        actions = choose_all(taught.observe().reshape(-1, TOKENS, 3)).reshape(8, 4)
+        rewards += taught.step(actions).sum(), lucky.step(chance.integers(0, 5, (8, 4))).sum()
+    assert rewards[0] > 10 * rewards[1] > 0
