@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from showdown import DATA
 
 from rlprof.cli.main import COMMANDS
 from rlprof.ledger.catalogue import CATEGORIES, names_of
@@ -50,6 +51,7 @@ def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
     """After its Python examples, in the same folder. The README's own `make` is what CI runs, and installing has its
     tests in test_install.py."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment["XDG_DATA_HOME"] = str(DATA)  # what a page installs
     commands = [line for block in blocks(page, "sh") for line in block.splitlines()]
     for program in blocks(page, "python") if commands else []:
         done = subprocess.run(

@@ -26,8 +26,11 @@ ALLOWED = {
     # The trainings use the public API, as any user does.
     "workloads": {"profile", "profile_function", "get_profiler", "record", "TorchCapture", "errors"},
     "experiment": {"launch", "analysis", "session", "ledger", "errors"},
-    "cli": {"workloads", "experiment", "launch", "selftest", "recording", "report", "analysis", "trace", "session", "ledger", "errors", "capture"},
-}
+    "cli": {
+        "workloads", "experiment", "launch", "selftest", "recording", "report", "analysis", "trace", "session", "ledger",
+        "errors", "capture",
+    },
+}  # fmt: skip
 
 
 def imported_folders(path: Path) -> set[str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import random
 import shutil
 import signal
@@ -18,9 +16,9 @@ import psutil
 import pytest
 import torch
 from click.testing import CliRunner
-from components import missing
 from poke_env.battle import Battle, Move
 from sessions import facts_of
+from showdown import installed_server
 
 from rlprof.cli.main import cli
 from rlprof.errors import RlprofError
@@ -41,16 +39,7 @@ TINY = {"hidden": 32, "max_turns": 12, "iterations": 2, "envs": 8}
 
 @pytest.fixture(scope="session")
 def folder():
-    """Of the game server, installed once a machine."""
-    for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            missing(program)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rlprof-tests"
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        install(cache / "pokemon-showdown")
-    return cache / "pokemon-showdown"
+    return installed_server()
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
+from showdown import DATA, installed_server
 from workload_runs import rlprof
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "workloads.md"
@@ -36,8 +37,11 @@ def test_every_workload_has_its_documents_lines():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in GROUPS if name != "battle"])
-def test_the_lines_of_a_document_run(name, tmp_path):
+@pytest.mark.parametrize("name", GROUPS)
+def test_the_lines_of_a_document_run(name, tmp_path, monkeypatch):
+    if name == "battle":
+        installed_server()
+        monkeypatch.setenv("XDG_DATA_HOME", str(DATA))
     (tmp_path / "config.json").write_text(json.dumps(CONFIG.get(name, {})))
     for words in GROUPS[name]:
         rlprof(tmp_path, *words)

@@ -69,6 +69,12 @@ def test_settings_can_be_said_in_words():
     assert as_words(Example()) == []
 
 
+def test_a_number_may_have_an_exponent(tmp_path):
+    assert read_overrides(["rate=1e-3", "name=e3", "size=2E4"]) == {"rate": 0.001, "name": "e3", "size": 20000.0}
+    (tmp_path / "a.yaml").write_text("a: {b: 3e-4}")
+    assert read_config(tmp_path / "a.yaml") == {"a": {"b": 0.0003}}
+
+
 def test_timesteps_decide_over_iterations_and_are_rounded_up():
     assert Example().turns == 3
     assert Example(timesteps=101).turns == 2

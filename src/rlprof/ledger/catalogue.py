@@ -20,6 +20,7 @@ CATEGORIES = (
 _OPERATIONS = {
     "environment": "env_step env_reset env_close env_make env_wait env_forward env_parallel_execution net_step "
     "net_reset host_forward host_backward host_optimizer_step host_evaluation host_statistics host_morph "
+    "server_reply message_parsing observation_encoding "
     "simulated_data_collection",
     "rendering": "render env_render observation_render draw_grid draw_robots draw_walls image_resize "
     "env_rgb_observation_generation env_rgb_rendering env_rgb_resizing env_rgb_draw_grid env_rgb_draw_walls "
@@ -38,7 +39,7 @@ _OPERATIONS = {
     "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
     "system": "startup logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
-    "process_wait trace_export turn_wait",
+    "process_wait inference_wait trace_export turn_wait",
     "other": "rollout",
 }
 

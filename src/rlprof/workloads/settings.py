@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -98,7 +99,7 @@ def read_config(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(read, dict):
         raise RlprofError(f"{path} has a {type(read).__name__} where settings are expected: key: value")
-    return read
+    return {key: _with_numbers(value) for key, value in read.items()}
 
 
 def read_overrides(words: Sequence[str]) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def read_overrides(words: Sequence[str]) -> dict[str, Any]:
             if not isinstance(inner, dict):
                 raise RlprofError(f"{word}: {name} was given a value before, and has no parts")
         try:
-            inner[last] = yaml.safe_load(value)
+            inner[last] = _with_numbers(yaml.safe_load(value))
         except yaml.YAMLError:
             inner[last] = value
     return overrides
@@ -191,6 +192,18 @@ def _readable(error: msgspec.ValidationError) -> str:
     what, _, place = str(error).partition(" - at `$.")
     what = what.replace("`", "")
     return f"{place.rstrip('`')}: {what[:1].lower()}{what[1:]}" if place else what
+
+
+def _with_numbers(read: Any) -> Any:
+    """YAML takes 1e-3 for a text: a number needs a dot there."""
+    if isinstance(read, dict):
+        return {key: _with_numbers(value) for key, value in read.items()}
+    if isinstance(read, str) and _EXPONENT.fullmatch(read):
+        return float(read)
+    return read
+
+
+_EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
 
 def _yaml() -> Any:

@@ -1,0 +1,39 @@
+"""Pokemon battles on a real game server, a Pokemon Showdown of one's own: recurrent PPO, one thread an environment.
+
+The bottleneck is planted where the agents act: every thread asks the networks for itself, one observation at a time.
+`--batched-inference` answers all threads together, in one forward pass.
+"""
+
+from __future__ import annotations
+
+from rlprof.workloads.battle.settings import BattleSettings
+from rlprof.workloads.workload import Workload
+
+COMPONENTS = {
+    "Environment Operations": {
+        "Reset": "env_reset",
+        "Step": "env_step",
+        "Parallel execution": "env_parallel_execution",
+    },
+    "Learning Operations": {
+        "Gradient Calculation": "gradient_calculation",
+        "Optimizer Step": "optimizer_step zero_grad gradient_clip",
+        "Loss Calculation": "loss_calculation",
+        "Advantages": "advantage",
+        "Batches": "update",
+    },
+    "Agent Operations": {
+        "Action Selection": "agent_action_selection",
+        "Value Calculation": "agent_value_calculation",
+    },
+}
+
+WORKLOAD = Workload(
+    name="battle",
+    settings=BattleSettings,
+    program="rlprof.workloads.battle.training",
+    score="mean return",
+    components=COMPONENTS,
+    cure="batched_inference",
+    before="rlprof.workloads.battle.install:prepare",
+)

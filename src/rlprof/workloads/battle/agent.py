@@ -1,0 +1,194 @@
+"""The agent that plays: asked by many threads, each for one decision of its battle."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rlprof import profile
+from rlprof.workloads.battle.network import BattleNetwork
+from rlprof.workloads.battle.observation import ACTIONS, OBSERVATION, Mask, Observation
+from rlprof.workloads.battle.settings import BattleSettings
+
+
+class Networks:
+    def __init__(self, settings: BattleSettings) -> None:
+        device = torch.device(settings.device)
+        self.device = device
+        self.policy = BattleNetwork(ACTIONS, 0.01, settings).to(device)
+        self.value = BattleNetwork(1, 1.0, settings).to(device)
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return [*self.policy.parameters(), *self.value.parameters()]
+
+
+@dataclass(frozen=True)
+class Choice:
+    action: int
+    log_prob: float
+    value: float
+
+
+def agent_of(networks: Networks, settings: BattleSettings) -> Agent:
+    players = settings.envs * settings.players
+    return (
+        TogetherAgent(networks, players, settings.envs) if settings.batched_inference else AloneAgent(networks, players)
+    )
+
+
+class Agent(Protocol):
+    """Players are numbered: those who learn first, then their opponents where these are the agent, too."""
+
+    def begin(self, player: int) -> None:
+        """Its battle begins."""
+
+    def choose(self, player: int, seen: Observation, mask: Mask, chance: random.Random) -> Choice:
+        """On the thread of the battle."""
+
+    def end(self, player: int) -> None:
+        """Its battle is over, or was broken off."""
+
+
+class RandomAgent:
+    """Costs nothing."""
+
+    def begin(self, player: int) -> None:
+        pass
+
+    def choose(self, player: int, seen: Observation, mask: Mask, chance: random.Random) -> Choice:  # noqa: ARG002
+        return Choice(int(chance.choice(np.flatnonzero(mask))), 0.0, 0.0)
+
+    def end(self, player: int) -> None:
+        pass
+
+
+class AloneAgent:
+    """Every thread calls the networks for itself, with one observation."""
+
+    def __init__(self, networks: Networks, players: int) -> None:
+        self._networks = networks
+        self._policy_memory = [networks.policy.empty(1)] * players
+        self._value_memory = [networks.value.empty(1)] * players
+
+    def begin(self, player: int) -> None:
+        self._policy_memory[player] = self._networks.policy.empty(1)
+        self._value_memory[player] = self._networks.value.empty(1)
+
+    def choose(self, player: int, seen: Observation, mask: Mask, chance: random.Random) -> Choice:
+        with torch.inference_mode():
+            observation = torch.from_numpy(seen).to(self._networks.device)[None, None]
+            with profile("agent_action_selection"):
+                logits, self._policy_memory[player] = self._networks.policy(observation, self._policy_memory[player])
+                action, log_prob = sample(logits[0, 0], mask, chance)
+            with profile("agent_value_calculation"):
+                value, self._value_memory[player] = self._networks.value(observation, self._value_memory[player])
+                return Choice(action, log_prob, value.item())
+
+    def end(self, player: int) -> None:
+        pass
+
+
+class TogetherAgent:
+    """The threads are answered together: one of them does it for all, as soon as every battle that goes on waits.
+
+    Every player has a row of its own in a batch of one size, so that an answer does not depend on who else has asked.
+    """
+
+    def __init__(self, networks: Networks, players: int, battles: int) -> None:
+        self._networks = networks
+        self._players = players
+        self._battles = battles
+        self._policy_memory = networks.policy.empty(players)
+        self._value_memory = networks.value.empty(players)
+        self._playing: set[int] = set()
+        self._fresh: set[int] = set()
+        """Whose battle has begun, and who has not asked since."""
+        self._asked: dict[int, Observation] = {}
+        self._answers: dict[int, tuple[Tensor, float]] = {}
+        self._answering = False
+        self._failure: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def begin(self, player: int) -> None:
+        with self._changed:
+            self._fresh.add(player)
+            if player < self._battles:
+                self._playing.add(player)
+
+    def choose(self, player: int, seen: Observation, mask: Mask, chance: random.Random) -> Choice:
+        logits, value = self._answer(player, seen)
+        with profile("agent_action_selection"):
+            action, log_prob = sample(logits, mask, chance)
+        return Choice(action, log_prob, value)
+
+    def end(self, player: int) -> None:
+        with self._changed:
+            self._playing.discard(player)
+            self._changed.notify_all()
+
+    def _answer(self, player: int, seen: Observation) -> tuple[Tensor, float]:
+        with self._changed:
+            self._asked[player] = seen
+            self._changed.notify_all()
+            while player not in self._answers and not self._is_turn():
+                with profile("inference_wait", wait=True):
+                    self._changed.wait()
+                if self._failure is not None:
+                    raise RuntimeError("the networks have failed on another thread") from self._failure
+            if player in self._answers:
+                return self._answers.pop(player)
+            asked, self._asked = self._asked, {}
+            fresh, self._fresh = self._fresh & asked.keys(), self._fresh - asked.keys()
+            self._answering = True
+        try:
+            answers = self.forward(asked, fresh)
+        except BaseException as failure:
+            with self._changed:
+                self._failure = failure
+                self._changed.notify_all()
+            raise
+        with self._changed:
+            self._answering = False
+            self._answers.update(answers)
+            self._changed.notify_all()
+            return self._answers.pop(player)
+
+    def _is_turn(self) -> bool:
+        return not self._answering and len(self._asked) >= len(self._playing)
+
+    @torch.inference_mode()
+    def forward(self, asked: Mapping[int, Observation], fresh: set[int]) -> dict[int, tuple[Tensor, float]]:
+        """Logits and values. For one thread at a time."""
+        networks, players = self._networks, self._players
+        observations = torch.zeros(players, OBSERVATION)
+        for player, seen in asked.items():
+            observations[player] = torch.from_numpy(seen)
+        observations = observations.to(networks.device)[None]
+        rows = torch.tensor([player in asked for player in range(players)], device=networks.device)
+        begun = torch.tensor([player in fresh for player in range(players)], device=networks.device)
+        with profile("agent_action_selection"):
+            before = networks.policy.empty(players).where(begun, self._policy_memory)
+            logits, after = networks.policy(observations, before)
+            self._policy_memory = after.where(rows, before)
+        with profile("agent_value_calculation"):
+            before = networks.value.empty(players).where(begun, self._value_memory)
+            values, after = networks.value(observations, before)
+            self._value_memory = after.where(rows, before)
+            told = values[0, :, 0].tolist()
+        return {player: (logits[0, player], told[player]) for player in asked}
+
+
+def sample(logits: Tensor, mask: Mask, chance: random.Random) -> tuple[int, float]:
+    """One of the allowed actions, and the logarithm of its probability."""
+    log_probs = torch.where(torch.from_numpy(mask), logits.cpu(), -torch.inf).log_softmax(-1).numpy()
+    cumulated: NDArray[np.float64] = np.cumsum(np.exp(log_probs, dtype=np.float64))
+    action = int(np.searchsorted(cumulated, chance.random() * cumulated[-1], side="right"))
+    return action, float(log_probs[action])

@@ -1,0 +1,119 @@
+"""A battle as an environment: one side learns, and the other is a part of the game."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from poke_env.battle import Battle
+
+from rlprof import profile, profile_function
+from rlprof.workloads.battle.observation import Mask, Observation, choices, damage, observe, worth
+from rlprof.workloads.battle.seat import Seat
+from rlprof.workloads.battle.settings import BattleSettings
+
+
+@dataclass(frozen=True)
+class Decision:
+    """That a player has to take."""
+
+    battle: Battle
+    orders: list[str]
+    observation: Observation
+
+    @property
+    def mask(self) -> Mask:
+        return np.array([bool(order) for order in self.orders])
+
+
+def decide(battle: Battle) -> Decision:
+    with profile("observation_encoding"):
+        orders = choices(battle)
+        return Decision(battle, orders, observe(battle, orders))
+
+
+Opponent = Callable[[Battle], str]
+"""Gives the order."""
+
+
+class BattleEnv:
+    """Belongs to one thread. All chance in it comes from the seed and its number: its own, and the server's."""
+
+    def __init__(self, number: int, settings: BattleSettings, address: str) -> None:
+        token = hashlib.sha256(f"{settings.seed} {number}".encode()).hexdigest()[:12] + secrets.token_hex(2)
+        self.number = number
+        self._max_turns = settings.max_turns
+        self._own = Seat(f"b{token}1", address, settings.battle_format)
+        self._other = Seat(f"b{token}2", address, settings.battle_format)
+        self._opponent: Opponent = max_damage
+        self._decision: Decision | None = None
+        self._worth = 0.0
+        self._turns = 0
+
+    def log_in(self) -> None:
+        for seat in (self._own, self._other):
+            seat.log_in()
+
+    @profile_function("env_reset")
+    def reset(self, opponent: Opponent) -> Decision:
+        """A new battle begins."""
+        self._opponent = opponent
+        self._turns = 0
+        self._own.challenge(self._other)
+        self._decision = self._advance()
+        assert self._decision is not None, "a battle begins with a decision"
+        self._worth = worth(self._decision.battle)
+        return self._decision
+
+    @profile_function("env_step")
+    def step(self, action: int) -> tuple[Decision | None, float]:
+        """The next decision, None where the battle is over, and the reward."""
+        assert self._decision is not None
+        battle = self._decision.battle
+        self._turns += 1
+        if self._turns < self._max_turns:
+            self._own.order(self._decision.orders[action])
+        else:
+            self._own.give_up()
+        self._decision = self._advance()
+        before, self._worth = self._worth, worth(battle)
+        return self._decision, self._worth - before
+
+    def close(self) -> None:
+        for seat in (self._own, self._other):
+            seat.close()
+
+    def _advance(self) -> Decision | None:
+        """To where the learning side has to decide; the other side has decided then."""
+        while True:
+            own_asked, other_asked = self._own.read(), self._other.read()
+            battle, other_battle = self._own.battle, self._other.battle
+            assert battle is not None
+            assert other_battle is not None
+            if battle.finished:
+                self._own.leave()
+                self._other.leave()
+                return None
+            if other_asked:
+                self._other.order(self._opponent(other_battle))
+            if own_asked:
+                return decide(battle)
+
+
+def at_random(chance: random.Random) -> Opponent:
+    """Anything that is allowed."""
+    return lambda battle: chance.choice([order for order in choices(battle) if order])
+
+
+def max_damage(battle: Battle) -> str:
+    """The move that hurts most; without one the first thing that is allowed."""
+    orders = choices(battle)
+    own, other = battle.active_pokemon, battle.opponent_active_pokemon
+    hurts = {}
+    if own is not None and other is not None:
+        hurts = {order: damage(move, own, other) for order, move in zip(orders, own.moves.values()) if order}
+    return max(hurts, key=lambda order: hurts[order], default=next(filter(None, orders)))

@@ -1,0 +1,173 @@
+"""PPO over whole battles: play one in every environment, learn from them, play on."""
+
+from __future__ import annotations
+
+import atexit
+import random
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlprof import get_profiler, profile, profile_function
+from rlprof.workloads.battle.agent import Networks, RandomAgent, TogetherAgent, agent_of
+from rlprof.workloads.battle.collecting import Played, arena
+from rlprof.workloads.battle.server import serving
+from rlprof.workloads.battle.settings import BattleSettings
+from rlprof.workloads.progress import Progress
+from rlprof.workloads.workload import Parts
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Battles side by side, the longest one's decisions x battles; shorter ones are filled up."""
+
+    observations: Tensor
+    masks: Tensor
+    actions: Tensor
+    log_probs: Tensor
+    returns: Tensor
+    advantages: Tensor
+    real: Tensor
+    """Where nothing was filled up."""
+
+    def pick(self, battles: Tensor) -> Batch:
+        return Batch(*(getattr(self, name)[:, battles] for name in self.__dataclass_fields__))
+
+
+@profile_function("advantage")
+def advantages_of(played: Played, settings: BattleSettings) -> list[float]:
+    """Generalised advantage estimation, from the last decision back: after it nothing follows."""
+    values = [choice.value for choice in played.choices] + [0.0]
+    advantages, advantage = [], 0.0
+    for step in reversed(range(len(played.rewards))):
+        delta = played.rewards[step] + settings.gamma * values[step + 1] - values[step]
+        advantage = delta + settings.gamma * settings.gae_lambda * advantage
+        advantages.append(advantage)
+    return advantages[::-1]
+
+
+@profile_function("batch_preparation")
+def batch_of(battles: list[Played], settings: BattleSettings) -> Batch:
+    advantages = [advantages_of(played, settings) for played in battles]
+    flat = np.concatenate(advantages)
+    mean, spread = float(flat.mean()), float(flat.std()) + 1e-8
+
+    def side_by_side(columns: list[Tensor]) -> Tensor:
+        return torch.nn.utils.rnn.pad_sequence(columns).to(settings.device)
+
+    def each(of: str) -> Tensor:
+        return side_by_side([torch.tensor([getattr(choice, of) for choice in played.choices]) for played in battles])
+
+    masks = [torch.from_numpy(np.stack(played.masks)) for played in battles]
+    gained = side_by_side([torch.tensor(column) for column in advantages])
+    real = side_by_side([torch.ones(len(played.rewards), dtype=torch.bool) for played in battles])
+    return Batch(
+        side_by_side([torch.from_numpy(np.stack(played.observations)) for played in battles]),
+        side_by_side(masks) | ~real[..., None],  # what was filled up has a distribution, too
+        each("action"),
+        each("log_prob"),
+        gained + each("value"),
+        (gained - mean) / spread,
+        real,
+    )
+
+
+@profile_function("loss_calculation")
+def loss_of(networks: Networks, batch: Batch, settings: BattleSettings) -> Tensor:
+    battles = batch.actions.shape[1]
+    logits, _ = networks.policy(batch.observations, networks.policy.empty(battles))
+    values, _ = networks.value(batch.observations, networks.value.empty(battles))
+    log_probs = logits.masked_fill(~batch.masks, -1e9).log_softmax(-1)
+    ratio = (log_probs.gather(-1, batch.actions[..., None]).squeeze(-1) - batch.log_probs).exp()
+    clipped = ratio.clamp(1 - settings.clip, 1 + settings.clip)
+    policy_loss = -torch.min(ratio * batch.advantages, clipped * batch.advantages)
+    value_loss = (values.squeeze(-1) - batch.returns).square()
+    entropy = -(log_probs.exp() * log_probs).sum(-1)
+    loss: Tensor = policy_loss + 0.5 * value_loss - settings.entropy * entropy
+    return loss[batch.real].mean()
+
+
+@profile_function("update")
+def update(
+    networks: Networks, optimizer: torch.optim.Optimizer, battles: list[Played], settings: BattleSettings
+) -> None:
+    batch = batch_of(battles, settings)
+    for _ in range(settings.epochs):
+        for some in torch.randperm(len(battles)).split(settings.batch_size):  # type: ignore[no-untyped-call]  # torch's
+            with profile("batch_preparation"):
+                picked = batch.pick(some)
+            loss = loss_of(networks, picked, settings)
+            with profile("zero_grad"):
+                optimizer.zero_grad()
+            with profile("gradient_calculation"):
+                loss.backward()
+            torch.nn.utils.clip_grad_norm_(networks.parameters(), settings.max_gradient)
+            optimizer.step()
+
+
+def train(settings: BattleSettings, progress: Progress) -> None:
+    networks, optimizer = _made(settings)
+    profiler = get_profiler()
+    with serving(settings) as address, arena(settings, address, agent_of(networks, settings)) as played_in:
+        progress.begin(settings.turns)
+        while not _is_done(settings, progress):
+            with profiler.iteration():
+                battles = played_in.play()
+                steps = sum(len(played.rewards) for played in battles)
+                profiler.add_steps(steps)
+                profiler.add_episodes(len(battles))
+                update(networks, optimizer, battles, settings)
+                with profile("logging"):
+                    progress.advance(sum(sum(played.rewards) for played in battles) / len(battles), steps)
+
+
+def parts(settings: BattleSettings) -> Parts:
+    """What an episode consists of: battles of an agent that costs nothing, the agent, and the update."""
+    networks, optimizer = _made(settings)
+    kept = ExitStack()
+    atexit.register(kept.close)  # they are called until the program ends
+    address = kept.enter_context(serving(settings))
+    cheaply = kept.enter_context(arena(settings, address, RandomAgent()))
+    agent = agent_of(networks, settings)
+    battles = kept.enter_context(arena(settings, address, agent)).play()
+    steps = sum(len(played.rewards) for played in battles)
+    first = {
+        player: battles[player % settings.envs].observations[0] for player in range(settings.envs * settings.players)
+    }
+    chance = random.Random(settings.seed)
+
+    def play() -> int:
+        return sum(len(played.rewards) for played in cheaply.play())
+
+    def choose() -> int:
+        if isinstance(agent, TogetherAgent):
+            for _ in range(settings.players):
+                agent.forward({player: first[player] for player in range(settings.envs)}, set())
+            return settings.envs
+        for player, seen in first.items():
+            agent.choose(player, seen, battles[player % settings.envs].masks[0], chance)
+        return settings.envs
+
+    def learn() -> int:
+        update(networks, optimizer, battles, settings)
+        return steps
+
+    return {"battles": play, "agent": choose, "update": learn}
+
+
+def _is_done(settings: BattleSettings, progress: Progress) -> bool:
+    if settings.timesteps is not None:
+        return progress.steps >= settings.timesteps
+    return len(progress.scores) >= settings.iterations
+
+
+def _made(settings: BattleSettings) -> tuple[Networks, torch.optim.Optimizer]:
+    torch.set_num_threads(settings.torch_threads)
+    torch.manual_seed(settings.seed)
+    random.seed(settings.seed)
+    np.random.seed(settings.seed % 2**32)
+    networks = Networks(settings)
+    return networks, torch.optim.Adam(networks.parameters(), lr=settings.learning_rate, eps=1e-5)

@@ -1,0 +1,27 @@
+"""The game server of the workload battle, installed once a machine."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+from components import missing
+
+DATA = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rlprof-tests"
+"""Stands in for the user's data folder."""
+
+
+def installed_server() -> Path:
+    """Its folder. Whoever comes first installs it, and the others wait."""
+    from rlprof.workloads.battle.install import install
+
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            missing(program)
+    DATA.mkdir(parents=True, exist_ok=True)
+    with (DATA / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        install(DATA / "rlprof" / "pokemon-showdown")
+    return DATA / "rlprof" / "pokemon-showdown"
