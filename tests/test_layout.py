@@ -27,8 +27,8 @@ ALLOWED = {
     "workloads": {"profile", "profile_function", "get_profiler", "record", "TorchCapture", "errors"},
     "experiment": {"launch", "analysis", "session", "ledger", "errors"},
     "cli": {
-        "workloads", "experiment", "launch", "selftest", "recording", "report", "analysis", "trace", "session", "ledger",
-        "errors", "capture",
+        "workloads", "experiment", "launch", "selftest", "recording", "report", "analysis", "trace", "session",
+        "ledger", "errors", "capture",
     },
 }  # fmt: skip
 

@@ -151,7 +151,7 @@ def check_keys(cls: type, layer: Mapping[str, Any], name: str, path: str = "") -
             if not isinstance(value, Mapping):
                 parts = ", ".join(f"{path}{key}.{field.name}" for field in fields(hints[key]))
                 raise RlprofError(f"{name}: {path}{key} has parts: {parts}")
-            check_keys(hints[key], value, name, f"{path}{key}.")  # type: ignore[arg-type]  # a class, as hints have
+            check_keys(hints[key], value, name, f"{path}{key}.")
 
 
 def all_keys(cls: type, path: str = "") -> Iterator[str]:
