@@ -1,0 +1,144 @@
+"""Trains with sb3-contrib's RecurrentPPO."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from sb3_contrib import RecurrentPPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.utils import obs_as_tensor
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from rlprof import profile
+from rlprof.errors import RlprofError
+from rlprof.workloads.progress import Progress
+from rlprof.workloads.ricochet.board import DIRECTIONS, make_levels
+from rlprof.workloads.ricochet.environment import Ricochet
+from rlprof.workloads.ricochet.network import Encoder
+from rlprof.workloads.ricochet.policy import ConvLstmPolicy, LstmPolicy
+from rlprof.workloads.ricochet.settings import RicochetSettings
+from rlprof.workloads.workload import Parts
+
+
+def train(settings: RicochetSettings, progress: Progress) -> None:
+    model = make_model(settings)
+    progress.begin(settings.turns)
+    with profile("training_total", track_memory=True):
+        model.learn(settings.turns * settings.steps_per_iteration, Turns(progress, settings.steps_per_iteration))
+    with profile("env_close"):
+        model.env.close()  # type: ignore[union-attr]  # it was made with environments
+
+
+class Turns(BaseCallback):
+    """Tells of each iteration, and how many targets were reached in it: the mean return of the episodes that ended
+    would at first be that of the short ones."""
+
+    def __init__(self, progress: Progress, steps: int) -> None:
+        super().__init__()
+        self._progress = progress
+        self._steps = steps
+        self._reached = 0
+
+    def _on_step(self) -> bool:
+        self._reached += sum(self.locals["dones"]) - sum(info["TimeLimit.truncated"] for info in self.locals["infos"])
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps:
+            self._advance()
+
+    def _on_training_end(self) -> None:
+        self._advance()
+
+    def _advance(self) -> None:
+        self._progress.advance(100 * self._reached / self._steps, self._steps)
+        self._reached = 0
+
+
+def make_model(settings: RicochetSettings) -> RecurrentPPO:
+    """With its environments."""
+    _check(settings)
+    torch.set_num_threads(settings.torch_threads)
+    return RecurrentPPO(
+        ConvLstmPolicy if settings.convlstm else LstmPolicy,
+        make_envs(settings),
+        policy_kwargs=_policy_options(settings),
+        n_steps=settings.n_steps,
+        batch_size=settings.batch_size,
+        n_epochs=settings.n_epochs,
+        learning_rate=settings.learning_rate,
+        gamma=settings.gamma,
+        gae_lambda=settings.gae_lambda,
+        clip_range=settings.clip_range,
+        ent_coef=settings.ent_coef,
+        seed=settings.seed,
+        device=settings.device,
+    )
+
+
+def make_envs(settings: RicochetSettings) -> DummyVecEnv:
+    """All with the same levels."""
+    levels = make_levels(settings.board, np.random.default_rng(settings.seed))
+    return DummyVecEnv([lambda: Monitor(Ricochet(settings, levels)) for _ in range(settings.envs)])
+
+
+def parts(settings: RicochetSettings) -> Parts:
+    """Stepping the environments, choosing actions, and learning from what one iteration collected."""
+    model = make_model(settings)
+    model.learn(settings.steps_per_iteration)
+    envs: Any = model.env
+    policy: Any = model.policy
+    seen: Any = model._last_obs
+    actions = DIRECTIONS * settings.board.robots
+    starts = torch.zeros(settings.envs, device=model.device)
+    chance = np.random.default_rng(settings.seed)
+
+    def step() -> int:
+        envs.step(chance.integers(actions, size=settings.envs))
+        return settings.envs
+
+    def act() -> int:
+        with torch.no_grad():
+            policy(obs_as_tensor(seen, model.device), model._last_lstm_states, starts)
+        return settings.envs
+
+    def update() -> int:
+        model.train()
+        return settings.steps_per_iteration
+
+    return {"environment": step, "policy": act, "update": update}
+
+
+def _policy_options(settings: RicochetSettings) -> dict[str, Any]:
+    network = settings.network
+    seeing = {"network": network, "board_size": settings.board.size}
+    heads = {"net_arch": {"pi": list(network.heads), "vf": list(network.heads)}, "activation_fn": torch.nn.ReLU}
+    if settings.convlstm:
+        return {**seeing, **heads}
+    return {
+        **heads,
+        "features_extractor_class": Encoder,
+        "features_extractor_kwargs": seeing,
+        "lstm_hidden_size": network.features,
+        "n_lstm_layers": network.layers,
+    }
+
+
+def _check(settings: RicochetSettings) -> None:
+    """Raise for what would fail later, or without a word."""
+    steps = settings.steps_per_iteration
+    if steps % settings.batch_size == 1:
+        raise RlprofError(
+            f"batch_size={settings.batch_size} leaves one step alone of the {steps} of an iteration, and advantages "
+            "are normalised by batches: take another batch_size, n_steps or envs"
+        )
+    try:
+        torch.zeros(1, device=settings.device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise RlprofError(
+            f"device={settings.device}: torch cannot use it ({reason}); device=cpu is always there"
+        ) from error
