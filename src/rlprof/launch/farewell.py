@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
+
+_FIRST = re.compile(r"[\d.,]+ steps/s in |In |Nothing ")
+"""How the verdict begins."""
 
 
 class Farewell:
@@ -33,7 +37,10 @@ def verdict(folder: Path) -> list[str]:
         lines = (folder / SUMMARY).read_text(encoding="utf-8").splitlines()
     except OSError:
         return []  # it could not be written, which was said
-    sentences = lines[1 : lines.index("")] if "" in lines else lines[1:]
+    head = lines[: lines.index("")] if "" in lines else lines
+    # How a run ended may take several lines.
+    begin = next((place for place, line in enumerate(head) if _FIRST.match(line)), len(head))
+    sentences = head[begin:]
     advice = " ".join(sentences[2:])  # it may be longer than a line of the file; the terminal breaks it better
     return [*sentences[:2], advice] if advice else sentences
 
