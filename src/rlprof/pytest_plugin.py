@@ -1,4 +1,8 @@
-"""The fixture `rlprof_compare`: a test that fails when a training has become slower, with a known error rate."""
+"""The fixture `rlprof_compare`: a test that fails when a training has become slower, with a known error rate.
+
+For a conftest.py: `pytest_plugins = ["rlprof.pytest_plugin"]`. As an entry point it would be there without that, but
+pytest would then rewrite every assert of rlprof, in every project.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ def rlprof_compare() -> Compare:
     """`rlprof_compare("run train.py", "run train.py --fast", pairs=10).verdict` is faster, slower, same or unknown."""
 
     def compare(a: str, b: str, **options: Any) -> Comparison:
-        from rlprof.analysis.components import component_of  # noqa: PLC0415 - pytest loads this file in every project
+        from rlprof.analysis.components import component_of  # noqa: PLC0415 - only a test that compares needs it
         from rlprof.experiment.comparing import Plan, compare_live  # noqa: PLC0415
 
         return compare_live(Plan(a, b, **options), component_of({}))

@@ -36,7 +36,13 @@ def learned(name):
     return model.policy.state_dict(), episodes, model._n_updates, model.num_timesteps
 
 
-@pytest.mark.parametrize("name", TRAININGS)
+SHORT = ("PPO", "DQN", "SAC", "MaskablePPO")
+"""One of each kind; the others take minutes together."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in TRAININGS]
+)
 def test_the_same_seed_gives_the_same_weights_and_returns(name, tmp_path):
     weights, *rest = learned(name)
     profiler = Profiler()

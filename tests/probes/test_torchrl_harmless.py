@@ -150,7 +150,7 @@ def compiled(make):
     return graphs, result
 
 
-@pytest.mark.parametrize("make", [loss_case, vmapped_case, tensordict_case])
+@pytest.mark.parametrize("make", [loss_case, pytest.param(vmapped_case, marks=pytest.mark.long), tensordict_case])
 def test_torch_compile_sees_the_same_graphs(make):
     graphs, result = compiled(make)
     with recorded():

@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from sessions import facts_of, start_program
 
 from rlprof.analysis.facts import RUNNING
@@ -58,6 +59,7 @@ def kill_one(folder: Path, after: float) -> tuple[float, Path]:
         return (last - opened.state.written) / 1e9, session
 
 
+@pytest.mark.long
 def test_fifty_killed_trainings_leave_sessions_that_lack_a_second(tmp_path):
     chance = random.Random(5)
     moments = [chance.uniform(0.3, 2.6) for _ in range(KILLS)]

@@ -265,7 +265,7 @@ def test_every_epoch_of_the_hosts_is_told_so_that_captures_can_step_with_it():
     end = get_profiler().listen(heard.append)
     train(settings_of(), Progress("morph", "mean return", show=False))
     end()
-    assert heard == ["iteration", "epoch", "epoch", "epoch"] * 2
+    assert heard == ["plan", *["iteration", "epoch", "epoch", "epoch"] * 2]
 
 
 def test_telemetry_tells_rounds_and_in_debug_every_epoch_of_every_host(tmp_path):
