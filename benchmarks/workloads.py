@@ -34,9 +34,9 @@ CURES = {
         ("preallocated", "--no-preallocated", "--preallocated", "stack_and_back"),
     ),
     "morph": (("gather", "--no-experimental-gpu-preload-gather", "--experimental-gpu-preload-gather", "data_loading"),),
-    "battle": (("batched_inference", "--no-batched-inference", "--batched-inference", "agent_action_selection"),),
+    "battle": (("batched_inference", "--no-batched-inference", "--batched-inference", None),),
 }
-"""Of each workload: a name, the arms, and the operation that is to be cured."""
+"""Of each workload: a name, the arms, and the operation that is to be cured; None where the work moves to others."""
 
 ROWS = 10
 """Of a breakdown without components."""
@@ -85,7 +85,9 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
     }
 
 
-def cure(name: str, arms: tuple[str, str], operation: str, pairs: int, blocks: int, more: list[str]) -> dict[str, Any]:
+def cure(
+    name: str, arms: tuple[str, str], operation: str | None, pairs: int, blocks: int, more: list[str]
+) -> dict[str, Any]:
     """What it brings, to the training and to the operation it is for."""
     chance = random.Random()
     iterations = f"iterations={blocks + 5}"
@@ -95,7 +97,7 @@ def cure(name: str, arms: tuple[str, str], operation: str, pairs: int, blocks: i
         progress(f"{name}: {arms[1]}, pair {number + 1} of {pairs}")
         found.append(measured(run_pair((commands[0], commands[1]), blocks, chance), component_of({})))
     result = compare(commands[0], commands[1], found)
-    part = next(component for component in result.components if component.name == operation)
+    part = next((component for component in result.components if component.name == operation), None)
     return {
         "a": arms[0],
         "b": arms[1],
@@ -105,8 +107,8 @@ def cure(name: str, arms: tuple[str, str], operation: str, pairs: int, blocks: i
         "interval": [result.speedup.low, result.speedup.high],
         "verdict": result.verdict,
         "operation": operation,
-        "operation_ratio": part.a_ns / part.b_ns if part.b_ns else None,
-        "operation_share": part.a_ns / result.a_ns,
+        "operation_ratio": part.a_ns / part.b_ns if part and part.b_ns else None,
+        "operation_share": part.a_ns / result.a_ns if part else None,
     }
 
 

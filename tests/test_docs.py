@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -133,3 +134,15 @@ def test_the_readmes_figures_are_those_of_the_committed_results():
     worst = re.search(r"off by ([\d.]+) % of the wall time", " ".join(readme.split()))
     assert worst is not None
     assert float(worst[1]) == pytest.approx(100 * accuracy["worst_account_error"], abs=0.006)
+
+
+def test_the_pages_of_the_trainings_have_the_committed_figures():
+    """tools/workload_pages writes them."""
+    made = runpy.run_path(str(ROOT / "tools" / "workload_pages"))
+    results = json.loads((ROOT / "benchmarks" / "results" / "workloads.json").read_text())
+    for name, found in results["workloads"].items():
+        page = (ROOT / "docs" / "workloads" / f"{name}.md").read_text()
+        for lines in (made["breakdown_table"](found), made["cure_table"](found)):
+            assert "\n".join(lines) in page, name
+        assert found["unattributed"] <= 0.05
+        assert found["breakdown"]

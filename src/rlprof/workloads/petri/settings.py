@@ -11,7 +11,7 @@ from rlprof.workloads.settings import Count, Positive, Settings, Share, setting
 class PetriSettings(Settings):
     turbo: bool = True
     """nets of numbers instead of nets of objects; they do the same"""
-    iterations: Count = setting(40, "--batches")
+    iterations: Count = setting(25, "--batches")
     """batches that are collected and learned from"""
     envs: Count = 16
     """cluster tools, stepped together"""
@@ -23,7 +23,7 @@ class PetriSettings(Settings):
     """passes over a batch"""
     hidden: Count = 128
     """units in a layer of the policy (4 layers) and of the value network (3)"""
-    learning_rate: Positive = 1e-4
+    learning_rate: Positive = 3e-4
     """of Adam"""
     gamma: Share = 0.99
     """discount of the reward"""
