@@ -40,11 +40,12 @@ def test_a_python_example_runs_as_it_stands(program, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-WITH_COMMANDS = [
-    pytest.param(page, id=page.name, marks=[pytest.mark.long] if "workloads" in str(page.relative_to(ROOT)) else [])
-    for page in PAGES
-]
-"""Pages of trainings take their time."""
+def is_long(page: Path) -> bool:
+    """Pages that train, one process after the other."""
+    return "workloads" in str(page.relative_to(ROOT)) or page.name in ("capture.md", "compare.md")
+
+
+WITH_COMMANDS = [pytest.param(page, id=page.name, marks=[pytest.mark.long] if is_long(page) else []) for page in PAGES]
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)

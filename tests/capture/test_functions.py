@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pstats
 
+import pytest
 from test_torch_capture import HANDWRITTEN, run, session_of
 
 from rlprof.session.reader import Session
@@ -37,6 +38,7 @@ def test_only_inside_a_phase(tmp_path):
     assert calls["step"] + calls["reset"] == 10 * 32 * 4
 
 
+@pytest.mark.long
 def test_samples(tmp_path):
     run(tmp_path, HANDWRITTEN, "--sample", "--phase", "rollout")
     folder = session_of(tmp_path) / "functions"

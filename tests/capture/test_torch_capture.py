@@ -75,6 +75,7 @@ def traces_of(folder):
     return sorted((session_of(folder) / "traces").iterdir())
 
 
+@pytest.mark.long
 def test_a_capture_of_ppo_has_all_phases_and_was_predicted(tmp_path):
     done = run(tmp_path, PPO, *schedule(4, 4, 8, "--torch-profiler-record-shapes"))
     (path,) = traces_of(tmp_path)

@@ -37,6 +37,7 @@ def planted(monkeypatch):
     monkeypatch.setattr(command, "measure_machine", measure)
 
 
+@pytest.mark.long
 def test_the_whole_of_it_as_json(tmp_path):
     done = run("--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium
 import numpy
+import pytest
 import sb3_contrib
 import stable_baselines3
 from stable_baselines3.common.env_util import make_vec_env
@@ -64,6 +65,11 @@ TRAININGS: dict[str, tuple[Callable[[], Any], int]] = {
     "CrossQ": (lambda: off_policy(sb3_contrib.CrossQ), 26),
     "ARS": (lambda: sb3_contrib.ARS("LinearPolicy", make_vec_env("CartPole-v1", 1, seed=3), seed=3, device="cpu"), 600),
 }
+
+_SHORT = ("PPO", "DQN", "SAC", "MaskablePPO")
+
+SOME_LONG = [pytest.param(name, marks=() if name in _SHORT else pytest.mark.long) for name in TRAININGS]
+"""One of each kind; the others take minutes together."""
 
 
 def trained(name: str) -> Any:

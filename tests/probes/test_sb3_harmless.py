@@ -12,7 +12,7 @@ import pytest
 import sb3_contrib
 import stable_baselines3
 import torch
-from sb3_trainings import TRAININGS, attached, on_policy, trained
+from sb3_trainings import SOME_LONG, attached, on_policy, trained
 from stable_baselines3.common import (
     base_class,
     buffers,
@@ -36,13 +36,7 @@ def learned(name):
     return model.policy.state_dict(), episodes, model._n_updates, model.num_timesteps
 
 
-SHORT = ("PPO", "DQN", "SAC", "MaskablePPO")
-"""One of each kind; the others take minutes together."""
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in TRAININGS]
-)
+@pytest.mark.parametrize("name", SOME_LONG)
 def test_the_same_seed_gives_the_same_weights_and_returns(name, tmp_path):
     weights, *rest = learned(name)
     profiler = Profiler()

@@ -329,10 +329,11 @@ def test_the_server_asks_nobody_outside(folder):
 
 
 STARTS_A_SERVER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from rlprof.workloads.battle.server import Server
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 server = Server(Path(sys.argv[1]))
 server.wait_until_ready()
 print(server.process.pid, flush=True)
@@ -444,6 +445,7 @@ def test_the_documents_command_leaves_its_files(server, tmp_path):
         assert title in done.stdout
 
 
+@pytest.mark.long
 def test_a_server_that_dies_ends_the_training_with_a_sentence_and_a_session(folder, tmp_path):
     command = [
         "rlprof", "train", "battle", "--episodes", "1000", "--parallel", "2", "--jsonl", "turns.jsonl",
@@ -469,6 +471,7 @@ def test_a_server_that_dies_ends_the_training_with_a_sentence_and_a_session(fold
     facts_of(session)
 
 
+@pytest.mark.long
 def test_it_learns(server):
     """To keep its health in the first 25 decisions, which is less a matter of luck than who wins."""
     more = {"hidden": 128, "learning_rate": 1e-3, "batch_size": 2, "gae_lambda": 0.8, "batched_inference": True}
