@@ -119,7 +119,7 @@ def test_the_lengths_of_a_run_are_in_agent_steps():
         ("policy.heads=5", "policy.width=64 cannot be cut into policy.heads=5 heads; 65 would do"),
         ("seed=-1", "seed=-1: a seed is not negative"),
         ("agents=41 base_missions=extractor_hub_14", "agents=41: extractor_hub_14 has room for 40"),
-        ("device=nowhere", "device=nowhere: torch cannot compute there"),
+        ("device=nowhere", "torch finds no device 'nowhere' here"),
         ("base_missions=nowhere", "base_missions: invalid enum value 'nowhere'"),
         ("trainer.profiler.active_steps=0", "trainer.profiler.active_steps: expected int >= 1"),
         ("evaluator.interval=2", "there is no setting evaluator.interval; did you mean evaluator.epoch_interval?"),

@@ -6,7 +6,12 @@ import pytest
 from workload_runs import train_twice
 
 from rlprof.analysis.components import components
+from rlprof.errors import RlprofError
 from rlprof.workloads.petri import COMPONENTS
+from rlprof.workloads.petri.settings import PetriSettings
+from rlprof.workloads.petri.training import train
+from rlprof.workloads.progress import Progress
+from rlprof.workloads.settings import make_settings, read_overrides
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +59,15 @@ def test_steps_and_iterations_are_the_trainings(trained):
 
 def test_turbo_and_its_opposite_train_the_same(trained):
     assert trained.variant == trained.alone[:3]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["minibatch=1000"], "minibatch=1000: a batch has only 640 frames"),
+        (["device=cuda:7"], "torch finds no device 'cuda:7' here; cpu is always there"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_sentence(words, said):
+    with pytest.raises(RlprofError, match=said):
+        train(make_settings(PetriSettings, ("words", read_overrides(words))), Progress("petri", "", show=False))

@@ -321,7 +321,7 @@ def test_the_documents_flags_leave_a_report_with_its_operations(tmp_path):
         ("board.robots=64", "board.robots=64: a board of 8 x 8 has room for 63"),
         ("board.walls=112", "the first robot cannot move"),
         ("batch_size=15", "batch_size=15 leaves one step alone of the 16"),
-        ("device=tpu", "device=tpu: torch cannot use it"),
+        ("device=tpu", "torch finds no device 'tpu' here"),
         ("obs_mode=ascii", "obs_mode: invalid enum value 'ascii'"),
         ("image.cell=2", "image.cell: expected int >= 5"),
         ("network.strides=[1,2,3]", "network.strides: expected array of length 2"),

@@ -17,11 +17,12 @@ from rlprof import profile
 from rlprof.workloads.battle.network import BattleNetwork
 from rlprof.workloads.battle.observation import ACTIONS, OBSERVATION, Mask, Observation
 from rlprof.workloads.battle.settings import BattleSettings
+from rlprof.workloads.devices import find_device
 
 
 class Networks:
     def __init__(self, settings: BattleSettings) -> None:
-        device = torch.device(settings.device)
+        device = find_device(settings.device)
         self.device = device
         self.policy = BattleNetwork(ACTIONS, 0.01, settings).to(device)
         self.value = BattleNetwork(1, 1.0, settings).to(device)

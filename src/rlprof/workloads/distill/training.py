@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from rlprof import TorchCapture, get_profiler, profile
-from rlprof.errors import RlprofError
+from rlprof.workloads.devices import find_device
 from rlprof.workloads.distill import ROLLOUT
 from rlprof.workloads.distill.evaluation import Evaluator
 from rlprof.workloads.distill.learning import Learner
@@ -30,7 +30,7 @@ class Training:
         settings.check()
         torch.set_num_threads(settings.torch_threads)
         torch.manual_seed(settings.seed)
-        self.device = _device(settings.device)
+        self.device = find_device(settings.device)
         self.student = Student(settings.policy).to(self.device)
         self.collector = Collector(settings, self.student, self.device)
         self.learner = Learner(settings, self.student, self.device)
@@ -112,17 +112,6 @@ def _capture(settings: DistillSettings) -> TorchCapture:
     capture.say = _say_in_settings
     capture.plan(settings.turns)
     return capture
-
-
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise RlprofError(
-            f"device={name}: torch cannot compute there on this machine; device=cpu always works"
-        ) from error
-    return device
 
 
 def _say_in_settings(text: str) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rlprof import get_profiler, profile
-from rlprof.errors import RlprofError
+from rlprof.workloads.devices import find_device
 from rlprof.workloads.morph.controller import Controller, Rollout, State, advantages_of, log_prob, update
 from rlprof.workloads.morph.environment import (
     ACCURACY,
@@ -79,15 +79,6 @@ def set_up(settings: MorphSettings) -> Setup:
         torch.optim.Adam(controller.parameters(), settings.controller.learning_rate),
         Rollout.empty(settings.episode_length, settings.envs, device),
     )
-
-
-def find_device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise RlprofError(f"torch finds no device {name!r} here; cpu is always there") from error
-    return device
 
 
 def collect(made: Setup, telemetry: Telemetry) -> None:

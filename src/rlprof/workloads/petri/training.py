@@ -14,6 +14,8 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 from rlprof import profile
+from rlprof.errors import RlprofError
+from rlprof.workloads.devices import find_device
 from rlprof.workloads.petri.environment import make_environment
 from rlprof.workloads.petri.network import make_policy, make_value
 from rlprof.workloads.petri.settings import PetriSettings
@@ -32,6 +34,9 @@ class Learner:
 
     def __init__(self, settings: PetriSettings) -> None:
         self.settings = settings
+        find_device(settings.device)
+        if settings.minibatch > settings.steps_per_iteration:
+            raise RlprofError(f"minibatch={settings.minibatch}: a batch has only {settings.steps_per_iteration} frames")
         self.policy = make_policy(settings)
         value = make_value(settings)
         self.advantage = GAE(gamma=settings.gamma, lmbda=settings.gae_lambda, value_network=value, average_gae=True)

@@ -14,6 +14,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlprof import profile
 from rlprof.errors import RlprofError
+from rlprof.workloads.devices import find_device
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.ricochet.board import DIRECTIONS, make_levels
 from rlprof.workloads.ricochet.environment import Ricochet
@@ -135,10 +136,4 @@ def _check(settings: RicochetSettings) -> None:
             f"batch_size={settings.batch_size} leaves one step alone of the {steps} of an iteration, and advantages "
             "are normalised by batches: take another batch_size, n_steps or envs"
         )
-    try:
-        torch.zeros(1, device=settings.device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise RlprofError(
-            f"device={settings.device}: torch cannot use it ({reason}); device=cpu is always there"
-        ) from error
+    find_device(settings.device)
