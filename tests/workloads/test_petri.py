@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 from workload_runs import train_twice
 
@@ -9,7 +11,6 @@ from rlprof.analysis.components import components
 from rlprof.errors import RlprofError
 from rlprof.workloads.petri import COMPONENTS
 from rlprof.workloads.petri.settings import PetriSettings
-from rlprof.workloads.petri.training import train
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import make_settings, read_overrides
 
@@ -69,5 +70,8 @@ def test_turbo_and_its_opposite_train_the_same(trained):
     ],
 )
 def test_what_cannot_be_trained_is_one_sentence(words, said):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TorchRL warns of itself when it is imported
+        from rlprof.workloads.petri.training import train
     with pytest.raises(RlprofError, match=said):
         train(make_settings(PetriSettings, ("words", read_overrides(words))), Progress("petri", "", show=False))
