@@ -9,14 +9,17 @@ import runpy
 import shlex
 import subprocess
 import sys
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 from showdown import DATA
 
 from rlprof.cli.main import COMMANDS
 from rlprof.ledger.catalogue import CATEGORIES, names_of
+from rlprof.workloads import WORKLOADS, find_workload
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -75,15 +78,20 @@ def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
 
 
 def test_every_command_and_option_is_documented():
-    """In some page, by its name."""
+    """In some page, by its name; the settings of a training have their own help."""
     text = "\n".join(page.read_text() for page in PAGES)
+    settings = {field.name for name in WORKLOADS for field in fields(find_workload(name).settings)}
     for name in COMMANDS:
         assert f"rlprof {name}" in text, name
         command = getattr(import_module(f"rlprof.cli.{name}"), name)
-        for part in (command, *getattr(command, "commands", {}).values()):
+        context = click.Context(command)
+        parts = [
+            command.get_command(context, part) for part in getattr(command, "list_commands", lambda _: [])(context)
+        ]
+        for part in (command, *parts):
             assert f"{part.name}" in text, name
             for option in part.params:
-                if option.param_type_name == "option" and option.name != "help":
+                if option.param_type_name == "option" and option.name not in {"help", *settings}:
                     assert any(spelling in text for spelling in option.opts), f"{name} {option.opts}"
 
 
