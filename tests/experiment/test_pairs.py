@@ -14,7 +14,7 @@ import pytest
 from rlprof.analysis.comparison import Measured, MeasuredPair, compare
 from rlprof.analysis.components import component_of
 from rlprof.errors import RlprofError
-from rlprof.experiment.arm import ArmError, words_of
+from rlprof.experiment.arm import Arm, ArmError, words_of
 from rlprof.experiment.pairs import measured, run_pair
 from rlprof.report.comparison import to_json, to_text, verdict
 from rlprof.report.html.comparison import to_html
@@ -77,6 +77,15 @@ def test_an_arm_that_ends_early_ends_the_pair(training):
 def test_an_arm_that_cannot_be_compared_is_named_with_its_last_words(training, arm, said):
     with pytest.raises(ArmError, match=f"(?s){said}"):
         run_pair((f"run {training} 0.001 1000", f"run {training} {arm}"), 3, random.Random(1), warm_up=4)
+
+
+def test_an_arm_that_dies_while_it_waits_is_named(training, tmp_path):
+    with Arm("A", f"run {training} 0.001 1000", tmp_path) as arm:
+        arm.begin()
+        arm._process.kill()
+        arm._process.wait()
+        with pytest.raises(ArmError, match=r"A .* was ended by signal 9"):
+            arm.take_turn()
 
 
 def test_what_is_no_arm_is_refused():

@@ -210,8 +210,8 @@ def least_seen(error: float, pairs: int, alpha: float) -> float:
 
 
 def _permutation_p(logs: Sequence[float]) -> float | None:
-    """Were A and B the same, each pair's sign would be chance: how often is chance as far from zero? Up to 12 pairs all
-    ways are counted; of more, the first 12 alone would be fewer."""
+    """Were A and B the same, each pair's sign would be chance: of all the ways, which share is as far from zero? None
+    above 12 pairs, of which there are too many ways to count."""
     if not 2 <= len(logs) <= 12:
         return None
     observed = abs(sum(logs)) * (1 - 1e-12)

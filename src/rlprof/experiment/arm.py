@@ -17,7 +17,8 @@ from pathlib import Path
 import msgspec
 
 from rlprof.errors import RlprofError
-from rlprof.launch.turns import LENGTH, TURNS, Told
+from rlprof.launch.environment import TURNS
+from rlprof.launch.turns import LENGTH, Told
 
 PATIENCE_SECONDS = 600.0
 """For an iteration, or for the start."""
@@ -85,7 +86,8 @@ class Arm:
 
     def take_turn(self) -> Turn | None:
         """One iteration; None where it has ended instead."""
-        os.write(self._go, b"g")
+        with suppress(BrokenPipeError):  # it died while it waited: what it left is heard next
+            os.write(self._go, b"g")
         told, before = self._hear(), self._before
         if told is None or before is None:
             self.ended = True
@@ -109,7 +111,7 @@ class Arm:
         try:
             self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
-            pass
+            pass  # it is ended below, with what it has started
         finally:
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with suppress(ProcessLookupError, PermissionError):
@@ -148,7 +150,10 @@ class Arm:
         return data
 
     def _see_it_end(self) -> None:
-        code = self._process.wait(END_SECONDS)
+        try:
+            code = self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise ArmError(f"{self} has closed its pipe and goes on{self._last_words()}") from error
         if code:
             how = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
             raise ArmError(f"{self} {how}{self._last_words()}")

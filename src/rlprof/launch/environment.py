@@ -23,6 +23,9 @@ DRIVER = "RLPROF_DRIVER"
 RATE = "RLPROF_TSC"
 """What the driver has measured of the processor's clock, so that its workers need not."""
 
+TURNS = "RLPROF_TURNS"
+"""Of an arm of a comparison: two file descriptors, the one that says go, and the one that is told."""
+
 PATH = "PYTHONPATH"
 
 INJECT = str(Path(__file__).parent / "inject")

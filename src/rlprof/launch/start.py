@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlprof.launch import environment
-from rlprof.launch.turns import take_turns
 from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.probes import phases
 from rlprof.probes.registry import Attached, find_probes
@@ -89,7 +88,10 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     rate = profiler._module.tsc_rate() if profiler.core == "c" else ""
     environment.announce(os.environ, recording.folder, rate)
     begin_startup(profiler)
-    take_turns(profiler, os.environ)
+    if environment.TURNS in os.environ:
+        from rlprof.launch.turns import take_turns  # noqa: PLC0415 - hardly any run is compared
+
+        take_turns(profiler, os.environ)
     return recording
 
 

@@ -10,13 +10,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rlprof.launch.environment import Environment
+from rlprof.launch.environment import TURNS, Environment
 from rlprof.ledger.catalogue import TURN_WAIT
 from rlprof.ledger.profiler import Profiler
 from rlprof.ledger.snapshot import Node
-
-TURNS = "RLPROF_TURNS"
-"""Two file descriptors: the one that says go, and the one that is told."""
 
 LENGTH = struct.Struct("<I")
 """Goes before each message."""
@@ -40,13 +37,11 @@ class Told(msgspec.Struct):
 
 
 def take_turns(profiler: Profiler, environment: Environment) -> None:
-    """If this process is an arm."""
-    ends = environment.pop(TURNS, "")  # what it starts is none
-    if ends:
-        go, done = map(int, ends.split(","))
-        for end in (go, done):
-            os.set_inheritable(end, False)
-        profiler.listen(_Turns(profiler, go, done))
+    """This process is an arm; what it starts is none."""
+    go, done = map(int, environment.pop(TURNS).split(","))
+    for end in (go, done):
+        os.set_inheritable(end, False)
+    profiler.listen(_Turns(profiler, go, done))
 
 
 class _Turns:
