@@ -53,8 +53,9 @@ def test_a_planted_difference_is_found_where_it_is(training):
     found = measured(pair, component_of({}))
     a, b = found.a, found.b
     assert a.steps == b.steps == 10
-    assert 0.04e9 < a.ledger["env_step"] < 0.06e9  # a sleep is at least as long as it is told to be
-    assert 0.02e9 < b.ledger["env_step"] < 0.04e9
+    assert a.ledger["env_step"] > 0.04e9  # a sleep is at least as long as it is told to be
+    assert b.ledger["env_step"] > 0.02e9
+    assert a.ledger["env_step"] > 1.2 * b.ledger["env_step"]
     assert a.wall_ns > b.wall_ns
     assert "turn_wait" not in a.ledger
     assert sum(a.ledger.values()) == pytest.approx(a.wall_ns, rel=0.05)

@@ -1,0 +1,100 @@
+"""Sessions that were recorded apart: intervals against scipy's own, and planted sessions."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+from scipy import stats
+
+from rlprof import Profiler
+from rlprof.analysis.apart import WARM_UP, compare_apart, measure_session
+from rlprof.analysis.changes import changes
+from rlprof.analysis.comparison import Measured, MeasuredPair, compare
+from rlprof.analysis.load import load_facts
+from rlprof.cli.compare import is_slower
+from rlprof.cli.main import main
+from rlprof.recording.record import record
+
+A = (1000.0, 1100.0, 1050.0, 990.0)
+B = (800.0, 850.0, 790.0)
+
+
+def measured(*walls):
+    return [Measured(wall, 0.0, 10.0, {"env_step": wall - 300, "update": 300.0}) for wall in walls]
+
+
+def test_the_interval_is_welchs():
+    found = compare_apart("a", "b", measured(*A), measured(*B), alpha=0.03)
+    logs = [[math.log(wall / 10) for wall in side] for side in (A, B)]
+    low, high = stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.97)
+    assert found.speedup.low == pytest.approx(math.expm1(low))
+    assert found.speedup.high == pytest.approx(math.expm1(high))
+    assert found.verdict == "faster"
+    assert (found.a_ns, found.sessions) == (pytest.approx(103.5), (4, 3))
+    saved = sum(component.contribution for component in found.components)
+    assert saved == pytest.approx((found.a_ns - found.b_ns) / found.a_ns)
+
+
+def test_the_interval_of_pairs_is_the_t_tests():
+    pairs = [MeasuredPair(*pair) for pair in zip(measured(*A), measured(*B, 820.0))]
+    found = compare("a", "b", pairs, alpha=0.03)
+    test = stats.ttest_1samp([math.log(pair.a.wall_ns / pair.b.wall_ns) for pair in pairs], 0)
+    low, high = test.confidence_interval(0.97)
+    assert (found.speedup.low, found.speedup.high) == pytest.approx((math.expm1(low), math.expm1(high)))
+
+
+def test_one_session_a_side_has_no_interval_and_fails_no_gate():
+    found = compare_apart("a", "b", measured(800.0), measured(1000.0), alpha=0.03)
+    assert found.speedup.low is None
+    assert found.verdict == "unknown"
+    assert not is_slower(found, 0.0)
+
+
+def test_the_gate_asks_the_whole_interval():
+    slower = compare_apart("a", "b", measured(*B), measured(*A), alpha=0.03)
+    assert is_slower(slower, 0.05)
+    assert not is_slower(slower, 0.20)
+
+
+def session(folder, name, seconds, **settings):
+    profiler = Profiler()
+    with record(name, dir=folder, profiler=profiler, settings=settings) as recording:
+        for turn in range(8):
+            profiler.iteration()
+            with profiler.profile("env_step"):
+                time.sleep(0.3 if turn < WARM_UP else seconds)
+            profiler.add_steps(4)
+    return recording.folder
+
+
+def test_sessions_are_measured_without_their_first_iterations_and_told_apart(tmp_path, capsys):
+    a, b = session(tmp_path, "a", 0.02, envs=4), session(tmp_path, "b", 0.01, envs=8)
+    found = measure_session(load_facts(a), "a")
+    assert found.steps == 4
+    assert 0.02e9 < found.ledger["env_step"] < 0.1e9  # the first three would make it 0.125
+    infos = [load_facts(folder).session for folder in (a, b)]
+    assert "setting envs: 4 -> 8" in changes(*infos)
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", str(a), str(b)])
+    assert ended.value.code == 0
+    told = capsys.readouterr().out
+    assert "No error rate can be given from one session a side" in told
+    assert "setting envs: 4 -> 8" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run a.py"], "give two arms"),
+        (["report last", "run b.py"], "begins with run or train"),
+        (["run a.py", "run b.py", "--max-time", "soon"], "is no time"),
+        (["run a.py", "run b.py", "--precision", "much"], "is no share"),
+    ],
+)
+def test_what_is_wrong_is_said_with_exit_code_2(words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", *words])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
