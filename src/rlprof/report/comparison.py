@@ -82,19 +82,19 @@ def verdict(comparison: Comparison) -> str:
     size = Interval(abs(speedup.estimate), speedup.low, speedup.high)
     match comparison.verdict:
         case "faster" | "slower":
-            return f"B is {comparison.verdict} by {_percent(size.estimate)} {_range(speedup)}."
+            return f"B is {comparison.verdict} by {percent_of(size.estimate)} {range_of(speedup)}."
         case "same":
-            return f"The same within ±{_percent(MARGIN)}: B is faster by {shown(speedup)}."
+            return f"The same within ±{percent_of(MARGIN)}: B is faster by {shown(speedup)}."
     if comparison.least_seen is None:
         what = "one pair" if comparison.sessions is None else "one session a side"
-        return f"No error rate can be given from {what}: B was faster by {_percent(speedup.estimate)} in it."
-    least = _percent(comparison.least_seen)
+        return f"No error rate can be given from {what}: B was faster by {percent_of(speedup.estimate)} in it."
+    least = percent_of(comparison.least_seen)
     return f"No evidence: B is faster by {shown(speedup)}, and this run could only have seen {least} or more."
 
 
 def shown(interval: Interval) -> str:
     """`6.0 % [2.6, 9.6]`."""
-    return f"{_percent(interval.estimate)} {_range(interval)}".rstrip()
+    return f"{percent_of(interval.estimate)} {range_of(interval)}".rstrip()
 
 
 def speedup_of(component: Component) -> str:
@@ -112,11 +112,13 @@ _COLUMNS: tuple[Column[Component], ...] = (
 )
 
 
-def _percent(fraction: float) -> str:
+def percent_of(fraction: float) -> str:
+    """`6.0 %`."""
     return f"{100 * fraction:.1f} %"
 
 
-def _range(interval: Interval) -> str:
+def range_of(interval: Interval) -> str:
+    """`[2.6, 9.6]`, in percent; nothing where it is not known."""
     if interval.low is None or interval.high is None:
         return ""
     return f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rlprof.analysis.comparison import Comparison, Interval
 from rlprof.analysis.figures import duration, rate
-from rlprof.report.comparison import basis, notes, shown, speedup_of, verdict
+from rlprof.report.comparison import basis, notes, percent_of, range_of, shown, speedup_of, verdict
 from rlprof.report.html.markup import Markup, element, figures, join, plain_name, prose, table
 from rlprof.report.html.plain import page
 
@@ -30,11 +30,16 @@ def _figures(comparison: Comparison) -> Iterator[Markup]:
     items = [
         ("A", f"{rate(1e9 / comparison.a_ns)} {unit}/s", prose(comparison.a)),
         ("B", f"{rate(1e9 / comparison.b_ns)} {unit}/s", prose(comparison.b)),
-        ("B is faster by", shown(comparison.speedup), f"{100 * comparison.confidence:g} % interval"),
+        _large("B is faster by", comparison.speedup),
     ]
     if comparison.cpu is not None:
-        items.append(("the same in CPU time", shown(comparison.cpu), ""))
+        items.append(_large("the same in CPU time", comparison.cpu))
     yield figures(items)
+
+
+def _large(what: str, interval: Interval) -> tuple[str, str, str]:
+    """The interval is the remark: a narrow page has no room for both in large type."""
+    return what, percent_of(interval.estimate), range_of(interval)
 
 
 def _notes(comparison: Comparison) -> Iterator[Markup]:
