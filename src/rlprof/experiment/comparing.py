@@ -70,7 +70,7 @@ def compare_live(
         found.append(measured(pair, component_of))
         compared = compare(f"rlprof {plan.a}", f"rlprof {plan.b}", found, ALPHA)
         so_far = replace(compared, changes=pair.changes)
-        if len(found) >= plan.pairs or _is_narrow(so_far, plan.width):
+        if len(found) >= plan.pairs or is_narrow(so_far, plan.width):
             return so_far
         taken = time.monotonic() - began
         if taken + taken / len(found) > plan.seconds:
@@ -85,6 +85,7 @@ def _left(plan: Plan, done: int, taken: float) -> float | None:
     return min((plan.pairs - done) * taken / done, plan.seconds - taken) if done else None
 
 
-def _is_narrow(comparison: Comparison, width: float) -> bool:
+def is_narrow(comparison: Comparison, width: float) -> bool:
+    """Whether its interval may be believed, and is within plus or minus `width`."""
     low, high = comparison.speedup.low, comparison.speedup.high
     return comparison.pairs >= LEAST_PAIRS and low is not None and high is not None and (high - low) / 2 <= width

@@ -1,0 +1,127 @@
+"""How often does `rlprof compare` call equal trainings different?
+
+The same training against itself, in hundreds of pairs of processes, while other programs come and go on the same cores.
+Neighbouring pairs are comparisons, as a user would have made them: of five and of ten pairs, and with the rule that the
+command stops by. A verdict of "faster" or "slower" is false, and so is any component that is marked. The bound is the
+upper end of a one-sided 95 % interval (Clopper and Pearson's). Beside it, what everybody does: the iterations of two
+ordinary runs in a row, with Mann and Whitney's test.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from _load import ComingAndGoing
+from rich.table import Table
+from scipy.stats import binomtest, mannwhitneyu
+
+from rlprof.analysis.comparison import Comparison, MeasuredPair, compare
+from rlprof.analysis.components import component_of
+from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, Plan, is_narrow
+from rlprof.experiment.pairs import Pair, measured, run_pair
+
+TRAINING = f"run {Path(__file__).parent / 'trainings' / 'small_ppo.py'}"
+BARS = (
+    Bar("process_pairs", ">=", 100),
+    Bar("false_positives", "<=", 0.05),
+    Bar("upper_bound", "<=", 0.10),
+)
+
+
+def comparisons(pairs: Sequence[MeasuredPair], size: int) -> Iterator[Comparison]:
+    """Of so many neighbours each; 0: as many as the command's own rule takes."""
+    begin = 0
+    for end in range(1, len(pairs) + 1):
+        found = pairs[begin:end]
+        if len(found) < (size or LEAST_PAIRS):
+            continue
+        compared = compare("A", "A", found, ALPHA)
+        if size or len(found) >= Plan("", "").pairs or is_narrow(compared, Plan("", "").width):
+            yield compared
+            begin = end
+
+
+def judged(found: Sequence[Comparison]) -> dict[str, Any]:
+    wrong = sum(one.speedup.beyond_zero for one in found)
+    marked = sum(any(component.significant for component in one.components) for one in found)
+    by_cpu = sum(one.cpu is not None and one.cpu.beyond_zero for one in found)
+    return {
+        "comparisons": len(found),
+        "pairs_each": sum(one.pairs for one in found) / len(found),
+        "false_positives": wrong / len(found),
+        "upper_bound": upper_bound(wrong, len(found)),
+        "a_component_marked": marked / len(found),
+        "by_cpu_time": by_cpu / len(found),
+        "half_width": sum(one.speedup.high - one.speedup.low for one in found) / 2 / len(found),
+    }
+
+
+def upper_bound(wrong: int, of: int) -> float:
+    return float(binomtest(wrong, of, alternative="less").proportion_ci(0.95, "exact").high)
+
+
+def usual_way(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Iterations of one run against those of another that ran before it: A of one pair, A of the next."""
+    runs = [[block.a.wall_ns for block in pair.blocks] for pair in pairs]
+    tried = [(one, other) for one, other in zip(runs[::2], runs[1::2])]
+    wrong = sum(mannwhitneyu(one, other).pvalue < 0.05 for one, other in tried)
+    return {"comparisons": len(tried), "false_positives": wrong / len(tried)}
+
+
+def main() -> int:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--pairs", type=int, default=500, help="of processes (500)")
+    parser.add_argument("--iterations", type=int, default=20, help="of each arm in a pair (20)")
+    parser.add_argument("--load", type=int, default=2, help="programs that come and go meanwhile (2)")
+    options = parser.parse_args()
+    if options.pairs < 2 * Plan("", "").pairs:
+        parser.error("too few pairs for a comparison by every rule")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    chance = random.Random()
+    pairs: list[Pair] = []
+    machine = describe_machine()
+    with ComingAndGoing(options.load):
+        while len(pairs) < options.pairs:
+            pairs.append(run_pair((TRAINING, TRAINING), options.iterations, chance))
+            if len(pairs) % 10 == 0:
+                progress(f"{len(pairs)} of {options.pairs} pairs")
+    found = [measured(pair, component_of({})) for pair in pairs]
+    rules = {"5": 5, "10": 10, "as the command stops": 0}
+    by_rule = {name: judged(list(comparisons(found, size))) for name, size in rules.items()}
+    results: dict[str, Any] = {
+        "machine": machine,
+        "training": "small_ppo.py against itself",
+        "iterations": options.iterations,
+        "programs_beside_it": options.load,
+        "process_pairs": len(pairs),
+        "false_positives": by_rule["5"]["false_positives"],
+        "upper_bound": by_rule["5"]["upper_bound"],
+        "by_rule": by_rule,
+        "usual_way": usual_way(pairs),
+        "log_ratios": [round(one, 5) for one in compare("A", "A", found, ALPHA).logs],
+    }
+    results["bars"] = judge(BARS, results)
+    write_results(results, options, [table(results), bar_table(results["bars"])])
+    return 0
+
+
+def table(results: dict[str, Any]) -> Table:
+    shown = Table(title="Equal trainings called different", title_justify="left")
+    for column in ("pairs a comparison", "comparisons", "verdict", "at most", "a component", "CPU time", "half-width"):
+        shown.add_column(column, justify="right")
+    for name, rule in results["by_rule"].items():
+        shares = ("false_positives", "upper_bound", "a_component_marked", "by_cpu_time", "half_width")
+        shown.add_row(name, str(rule["comparisons"]), *(f"{100 * rule[key]:.1f} %" for key in shares))
+    usual = results["usual_way"]
+    shown.add_row("two runs, Mann-Whitney", str(usual["comparisons"]), f"{100 * usual['false_positives']:.0f} %")
+    return shown
+
+
+if __name__ == "__main__":
+    sys.exit(main())
