@@ -190,7 +190,7 @@ def _interval(logs: Sequence[float], alpha: float) -> Interval:
 def _bounds(values: Sequence[float], alpha: float) -> tuple[float | None, float | None]:
     if len(values) < 2:
         return None, None
-    half = t_distribution().ppf(1 - alpha / 2, len(values) - 1) * stdev(values) / math.sqrt(len(values))
+    half = float(t_distribution().ppf(1 - alpha / 2, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
     return fmean(values) - half, fmean(values) + half
 
 
@@ -206,7 +206,7 @@ def _p_value(values: Sequence[float]) -> float | None:
 def least_seen(error: float, pairs: int, alpha: float) -> float:
     """The effect that is found four times out of five, with such a standard error over so many pairs."""
     t = t_distribution()
-    return math.expm1((t.ppf(1 - alpha / 2, pairs - 1) + t.ppf(POWER, pairs - 1)) * error)
+    return math.expm1(float(t.ppf(1 - alpha / 2, pairs - 1) + t.ppf(POWER, pairs - 1)) * error)
 
 
 def _permutation_p(logs: Sequence[float]) -> float | None:

@@ -42,7 +42,7 @@ def series(session: Session, snapshot: Snapshot, turns: Sequence[Turn], points: 
     """The iterations of a session, neighbours put together."""
     operation_of = {node.id: node.operation for node in snapshot.nodes}
     parent_of = {node.id: node.parent for node in snapshot.nodes}
-    groups = list(_groups(turns, points))
+    groups = list(groups_of(turns, points))
     columns = [_accounts(session.gains(group[0], group[-1]), operation_of, parent_of, session.cost) for group in groups]
     names = sorted({name for ledger, _ in columns for name in ledger})
     return Series(
@@ -59,7 +59,7 @@ def series(session: Session, snapshot: Snapshot, turns: Sequence[Turn], points: 
     )
 
 
-def _groups(turns: Sequence[Turn], points: int) -> Iterator[list[Turn]]:
+def groups_of(turns: Sequence[Turn], points: int) -> Iterator[list[Turn]]:
     """Neighbours, of about equal numbers of iterations."""
     if not turns:
         return
@@ -78,18 +78,28 @@ def _accounts(
     gains: Sequence[Gain], operation_of: dict[int, str | None], parent_of: dict[int, int | None], cost: SpanCost
 ) -> tuple[Counter[str], Counter[str]]:
     """Ledger time and calls by operation, rlprof's cost taken out as in the snapshot."""
-    around: Counter[int] = Counter()
-    for gain in gains:
-        if (parent := parent_of.get(gain.node)) is not None:
-            around[parent] += gain.calls
+    around = calls_inside(gains, parent_of)
     ledger: Counter[str] = Counter({UNATTRIBUTED: 0, RLPROF: 0})
     calls: Counter[str] = Counter()
     for gain in gains:
         name = operation_of.get(gain.node) or UNATTRIBUTED
-        spent = gain.calls * cost.inside_ns + around[gain.node] * cost.outside_ns
-        share = min(1.0, spent / gain.self_ns) if gain.self_ns > 0 else 0.0
-        own = int(max(0, gain.ledger_ns) * share)
+        own = int(max(0, gain.ledger_ns) * own_share(gain, around[gain.node], cost))
         ledger[RLPROF] += own
         ledger[name] += gain.ledger_ns - own
         calls[name] += gain.calls
     return ledger, calls
+
+
+def calls_inside(gains: Sequence[Gain], parent_of: dict[int, int | None]) -> Counter[int]:
+    """By node: the calls directly below it."""
+    around: Counter[int] = Counter()
+    for gain in gains:
+        if (parent := parent_of.get(gain.node)) is not None:
+            around[parent] += gain.calls
+    return around
+
+
+def own_share(gain: Gain, inside: int, cost: SpanCost) -> float:
+    """Of a node's time, what rlprof itself took: 0 to 1."""
+    spent = gain.calls * cost.inside_ns + inside * cost.outside_ns
+    return min(1.0, spent / gain.self_ns) if gain.self_ns > 0 else 0.0

@@ -9,6 +9,7 @@ import click
 
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.figures import duration
+from rlprof.cli.ending import ends_well
 from rlprof.experiment.comparing import Plan, State, compare_live
 from rlprof.report.comparison import shown
 
@@ -18,10 +19,11 @@ def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison
     most = duration(plan.seconds * 1e9)
     narrow = f", or until the interval is within ±{100 * plan.width:g} %" if plan.width else ""
     _say(f"up to {plan.pairs} pairs of processes, each {plan.blocks} iterations of both arms; at most {most}{narrow}\n")
-    try:
-        return compare_live(plan, component_of, _progress(plan))
-    finally:
-        _say("\n")
+    with ends_well():
+        try:
+            return compare_live(plan, component_of, _progress(plan))
+        finally:
+            _say("\n")
 
 
 def run_against_itself(plan: Plan) -> tuple[float, ...]:

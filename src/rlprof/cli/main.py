@@ -19,6 +19,7 @@ COMMANDS = {
     "report": "Show where the time of a recorded session went.",
     "analyze": "Score the bottlenecks of a session or JSON report and recommend what to do.",
     "compare": "Say whether one training is really faster than another, with a known error rate.",
+    "whatif": "Say what it would bring if an operation were faster, and try it.",
     "capture": "Capture a torch trace of a training that runs already.",
     "trace": "Read torch traces: what took the time, how two differ, a look at one, a piece of one.",
     "export": "Give a session to another tool: Perfetto, speedscope, TensorBoard, OpenTelemetry, a spreadsheet.",

@@ -47,8 +47,17 @@ class Turn:
 class Arm:
     """A context manager: the process and its children are gone when the block ends."""
 
-    def __init__(self, name: str, command: str, folder: Path, patience: float = PATIENCE_SECONDS) -> None:
-        """`command` is what one would type after `rlprof`: `run train.py --envs 4`."""
+    def __init__(
+        self,
+        name: str,
+        command: str,
+        folder: Path,
+        variables: Mapping[str, str] | None = None,
+        working_folder: str | None = None,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        """`command` is what one would type after `rlprof`: `run train.py --envs 4`. `folder` is for what it leaves,
+        `variables` are added to its environment."""
         self.name = name
         self.command = command
         self.ended = False
@@ -58,12 +67,13 @@ class Arm:
         self._before: Told | None = None
         go_read, self._go = os.pipe()
         self._done, done_write = os.pipe()
-        environment = {**os.environ, TURNS: f"{go_read},{done_write}", "RLPROF_DIR": str(folder / name)}
+        turns = {TURNS: f"{go_read},{done_write}", "RLPROF_DIR": str(folder / name)}
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "rlprof", *words_of(command)],
                 pass_fds=(go_read, done_write),
-                env=environment,
+                env={**os.environ, **(variables or {}), **turns},
+                cwd=working_folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -119,6 +129,10 @@ class Arm:
                     time.sleep(0.2)
             self._process.wait()
             os.close(self._done)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def __str__(self) -> str:
         return f"{self.name} ({self.command})"

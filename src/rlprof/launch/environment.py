@@ -26,6 +26,9 @@ RATE = "RLPROF_TSC"
 TURNS = "RLPROF_TURNS"
 """Of an arm of a comparison: two file descriptors, the one that says go, and the one that is told."""
 
+DOSES = "RLPROF_DOSES"
+"""Of an experiment: the file that says how operations are slowed down, and their names, as JSON."""
+
 PATH = "PYTHONPATH"
 
 INJECT = str(Path(__file__).parent / "inject")

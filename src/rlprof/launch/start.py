@@ -88,6 +88,10 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     rate = profiler._module.tsc_rate() if profiler.core == "c" else ""
     environment.announce(os.environ, recording.folder, rate)
     begin_startup(profiler)
+    if environment.DOSES in os.environ:
+        from rlprof.launch.doses import take_doses  # noqa: PLC0415 - nor experimented with
+
+        take_doses(profiler, os.environ, samples=True)
     if environment.TURNS in os.environ:
         from rlprof.launch.turns import take_turns  # noqa: PLC0415 - hardly any run is compared
 
@@ -98,6 +102,10 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
 def _join(profiler: Profiler, folder: Path) -> None:
     from rlprof.recording.workers import join  # noqa: PLC0415 - a driver does not need it
 
+    if environment.DOSES in os.environ:
+        from rlprof.launch.doses import take_doses  # noqa: PLC0415 - hardly any run is experimented with
+
+        take_doses(profiler, os.environ, samples=False)
     join(profiler, folder)
 
 

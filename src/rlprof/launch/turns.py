@@ -58,8 +58,12 @@ class _Turns:
         if what != "iteration" or threading.get_ident() != self._profiler.driver:
             return
         with self._waits:
-            self._tell(wall - self._wall, cpu - self._cpu)
-            if not os.read(self._go, 1):
+            try:
+                self._tell(wall - self._wall, cpu - self._cpu)
+                goes_on = os.read(self._go, 1)
+            except BrokenPipeError:
+                goes_on = b""
+            if not goes_on:
                 raise SystemExit(0)  # nobody compares any more: the training ends as it would have ended itself
         self._wall, self._cpu = time.perf_counter_ns(), time.process_time_ns()
 

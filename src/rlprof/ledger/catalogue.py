@@ -51,6 +51,9 @@ TURN_WAIT = "turn_wait"
 """An arm of a comparison while it is the other one's turn."""
 BESIDE_TRAINING = frozenset({STARTUP, TRACE_EXPORT, TURN_WAIT})
 
+WAITS = frozenset({"thread_wait", "future_wait", "queue_wait", "pipe_wait", "process_wait", "inference_wait"})
+"""What probes name a wait for others: nothing that could be made faster in itself."""
+
 _CATEGORY_OF = {name: category for category, names in _OPERATIONS.items() for name in names.split()}
 
 # Work that is queued on a device and goes on after the call has returned.

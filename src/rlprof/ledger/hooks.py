@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from time import thread_time_ns
 from typing import Any
 
 from rlprof.ledger import catalogue, tasks
@@ -81,6 +82,12 @@ class Hooks:
 
     def reduce_function(self, span: Any, function: Any) -> Any:
         return reduce(span, function)
+
+    def spin(self, ns: int) -> None:
+        """Compute for so much CPU time, with the GIL as any Python code has it."""
+        end = thread_time_ns() + ns
+        while thread_time_ns() < end:
+            pass
 
     def warn(self, what: str, cause: BaseException | None) -> None:
         """Say it once. Never raises, not even where warnings are made errors: the training goes on."""

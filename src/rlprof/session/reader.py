@@ -82,6 +82,9 @@ class Gain(msgspec.Struct, array_like=True, frozen=True, gc=False):
     calls: Count
     self_ns: Signed
     ledger_ns: Signed
+    overlapped_ns: Signed
+    waited_ns: Signed
+    off_cpu_ns: Signed
 
 
 class Session:
@@ -150,9 +153,8 @@ class Session:
 
     def gains(self, first: Turn, last: Turn) -> list[Gain]:
         """What each node gained from one turn to another, both included."""
-        query = (
-            "SELECT node, sum(calls), sum(self), sum(ledger) FROM gain WHERE iteration BETWEEN ? AND ? GROUP BY node"
-        )
+        sums = ", ".join(f"sum({column})" for column in schema.GAIN_COLUMNS[2:])
+        query = f"SELECT node, {sums} FROM gain WHERE iteration BETWEEN ? AND ? GROUP BY node"
         return self._rows(query, Gain, (first.last, last.last))
 
     def samples(self) -> list[Sample]:

@@ -39,6 +39,7 @@ typedef struct Operation Operation;
 typedef struct Node Node;
 typedef struct Lane Lane;
 typedef struct Thread Thread;
+typedef struct Dose Dose;
 
 /* One kind of work, known by its name. */
 struct Operation {
@@ -51,6 +52,7 @@ struct Operation {
     Span *spans; /* one for each combination of options in use; the plain one first */
     Node *cached_parent;
     Node *cached_child;
+    Dose *dose; /* dose.c: how it is slowed down, or NULL */
 };
 
 /* One operation at one place of one lane's call tree. Times are nanoseconds. */
@@ -93,6 +95,7 @@ typedef struct {
     int64_t device_start;
     int64_t device_peak;
     PyObject *device_event;
+    int64_t dosed; /* CPU time at its start; -1: no dose follows it. Only while operations are slowed down */
 } Entry;
 
 typedef enum { LANE_THREAD, LANE_TASK } LaneKind;
@@ -186,6 +189,9 @@ typedef struct {
 #define MODE_TIMELINE 2u
 #define MODE_DEVICE 4u
 #define MODE_WATCHED 8u
+#define MODE_DOSED 16u
+/* With one of these, every span takes the long way. */
+#define MODE_FULL (MODE_DEVICE | MODE_WATCHED | MODE_DOSED)
 
 struct Ledger {
     PyObject_HEAD
@@ -248,6 +254,9 @@ struct Ledger {
 
     PyObject *watcher; /* watch.c: told of every span, or NULL */
     bool telling;
+
+    PyObject *dosed; /* dose.c: the names of the operations that are slowed down, or NULL */
+    Py_buffer doses;
 
     PyObject *hooks;
     PyObject *profile;
@@ -435,6 +444,14 @@ PyObject *ledger_after_fork(Ledger *, PyObject *);
 SLOW_PATH void watch_tell(Ledger *, const Span *, bool begins);
 PyObject *ledger_watch(Ledger *, PyObject *watcher);
 PyObject *ledger_open_operations(Ledger *, PyObject *);
+
+/* dose.c */
+void dose_find(Ledger *, Operation *);
+int64_t dose_begin(const Lane *, Dose *);
+void dose_end(Ledger *, Dose *, int64_t begun, int64_t wall);
+void dose_free(Ledger *);
+PyObject *ledger_dose(Ledger *, PyObject *args);
+PyObject *ledger_sample(Ledger *, PyObject *args);
 
 /* ledger.c: says once what went wrong and lets the training go on. Keeps a raised exception as it was. */
 void complain(Ledger *, const char *what);

@@ -311,6 +311,8 @@ static PyMethodDef ledger_methods[] = {
     METHOD("split", ledger_split, METH_VARARGS, "End a span as of the end of what it last contained; name the rest."),
     METHOD("watch", ledger_watch, METH_O, "Tell somebody of every span: its operation, whether it begins."),
     METHOD("open_operations", ledger_open_operations, METH_NOARGS, "Of the calling thread's lane, outermost first."),
+    METHOD("dose", ledger_dose, METH_VARARGS, "Slow operations down as shared memory says: memory, names."),
+    METHOD("sample", ledger_sample, METH_VARARGS, "Keep the GIL: how long, and the CPU time others got inside."),
     METHOD("depth", ledger_depth, METH_NOARGS, "How many spans are open on the calling thread's lane."),
     METHOD("share", ledger_share, METH_VARARGS, "Share the clocks with other processes through a file: path, create."),
     METHOD("leave", ledger_leave, METH_NOARGS, "Share no more."),
@@ -351,6 +353,7 @@ ledger_traverse(Ledger *ledger, visitproc visit, void *arg)
     Py_VISIT(ledger->profile);
     Py_VISIT(ledger->device);
     Py_VISIT(ledger->watcher);
+    Py_VISIT(ledger->doses.obj);
     Py_VISIT(ledger->pending);
     Py_VISIT(ledger->running_loop);
     Py_VISIT(ledger->current_tasks);
@@ -369,6 +372,7 @@ ledger_clear(Ledger *ledger)
     ledger->startup = ledger->startup_rest = NULL;
     ledger->mode &= ~MODE_WATCHED;
     Py_CLEAR(ledger->watcher);
+    dose_free(ledger);
     Py_CLEAR(ledger->profile);
     for (uint32_t i = 0; i < ledger->operations_used; i++) {
         Span *span = ledger->operations[i]->spans;

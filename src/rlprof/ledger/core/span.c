@@ -53,7 +53,7 @@ static __attribute__((noinline)) bool
 enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
 {
     Ledger *ledger = span->ledger;
-    Entry entry = {.span = span, .memory_start = -1, .memory_peak = -1, .device_peak = -1};
+    Entry entry = {.span = span, .memory_start = -1, .memory_peak = -1, .device_peak = -1, .dosed = -1};
     int64_t now = clock_now(&ledger->clock);
     bool device = wants_device(ledger, span);
     if (span->flags & SPAN_MEMORY || device) {
@@ -92,6 +92,9 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     if (UNLIKELY(ledger->mode & MODE_WATCHED)) {
         watch_tell(ledger, span, true);
     }
+    if (UNLIKELY(ledger->mode & MODE_DOSED && span->operation->dose != NULL)) {
+        lane->top->dosed = dose_begin(lane, span->operation->dose);
+    }
     return true;
 }
 
@@ -107,11 +110,11 @@ collect_off_cpu(Thread *thread, Node *node, int64_t now)
 static inline bool
 needs_full(const Ledger *ledger, const Thread *thread, const Span *span, bool changes)
 {
-    if (LIKELY((span->flags | thread->flags | (ledger->mode & (MODE_DEVICE | MODE_WATCHED))) == 0)) {
+    if (LIKELY((span->flags | thread->flags | (ledger->mode & MODE_FULL)) == 0)) {
         return false;
     }
     const Sharing *sharing = ledger->sharing;
-    return span->flags != 0 || thread->flags != THREAD_WORKER || (ledger->mode & (MODE_DEVICE | MODE_WATCHED)) ||
+    return span->flags != 0 || thread->flags != THREAD_WORKER || (ledger->mode & MODE_FULL) ||
            __atomic_load_n(&sharing->waiting, __ATOMIC_RELAXED) ||
            thread->cover_mark != __atomic_load_n(&sharing->wait_clock, __ATOMIC_RELAXED) ||
            (changes && ledger->member.page != NULL);
@@ -198,6 +201,15 @@ measure_end(Ledger *ledger, Entry *entry)
     PyErr_Restore(type, value, traceback);
 }
 
+static inline void
+follow_with_dose(Ledger *ledger, const Entry *ended, int64_t now)
+{
+    const Operation *operation = ended->span->operation;
+    if (UNLIKELY(ledger->mode & MODE_DOSED && operation->dose != NULL && ended->dosed >= 0)) {
+        dose_end(ledger, operation->dose, ended->dosed, now - ended->start);
+    }
+}
+
 static __attribute__((noinline)) void
 exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
 {
@@ -219,6 +231,7 @@ exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
     if (UNLIKELY(ledger->mode & MODE_WATCHED)) {
         watch_tell(ledger, span, false);
     }
+    follow_with_dose(ledger, &ended, now);
 }
 
 static Entry *
@@ -372,7 +385,7 @@ ledger_split(Ledger *ledger, PyObject *args)
     int64_t gap = now - since;
     int64_t own = node->self - node->marked.self;
     gap = other == NULL ? 0 : gap > own ? own : gap;
-    remove_entry(ledger, lane, lane->top, now - gap);
+    Entry ended = remove_entry(ledger, lane, lane->top, now - gap);
     if (gap > 0) {
         node->self -= gap;
         other->self += gap;
@@ -386,6 +399,7 @@ ledger_split(Ledger *ledger, PyObject *args)
     if (ledger->mode & MODE_WATCHED) {
         watch_tell(ledger, outer, false);
     }
+    follow_with_dose(ledger, &ended, now - gap);
     return PyLong_FromLongLong(gap);
 }
 

@@ -1,0 +1,158 @@
+"""The ways in which trainings put their work together, with parts that can really be made faster while they run.
+
+A training that does nothing but what one has to do: environments, a policy, an update. Each part computes for a known
+time, Python code or code that releases the GIL as networks do. --speeds names a file with a number for each part, read
+at each call: 2.0 does half the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import mmap
+import multiprocessing
+import queue
+import struct
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from rlprof import get_profiler, profile
+
+PARTS = ("env_step", "policy_forward", "update")
+ENVS, STEPS = 4, 8
+BUFFER = memoryview(bytes(1 << 25))
+UNIT = 1 << 14
+"""Bytes: about 10 us."""
+QUEUE = 2
+
+
+class Speeds:
+    def __init__(self, path: str | None) -> None:
+        self._memory: Any = None
+        if path:
+            with Path(path).open("r+b") as file:
+                self._memory = mmap.mmap(file.fileno(), 0)
+
+    def __getitem__(self, part: str) -> float:
+        return struct.unpack_from("d", self._memory, 8 * PARTS.index(part))[0] if self._memory else 1.0
+
+
+def python_code(units: float) -> None:
+    """Holds the GIL; a unit is about 10 us."""
+    total = 0
+    for number in range(int(units * 190)):
+        total += number
+
+
+def released(units: float) -> None:
+    """Releases it, once, as a network does: who lets go of it often gets it back late."""
+    hashlib.sha256(BUFFER[: int(units * UNIT)])
+
+
+class Training:
+    def __init__(self, speeds: Speeds, env_work: Callable[[float], None]) -> None:
+        self.speeds = speeds
+        self.env_work = env_work
+
+    def env_step(self, _env: int) -> None:
+        with profile("env_step"):
+            self.env_work(60 / self.speeds["env_step"])
+
+    def policy_forward(self) -> None:
+        with profile("policy_forward"):
+            released(100 / self.speeds["policy_forward"])
+
+    def update(self, units: float = 1200) -> None:
+        with profile("update"):
+            released(units / self.speeds["update"])
+
+
+def serial(training: Training, iterations: int) -> None:
+    for _ in range(iterations):
+        get_profiler().iteration()
+        for _ in range(STEPS):
+            training.policy_forward()
+            for env in range(ENVS):
+                training.env_step(env)
+            get_profiler().add_steps(ENVS)
+        training.update()
+
+
+def threads(training: Training, iterations: int) -> None:
+    with ThreadPoolExecutor(ENVS) as pool:
+        for _ in range(iterations):
+            get_profiler().iteration()
+            for _ in range(STEPS):
+                training.policy_forward()
+                list(pool.map(training.env_step, range(ENVS)))
+                get_profiler().add_steps(ENVS)
+            training.update()
+
+
+def _serve(connection: Any, training: Training) -> None:
+    while connection.recv():
+        training.env_step(0)
+        connection.send(True)
+
+
+def processes(training: Training, iterations: int) -> None:
+    context = multiprocessing.get_context("fork")
+    ends = [context.Pipe() for _ in range(ENVS)]
+    workers = [context.Process(target=_serve, args=(end, training), daemon=True) for _, end in ends]
+    for worker in workers:
+        worker.start()
+    for _ in range(iterations):
+        get_profiler().iteration()
+        for _ in range(STEPS):
+            training.policy_forward()
+            for end, _ in ends:
+                end.send(True)
+            for end, _ in ends:
+                end.recv()
+            get_profiler().add_steps(ENVS)
+        training.update()
+
+
+def asynchronous(training: Training, iterations: int) -> None:
+    made: queue.Queue[int] = queue.Queue(QUEUE)
+
+    def act() -> None:
+        while True:
+            with profile("collect"):
+                for env in range(ENVS):
+                    training.env_step(env)
+                training.policy_forward()
+                made.put(ENVS)
+
+    threading.Thread(target=act, daemon=True).start()
+    for _ in range(iterations):
+        get_profiler().iteration()
+        for _ in range(2 * STEPS):
+            get_profiler().add_steps(made.get())
+            training.update(280)
+
+
+TOPOLOGIES = {
+    "serial": (serial, python_code),
+    "threads": (threads, released),
+    "threads_gil": (threads, python_code),
+    "processes": (processes, python_code),
+    "async": (asynchronous, python_code),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("topology", choices=TOPOLOGIES)
+    parser.add_argument("--iterations", type=int, default=10**6)
+    parser.add_argument("--speeds")
+    options = parser.parse_args()
+    train, env_work = TOPOLOGIES[options.topology]
+    train(Training(Speeds(options.speeds), env_work), options.iterations)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""How sure is a figure that is made of several parts? By leaving out each of them in turn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rlprof.analysis.comparison import Interval, t_distribution
+
+Part = TypeVar("Part")
+
+
+def jackknife(parts: Sequence[Part], of: Callable[[Sequence[Part]], float], alpha: float, least: int = 3) -> Interval:
+    """A figure of all parts with its interval; without one where there are fewer than `least` parts."""
+    count = len(parts)
+    if count < least:
+        return Interval(of(parts), None, None)
+    without = [of([*parts[:place], *parts[place + 1 :]]) for place in range(count)]
+    mean = sum(without) / count
+    error = math.sqrt((count - 1) / count * sum((one - mean) ** 2 for one in without))
+    half = float(t_distribution().ppf(1 - alpha / 2, count - 1)) * error
+    return Interval(of(parts), of(parts) - half, of(parts) + half)

@@ -1,0 +1,214 @@
+"""Slows operations of a real training down by known doses, and sees what that does to its iterations.
+
+One process, whose dose changes between iterations in random order, with none twice in every block: its speed is its own,
+and what the machine does meanwhile meets every dose alike. After some blocks another process goes on. A dose is by CPU
+time, as time on the wall would be dosed by what others did to it; what an operation waits is slept.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rlprof.analysis.injection import DOSES, DosedBlock, Experiment, experiment
+from rlprof.errors import RlprofError
+from rlprof.experiment.arm import Arm, ArmError, Turn
+from rlprof.experiment.scheduled import Scheduled, scheduled
+from rlprof.launch.doses import Dose, Doses, Given
+from rlprof.launch.environment import DOSES as VARIABLE
+
+WARM_UP = 3
+SAMPLED = 5
+"""Iterations in which it is looked at what the operations are like, at least."""
+SAMPLED_SECONDS = 1.0
+BLOCKS_OF_A_PROCESS = 10
+LEAST_BLOCKS = 8
+ENOUGH_NS = 10_000_000
+"""Of samples."""
+BUSY = 0.85
+BLOCKED = 0.1
+"""Of an operation's time: off the CPU with nobody in the way, it waits for something."""
+
+
+@dataclass(frozen=True, slots=True)
+class DosePlan:
+    command: str
+    """What one would type after `rlprof`."""
+    operations: tuple[str, ...]
+    working_folder: str | None = None
+    shares_gil: bool = False
+    """Several of its threads work at the same time."""
+    settle: int = 0
+    """Iterations after each change of dose that do not count: of what was begun before."""
+    counted: int = 1
+    """Iterations after those."""
+    blocks: int = 60
+    """At most."""
+    seconds: float = 300.0
+    """At most, but for one block of every process."""
+    width: float = 0.01
+    """Enough: half the interval of what is measured, as a share of an iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoseState:
+    """How far it is."""
+
+    process: int
+    block: int
+    so_far: Mapping[str, Experiment]
+    seconds_left: float
+
+
+@dataclass(slots=True)
+class _Found:
+    """Of one operation."""
+
+    blocks: list[DosedBlock] = field(default_factory=list)
+    like: Dose | None = None
+    why_not: str = ""
+
+
+def run_doses(plan: DosePlan, tell: Callable[[DoseState], None] = lambda _: None) -> dict[str, Experiment]:
+    """Of each operation. Ctrl-C ends it with what was found so far, if that is anything."""
+    chance = random.Random()
+    found = {name: _Found() for name in plan.operations}
+    began = time.monotonic()
+    process = 0
+    while not _enough(plan, found, time.monotonic() - began):
+        process += 1
+        try:
+            _one_process(plan, found, chance, began, lambda block, number=process: _say(tell, plan, found, number, block, began))  # type: ignore[misc]
+        except KeyboardInterrupt:
+            if not any(one.blocks for one in found.values()):
+                raise
+            break
+    return _experiments(found)
+
+
+def _say(
+    tell: Callable[[DoseState], None], plan: DosePlan, found: Mapping[str, _Found], process: int, block: int, began: float
+) -> None:
+    tell(DoseState(process, block, _experiments(found), max(0.0, plan.seconds - (time.monotonic() - began))))
+
+
+def _experiments(found: Mapping[str, _Found]) -> dict[str, Experiment]:
+    return {
+        name: experiment(name, one.blocks, one.like.held if one.like else 0.0, one.like.sleep if one.like else 0.0, one.why_not)
+        for name, one in found.items()
+    }
+
+
+def _enough(plan: DosePlan, found: Mapping[str, _Found], taken: float) -> bool:
+    open_ = [one for one in found.values() if not one.why_not]
+    blocks = min((len(one.blocks) for one in open_), default=plan.blocks)
+    if not open_ or blocks >= plan.blocks or (blocks and taken > plan.seconds):
+        return True
+    widths = [one.half_width for one in _experiments(found).values() if not one.why_not]
+    return blocks >= LEAST_BLOCKS and all(width is not None and width <= plan.width for width in widths)
+
+
+def _one_process(
+    plan: DosePlan, found: Mapping[str, _Found], chance: random.Random, began: float, tell: Callable[[int], None]
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="rlprof-whatif-") as name:
+        folder = Path(name)
+        doses = Doses(folder / "doses", plan.operations, create=True)
+        variables = {VARIABLE: doses.variable()}
+        with Arm("the training", plan.command, folder, variables, plan.working_folder) as arm:
+            tell(0)
+            arm.begin()
+            _look(plan, arm, doses, found)
+            dosed = [name for name, one in found.items() if one.like is not None]
+            done = 0
+            while dosed and done < BLOCKS_OF_A_PROCESS and not _enough(plan, found, time.monotonic() - began):
+                measured = _block(plan, arm, doses, {name: found[name].like or Dose() for name in dosed}, chance)
+                if measured is None:
+                    break
+                for name, block in measured.items():
+                    found[name].blocks.append(block)
+                done += 1
+                tell(done)
+            if dosed and not done:
+                raise ArmError(f"{arm} has ended before every dose was given once; let it train longer: --command")
+
+
+def _look(plan: DosePlan, arm: Arm, doses: Doses, found: Mapping[str, _Found]) -> None:
+    """What the operations are like: whether they compute or wait, with the GIL or without."""
+    for _ in range(WARM_UP):
+        arm.take_turn()
+    before, ran_before = {name: doses.given(name) for name in plan.operations}, scheduled(arm.pid)
+    doses.sampling = True
+    turns: list[Turn] = []
+    began = time.monotonic()
+    while len(turns) < SAMPLED or time.monotonic() - began < SAMPLED_SECONDS:
+        turn = arm.take_turn()
+        if turn is None:
+            break
+        turns.append(turn)
+    doses.sampling = False
+    ran = scheduled(arm.pid) - ran_before
+    for name, one in found.items():
+        seen = _since(before[name], doses.given(name))
+        if seen.calls:
+            one.like = _like(plan, seen, turns, ran)
+        elif seen.missed:
+            one.why_not = f"{name} runs in asyncio tasks, where it cannot be slowed down alone"
+        elif not one.blocks:
+            one.why_not = f"{name} has no calls in these iterations that could be slowed down"
+
+
+def _since(before: Given, after: Given) -> Given:
+    return Given(*(getattr(after, name) - getattr(before, name) for name in Given.__slots__))
+
+
+def _like(plan: DosePlan, seen: Given, turns: Sequence[Turn], ran: Scheduled) -> Dose:
+    """A full dose: as long again as the operation takes, in the same way."""
+    rate = seen.cpu_ns / seen.wall_ns if seen.wall_ns else 1.0
+    held = 0.0
+    if plan.shares_gil and seen.sampled_ns > ENOUGH_NS and rate:
+        held = max(0.0, 1 - seen.progress_ns / seen.sampled_ns / rate)
+    # Ready to run, and without a core: that is what others did to it, and a dose must not do it again.
+    without_core = ran.ready_ns * min(1.0, seen.cpu_ns / ran.cpu_ns) if ran.cpu_ns else 0.0
+    blocked = 1 - rate - without_core / seen.wall_ns if seen.wall_ns else 0.0
+    gil_is_busy = plan.shares_gil and sum(turn.cpu_ns for turn in turns) > BUSY * sum(turn.wall_ns for turn in turns)
+    return Dose(1.0, held, blocked if blocked > BLOCKED and not gil_is_busy else 0.0)
+
+
+def _block(
+    plan: DosePlan, arm: Arm, doses: Doses, dosed: Mapping[str, Dose], chance: random.Random
+) -> dict[str, DosedBlock] | None:
+    """None where the training has ended meanwhile."""
+    treatments = [("", 0.0), ("", 0.0), *((name, dose) for name in dosed for dose in DOSES)]
+    chance.shuffle(treatments)
+    times: dict[tuple[str, float], list[float]] = {}
+    for name, dose in treatments:
+        for other, full in dosed.items():
+            part = dose if other == name else 0.0
+            doses.give(other, Dose(part * full.spin, full.held, part * full.sleep))
+        turns = [arm.take_turn() for _ in range(plan.settle + plan.counted)]
+        counted = [turn for turn in turns[plan.settle :] if turn is not None]
+        if len(counted) < plan.counted:
+            return None
+        steps = sum(turn.steps for turn in counted)
+        times.setdefault((name, dose), []).append(sum(turn.wall_ns for turn in counted) / (steps or plan.counted))
+    for name in dosed:
+        doses.give(name, Dose())
+    base = sum(times["", 0.0]) / 2
+    return {name: DosedBlock(base, tuple(times[name, dose][0] for dose in DOSES)) for name in dosed}
+
+
+def command_of(command: Sequence[str]) -> str:
+    """What one would type after `rlprof` to run a recorded program again."""
+    words = list(command)
+    for place, word in enumerate(words[:-1]):
+        if Path(word).name in ("rlprof", "__main__.py") and words[place + 1] == "train":
+            return shlex.join(words[place + 1 :])
+    if not words or "-c" in words[:3] or len(words) < 2:
+        raise RlprofError("how this session was run cannot be repeated; say it with --command 'run train.py ...'")
+    return shlex.join(["run", "--", *words])

@@ -1,0 +1,223 @@
+/* Slowing an operation down by a known part of what it costs, for an experiment: what would it bring to make it faster?
+ *
+ * The doses are in memory that the processes of a training share, so that whoever experiments changes them between two
+ * iterations. A call's dose is a part of its CPU time, computed once more, with the GIL or without; where the operation
+ * waits, a part of its duration, slept. It follows the call: whoever needs its result waits that much longer. While
+ * nobody experiments no span pays for it, as for a watcher. */
+#include "core.h"
+
+#include <time.h>
+
+/* As rlprof.launch.doses packs it. */
+struct Dose {
+    double spin;  /* of a call's CPU time */
+    double held;  /* of that, with the GIL */
+    double sleep; /* of a call's duration */
+    int64_t calls, cpu, wall; /* of the calls, as they were */
+    int64_t added;            /* computed and slept */
+    int64_t missed;           /* calls of asyncio tasks: others run on their thread meanwhile */
+    int64_t sampled, progress; /* as rlprof.launch.doses samples it */
+};
+
+static int64_t
+cpu_of_clock(clockid_t clock)
+{
+    struct timespec ts = {0, 0};
+    clock_gettime(clock, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static int64_t
+thread_cpu(void)
+{
+    return cpu_of_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void
+add(int64_t *total, int64_t value)
+{
+    __atomic_fetch_add(total, value, __ATOMIC_RELAXED);
+}
+
+void
+dose_find(Ledger *ledger, Operation *operation)
+{
+    operation->dose = NULL;
+    for (Py_ssize_t i = 0; ledger->dosed != NULL && i < PyTuple_GET_SIZE(ledger->dosed); i++) {
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(ledger->dosed, i), operation->name) == 0) {
+            operation->dose = (Dose *)ledger->doses.buf + i;
+        }
+    }
+}
+
+/* A span has begun; of calls inside calls of the same operation, only the outermost counts. Returns -1 where it does
+ * not, else the CPU time from which it does. */
+int64_t
+dose_begin(const Lane *lane, Dose *dose)
+{
+    for (const Entry *entry = lane->top - 1; entry > lane->stack; entry--) {
+        if (entry->span->operation == lane->top->span->operation) {
+            return -1;
+        }
+    }
+    if (lane->kind == LANE_TASK) {
+        add(&dose->missed, 1);
+        return -1;
+    }
+    return thread_cpu();
+}
+
+static void
+spin(int64_t ns)
+{
+    Py_BEGIN_ALLOW_THREADS;
+    for (int64_t end = thread_cpu() + ns; thread_cpu() < end;) {
+    }
+    Py_END_ALLOW_THREADS;
+}
+
+/* In Python code: it gives the GIL to who asks for it as often as any. */
+static void
+spin_in_python(Ledger *ledger, int64_t ns)
+{
+    PyObject *answer = PyObject_CallMethod(ledger->hooks, "spin", "L", (long long)ns);
+    if (answer == NULL && !pass_on_interrupt()) {
+        complain(ledger, "an operation could not be slowed down");
+        PyErr_Clear();
+    }
+    Py_XDECREF(answer);
+}
+
+/* A sleep is always a little longer than told: the next one is that much shorter. */
+static void
+nap(const Clock *clock, int64_t ns)
+{
+    static THREAD_LOCAL int64_t owed;
+    owed += ns;
+    if (owed <= 0) {
+        return;
+    }
+    int64_t began = clock_now(clock);
+    struct timespec pause = {owed / 1000000000, owed % 1000000000};
+    Py_BEGIN_ALLOW_THREADS;
+    nanosleep(&pause, NULL);
+    Py_END_ALLOW_THREADS;
+    owed -= clock_now(clock) - began;
+}
+
+/* A span has ended that took `wall`, and began at `begun` of CPU time. An exception that ends it is laid aside. */
+void
+dose_end(Ledger *ledger, Dose *dose, int64_t begun, int64_t wall)
+{
+    int64_t cpu = thread_cpu() - begun;
+    add(&dose->calls, 1);
+    add(&dose->cpu, cpu);
+    add(&dose->wall, wall);
+    int64_t computed = (int64_t)(dose->spin * (double)cpu);
+    int64_t held = (int64_t)(dose->held * (double)computed);
+    int64_t slept = (int64_t)(dose->sleep * (double)wall);
+    if (computed <= 0 && slept <= 0) {
+        return;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (computed > held) {
+        spin(computed - held);
+    }
+    if (held > 0) {
+        spin_in_python(ledger, held);
+    }
+    if (slept > 0) {
+        nap(&ledger->clock, slept);
+    }
+    PyErr_Restore(type, value, traceback);
+    add(&dose->added, computed + slept);
+}
+
+void
+dose_free(Ledger *ledger)
+{
+    ledger->mode &= ~MODE_DOSED;
+    if (ledger->doses.obj != NULL) {
+        PyBuffer_Release(&ledger->doses);
+    }
+    Py_CLEAR(ledger->dosed);
+}
+
+/* dose(memory, names): from now on these operations are slowed down as the memory says, one Dose each. Before their
+ * first span: what is open has not noted where it began. */
+PyObject *
+ledger_dose(Ledger *ledger, PyObject *args)
+{
+    PyObject *memory, *names;
+    if (!PyArg_ParseTuple(args, "OO!", &memory, &PyTuple_Type, &names)) {
+        return NULL;
+    }
+    if (ledger->dosed != NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "operations are slowed down already");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(memory, &ledger->doses, PyBUF_WRITABLE) < 0) {
+        return NULL;
+    }
+    if (ledger->doses.len < (Py_ssize_t)sizeof(Dose) * PyTuple_GET_SIZE(names)) {
+        PyBuffer_Release(&ledger->doses);
+        PyErr_SetString(PyExc_ValueError, "the memory is too small for so many operations");
+        return NULL;
+    }
+    ledger->dosed = Py_NewRef(names);
+    for (uint32_t i = 0; i < ledger->operations_used; i++) {
+        dose_find(ledger, ledger->operations[i]);
+    }
+    ledger->mode |= MODE_DOSED;
+    Py_RETURN_NONE;
+}
+
+#define MOST_SAMPLED 64
+
+static bool
+works_inside(const Thread *thread, PyObject *name)
+{
+    const Lane *lane = thread->lane;
+    if (lane == NULL || lane->waits > 0 || thread->cpu.kind == CPU_OFF) {
+        return false;
+    }
+    for (const Entry *entry = lane->top; entry > lane->stack; entry--) {
+        if (PyUnicode_Compare(entry->span->operation->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* sample(name, ns): keeps the GIL for so long, asleep. Returns how long that was for the threads inside the operation,
+ * and the CPU time they have got meanwhile: who computes without the GIL goes on, who needs it waits. */
+PyObject *
+ledger_sample(Ledger *ledger, PyObject *args)
+{
+    PyObject *name;
+    long ns;
+    if (!PyArg_ParseTuple(args, "Ul", &name, &ns)) {
+        return NULL;
+    }
+    clockid_t clocks[MOST_SAMPLED];
+    int count = 0;
+    for (const Thread *thread = ledger->threads; thread != NULL && count < MOST_SAMPLED; thread = thread->next) {
+        if (thread->ident != PyThread_get_thread_ident() && works_inside(thread, name)) {
+            clocks[count++] = thread->cpu.clock;
+        }
+    }
+    if (count == 0) {
+        return Py_BuildValue("(ii)", 0, 0);
+    }
+    int64_t got = 0, began = clock_now(&ledger->clock);
+    for (int i = 0; i < count; i++) {
+        got -= cpu_of_clock(clocks[i]);
+    }
+    struct timespec pause = {0, ns};
+    nanosleep(&pause, NULL);
+    for (int i = 0; i < count; i++) {
+        got += cpu_of_clock(clocks[i]);
+    }
+    return Py_BuildValue("(LL)", (long long)(count * (clock_now(&ledger->clock) - began)), (long long)got);
+}
