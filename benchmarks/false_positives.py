@@ -58,8 +58,12 @@ def judged(found: Sequence[Comparison]) -> dict[str, Any]:
         "upper_bound": upper_bound(wrong, len(found)),
         "a_component_marked": marked / len(found),
         "by_cpu_time": by_cpu / len(found),
-        "half_width": sum(one.speedup.high - one.speedup.low for one in found) / 2 / len(found),
+        "half_width": sum(half_width(one) for one in found) / len(found),
     }
+
+
+def half_width(one: Comparison) -> float:
+    return ((one.speedup.high or 0.0) - (one.speedup.low or 0.0)) / 2
 
 
 def upper_bound(wrong: int, of: int) -> float:

@@ -40,7 +40,9 @@ def step(state: Any, action: Any) -> Any:
     sine, cosine = np.sin(angle), np.cos(angle)
     push = (force + 0.05 * spin**2 * sine) / 1.1
     turn = (9.8 * sine - cosine * push) / (0.5 * (4 / 3 - 0.1 * cosine**2 / 1.1))
-    moved = np.stack([x + 0.02 * v, v + 0.02 * (push - 0.05 * turn * cosine / 1.1), angle + 0.02 * spin, spin + 0.02 * turn], 1)
+    moved = np.stack(
+        [x + 0.02 * v, v + 0.02 * (push - 0.05 * turn * cosine / 1.1), angle + 0.02 * spin, spin + 0.02 * turn], 1
+    )
     return moved, (np.abs(moved[:, 0]) > 2.4) | (np.abs(moved[:, 2]) > 0.21)
 
 
@@ -60,7 +62,9 @@ def advantages(rewards: Any, values: Any, fallen: Any) -> Any:
     return found
 
 
-def gradient_of_loss(chosen: Any, before: Any, advantage: Any, probabilities: Any, action: Any, value: Any, target: Any) -> Any:
+def gradient_of_loss(
+    chosen: Any, before: Any, advantage: Any, probabilities: Any, action: Any, value: Any, target: Any
+) -> Any:
     """With respect to logits and value, the clipped objective's."""
     ratio = chosen / before
     clipped = ((ratio > 1.2) & (advantage > 0)) | ((ratio < 0.8) & (advantage < 0))
@@ -79,7 +83,7 @@ def adam(weights: list[Any], gradients: list[Any], moments: list[Any]) -> None:
     for weight, gradient, moment in zip(weights, gradients, moments):
         moment[0] = 0.9 * moment[0] + 0.1 * gradient
         moment[1] = 0.999 * moment[1] + 0.001 * gradient**2
-        weight -= 3e-4 * moment[0] / (np.sqrt(moment[1]) + 1e-8)
+        weight[:] -= 3e-4 * moment[0] / (np.sqrt(moment[1]) + 1e-8)
 
 
 def main() -> None:

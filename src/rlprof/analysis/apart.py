@@ -11,7 +11,17 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from rlprof.analysis.comparison import Comparison, Component, Interval, Measured, holm, of_a_step, t_distribution, work
+from rlprof.analysis.comparison import (
+    UPDATE,
+    Comparison,
+    Component,
+    Interval,
+    Measured,
+    holm,
+    of_a_step,
+    t_distribution,
+    work,
+)
 from rlprof.analysis.facts import Facts
 from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import BESIDE_TRAINING
@@ -40,6 +50,8 @@ def measure_session(facts: Facts, name: str) -> Measured:
         cpu_ns=0.0,
         steps=sum(series.steps[place] for place in places) / iterations,
         ledger=ledger,
+        episodes=sum(series.episodes[place] for place in places) / iterations,
+        updates=sum(series.calls[UPDATE][place] for place in places) / iterations if UPDATE in series.calls else 0.0,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
+from rlprof.analysis.figures import rate
 from rlprof.errors import MissingLibraryError
 
 ALPHA = 0.05
@@ -20,7 +21,10 @@ MARGIN = 0.02
 """Less is the same, for all practical purposes."""
 POWER = 0.8
 SAME_WORK = 0.01
-"""Steps an iteration that differ by less are equal."""
+"""Steps an iteration, and optimizer steps, that differ by less are equal."""
+SAME_EPISODES = 0.2
+"""Their number is chance where arms do not learn the same."""
+UPDATE = "optimizer_step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,9 @@ class Measured:
     steps: float
     ledger: Mapping[str, float]
     """By component: ns an iteration. They sum to the wall time, but for what taking turns costs."""
+    episodes: float = 0.0
+    updates: float = 0.0
+    """Optimizer steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +231,20 @@ def _permutation_p(logs: Sequence[float]) -> float | None:
 
 
 def work(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
-    """How it differs, if it does."""
-    a, b = (fmean(one.steps for one in side) for side in (of_a, of_b))
-    if max(a, b) and abs(a - b) / max(a, b) > SAME_WORK:
-        return f"{a:,.0f} steps an iteration in A, {b:,.0f} in B"
-    return None
+    """How it differs, if it does: the steps of an iteration, and what a step brings with it."""
+    found = [_differs("steps an iteration", [one.steps for one in of_a], [one.steps for one in of_b], SAME_WORK)]
+    if all(one.steps > 0 for one in (*of_a, *of_b)):
+        a, b = ([1000 * one.updates / one.steps for one in side] for side in (of_a, of_b))
+        found.append(_differs("optimizer steps in 1,000", a, b, SAME_WORK))
+        a, b = ([1000 * one.episodes / one.steps for one in side] for side in (of_a, of_b))
+        found.append(_differs("episodes in 1,000 steps", a, b, SAME_EPISODES))
+    return "; ".join(one for one in found if one) or None
+
+
+def _differs(what: str, of_a: Sequence[float], of_b: Sequence[float], limit: float) -> str:
+    a, b = fmean(of_a), fmean(of_b)
+    differ = max(a, b) > 0 and abs(a - b) / max(a, b) > limit
+    return f"{rate(a)} {what} in A, {rate(b)} in B" if differ else ""
 
 
 def _expm1(value: float | None) -> float | None:

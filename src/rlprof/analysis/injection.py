@@ -1,7 +1,7 @@
 """What does an operation really cost an iteration? From doses by which it was slowed down.
 
-An operation that takes twice as long makes an iteration longer by what it costs; half as long makes it shorter by half of
-that, unless something else is then the limit. So two doses are given: if they disagree about the cost there is a kink,
+An operation that takes twice as long makes an iteration longer by what it costs; half as long makes it shorter by half
+of that, unless something else is then the limit. So two doses are given: if they disagree about the cost there is a kink,
 and what would happen on the other side is not told.
 """
 
@@ -110,4 +110,3 @@ def floor_of(work: Work, saving: Saving) -> float:
 
 def _gain(saved: float, floor: float) -> float:
     return 1 / max(1 - saved, floor, 1e-3) - 1
-

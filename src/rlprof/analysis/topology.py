@@ -4,7 +4,7 @@ What one lane does is shorter by what is saved in it. What waits is shorter only
 
 - serial: the driver does everything; its time is less what is saved.
 - pool: others work while the driver waits, until the last of them is done. The wait shrinks as the busiest lane does;
-  where they share the GIL or too few cores, as their CPU time; where they work one after the other, as their parts of it.
+  where they share the GIL or too few cores, as their CPU time; where they work one after the other, as their parts.
 - async: others work beside the driver. The slowest of all decides: the driver, the busiest lane, the cores, the GIL.
 
 Never is it less than the CPU time divided by the cores.
@@ -12,11 +12,11 @@ Never is it less than the CPU time divided by the cores.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.work import DRIVER, Batch, Piece, Work
+from rlprof.analysis.work import Batch, Piece, Work
 
 APART = 0.01
 """Of the wall time: less than that is nothing."""
@@ -153,7 +153,7 @@ def _predict_async(batch: Batch, how: Topology, saving: Saving, stays: bool) -> 
 
 def _bound(pieces: Iterable[Piece], limit: str, cores: int, saving: Saving) -> tuple[float, str]:
     """What lanes that work at the same time cannot be faster than, and what that is."""
-    times: Counter[str] = Counter()
+    times: defaultdict[str, float] = defaultdict(float)
     total = 0.0
     for piece in pieces:
         # Who was held up by others of these lanes has worked as long as it computed.

@@ -69,7 +69,7 @@ def what_if(work: Work, saving: Saving, least_share: float = 0.001) -> WhatIf:
     return WhatIf(
         topology=how,
         iterations=sum(batch.iterations for batch in work.batches),
-        rate=_rate(work, lambda batches: _wall(batches)),
+        rate=_rate(work, _wall),
         asked=prediction(work, how, saving) if saving else None,
         ranking=tuple(ranking),
     )

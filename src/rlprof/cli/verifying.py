@@ -18,8 +18,8 @@ def run_experiment(plan: DosePlan, iteration_ns: float) -> dict[str, Experiment]
     turns = (2 + len(DOSES) * len(plan.operations)) * (plan.settle + plan.counted)
     least = duration(LEAST_BLOCKS * turns * 1.3 * iteration_ns)
     _say(
-        f"rlprof {plan.command}, again, with {', '.join(plan.operations)} slowed down by 50 and 100 %: about {least} and"
-        f" its start at least, {duration(plan.seconds * 1e9)} at most\n"
+        f"rlprof {plan.command}, again, with {', '.join(plan.operations)} slowed down by 50 and 100 %: about {least}"
+        f" and its start at least, {duration(plan.seconds * 1e9)} at most\n"
     )
     with ends_well():
         try:

@@ -40,9 +40,9 @@ def whatif(
 ) -> None:  # fmt: skip
     """What would it bring if operations were faster?
 
-    SESSION is a session's folder, its session.db, or `last`, the newest one. env_step=2x is twice as fast, 1.5x, 4x, and
-    env_step=0 free; several are meant together. An operation is meant with all that it calls. Without one, all are ranked
-    by what they would bring.
+    SESSION is a session's folder, its session.db, or `last`, the newest one. env_step=2x is twice as fast, env_step=0
+    free; several are meant together. An operation is meant with all that it calls. All are ranked by what they would
+    bring, whether one is asked for or not.
     """
     given, changes = _split(words)
     with Session(given) as session:
@@ -92,9 +92,7 @@ def _check(saving: dict[str, float], work: Work) -> None:
             raise RlprofError(f"the session has no operation {name} in its iterations; it has {', '.join(near)}")
 
 
-def _verify(
-    work: Work, found: WhatIf, command: str, folder: str | None, max_time: float, precision: float
-) -> Verified:
+def _verify(work: Work, found: WhatIf, command: str, folder: str | None, max_time: float, precision: float) -> Verified:
     assert found.asked is not None
     saving = found.asked.saving
     beside = found.topology.model == "async"

@@ -92,7 +92,7 @@ class Arm:
         """Wait until it is at the start of its first iteration."""
         self._before = self._hear()
         if self._before is None:
-            raise ArmError(f"{self} has ended without an iteration{self._last_words()}")
+            raise ArmError(f"{self} has ended without an iteration{self.last_words()}")
 
     def take_turn(self) -> Turn | None:
         """One iteration; None where it has ended instead."""
@@ -144,7 +144,7 @@ class Arm:
             return None
         body = self._read(*LENGTH.unpack(header))
         if body is None:
-            raise ArmError(f"{self} was cut off in mid-sentence{self._last_words()}")
+            raise ArmError(f"{self} was cut off in mid-sentence{self.last_words()}")
         return msgspec.json.decode(body, type=Told)
 
     def _read(self, size: int) -> bytes | None:
@@ -154,7 +154,7 @@ class Arm:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._done], [], [], left)[0]:
                 raise ArmError(
-                    f"{self} has not come to its next iteration in {self._patience:.0f} s{self._last_words()}"
+                    f"{self} has not come to its next iteration in {self._patience:.0f} s{self.last_words()}"
                 )
             piece = os.read(self._done, size - len(data))
             if not piece:
@@ -167,12 +167,13 @@ class Arm:
         try:
             code = self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise ArmError(f"{self} has closed its pipe and goes on{self._last_words()}") from error
+            raise ArmError(f"{self} has closed its pipe and goes on{self.last_words()}") from error
         if code:
             how = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
-            raise ArmError(f"{self} {how}{self._last_words()}")
+            raise ArmError(f"{self} {how}{self.last_words()}")
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """The end of what it has printed, to follow a sentence."""
         lines = self._output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return "".join(f"\n  {line}" for line in [":", *lines][-LAST_LINES:])[:4000] if lines else ""
 

@@ -1,7 +1,7 @@
 """Slows operations of a real training down by known doses, and sees what that does to its iterations.
 
-One process, whose dose changes between iterations in random order, with none twice in every block: its speed is its own,
-and what the machine does meanwhile meets every dose alike. After some blocks another process goes on. A dose is by CPU
+One process, whose dose changes between iterations in random order, with none twice in every block: its speed is its
+own, and what the machine does meanwhile meets every dose alike. After some blocks another process goes on. A dose is by CPU
 time, as time on the wall would be dosed by what others did to it; what an operation waits is slept.
 """
 
@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from rlprof.analysis.injection import DOSES, DosedBlock, Experiment, experiment
@@ -83,7 +84,7 @@ def run_doses(plan: DosePlan, tell: Callable[[DoseState], None] = lambda _: None
     while not _enough(plan, found, time.monotonic() - began):
         process += 1
         try:
-            _one_process(plan, found, chance, began, lambda block, number=process: _say(tell, plan, found, number, block, began))  # type: ignore[misc]
+            _one_process(plan, found, chance, began, partial(_say, tell, plan, found, process, began))
         except KeyboardInterrupt:
             if not any(one.blocks for one in found.values()):
                 raise
@@ -92,14 +93,21 @@ def run_doses(plan: DosePlan, tell: Callable[[DoseState], None] = lambda _: None
 
 
 def _say(
-    tell: Callable[[DoseState], None], plan: DosePlan, found: Mapping[str, _Found], process: int, block: int, began: float
+    tell: Callable[[DoseState], None],
+    plan: DosePlan,
+    found: Mapping[str, _Found],
+    process: int,
+    began: float,
+    block: int,
 ) -> None:
     tell(DoseState(process, block, _experiments(found), max(0.0, plan.seconds - (time.monotonic() - began))))
 
 
 def _experiments(found: Mapping[str, _Found]) -> dict[str, Experiment]:
     return {
-        name: experiment(name, one.blocks, one.like.held if one.like else 0.0, one.like.sleep if one.like else 0.0, one.why_not)
+        name: experiment(
+            name, one.blocks, one.like.held if one.like else 0.0, one.like.sleep if one.like else 0.0, one.why_not
+        )
         for name, one in found.items()
     }
 
@@ -116,8 +124,8 @@ def _enough(plan: DosePlan, found: Mapping[str, _Found], taken: float) -> bool:
 def _one_process(
     plan: DosePlan, found: Mapping[str, _Found], chance: random.Random, began: float, tell: Callable[[int], None]
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="rlprof-whatif-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="rlprof-whatif-") as temporary:
+        folder = Path(temporary)
         doses = Doses(folder / "doses", plan.operations, create=True)
         variables = {VARIABLE: doses.variable()}
         with Arm("the training", plan.command, folder, variables, plan.working_folder) as arm:
@@ -134,7 +142,7 @@ def _one_process(
                     found[name].blocks.append(block)
                 done += 1
                 tell(done)
-            if dosed and not done:
+            if dosed and not done and arm.ended:
                 raise ArmError(f"{arm} has ended before every dose was given once; let it train longer: --command")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, linear_regression
 
 from rlprof.analysis.changes import changes
-from rlprof.analysis.comparison import Measured, MeasuredPair
+from rlprof.analysis.comparison import UPDATE, Measured, MeasuredPair
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import Arm, ArmError, Turn
 from rlprof.ledger.catalogue import TURN_WAIT
@@ -50,7 +50,7 @@ def run_pair(
     warm_up: int = WARM_UP,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Pair:
-    """Start both arms and let them take turns; `tell` hears of each block. An arm that ends early ends the pair."""
+    """Start both arms and let them take turns; `tell` hears of each block."""
     with tempfile.TemporaryDirectory(prefix="rlprof-compare-") as folder:
         measured = _take_turns(Path(folder), commands, blocks, chance, warm_up, tell)
         return Pair(tuple(measured), _changes(Path(folder)))
@@ -73,14 +73,24 @@ def _take_turns(
             turns = {arm.name: arm.take_turn() for arm in chance.sample(arms, 2)}
             a, b = turns["A"], turns["B"]
             if a is None or b is None:
-                break
+                raise _ended_early(next(arm for arm in arms if arm.ended), number + warm_up + 1, warm_up, blocks)
+            if bool(a.steps) != bool(b.steps):
+                one, other = arms if a.steps else arms[::-1]
+                raise ArmError(f"{one} counts environment steps, {other} none: their work cannot be compared")
             if number >= 0:
                 measured.append(Block(a, b))
             tell(number + 1)
-        if not measured:
-            early = next(arm for arm in arms if arm.ended)
-            raise ArmError(f"{early} has ended in its first {warm_up + 1} iterations, which are to warm up")
         return measured
+
+
+def _ended_early(arm: Arm, iterations: int, warm_up: int, blocks: int) -> ArmError:
+    # The last one has no end that could be measured: another iteration would have to begin.
+    possible = iterations - warm_up - 1
+    fewer = f", or ask for fewer: --iterations {possible}" if possible > 0 else ""
+    return ArmError(
+        f"{arm} has ended after {iterations} of {warm_up + blocks + 1} iterations that a pair needs;"
+        f" let it train longer{fewer}{arm.last_words()}"
+    )
 
 
 def _changes(folder: Path) -> tuple[str, ...]:
@@ -106,6 +116,10 @@ def _drift(pair: Pair) -> float:
     return linear_regression(range(len(ratios)), ratios).slope * (len(ratios) - 1)
 
 
+def _calls_of(turn: Turn, operation: str) -> int:
+    return sum(calls for path, calls in turn.calls.items() if path.rpartition("/")[2] == operation)
+
+
 def _measured(turns: Sequence[Turn], component_of: Callable[[str], str]) -> Measured:
     ledger: defaultdict[str, float] = defaultdict(float)
     for turn in turns:
@@ -116,5 +130,7 @@ def _measured(turns: Sequence[Turn], component_of: Callable[[str], str]) -> Meas
         wall_ns=fmean(turn.wall_ns for turn in turns),
         cpu_ns=fmean(turn.cpu_ns for turn in turns),
         steps=fmean(turn.steps for turn in turns),
+        episodes=fmean(turn.episodes for turn in turns),
+        updates=fmean(_calls_of(turn, UPDATE) for turn in turns),
         ledger={name: ns for name, ns in ledger.items() if ns > 0},
     )

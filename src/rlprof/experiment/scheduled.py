@@ -1,4 +1,4 @@
-"""What the kernel says of a training's processes: how long they ran, and how long they were ready to and had no core."""
+"""What the kernel says of a training's processes: how long they ran, and how long they were ready and had no core."""
 
 from __future__ import annotations
 

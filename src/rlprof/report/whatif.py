@@ -41,8 +41,8 @@ def render(found: WhatIf, verified: Verified | None, console: Console) -> None:
     if len(found.ranking) > MOST:
         layout.line(f"{many(len(found.ranking) - MOST, 'operation')} more would bring less.")
     layout.line(
-        f"{model_of(found.topology)} From {many(found.iterations, 'iteration')}; intervals of 95 %, of this run: another"
-        " may be faster or slower as a whole. --verify tries it on the real training."
+        f"{model_of(found.topology)} From {many(found.iterations, 'iteration')}; intervals of 95 %, of this run:"
+        " another may be faster or slower as a whole. --verify tries it on the real training."
     )
 
 

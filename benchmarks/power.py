@@ -1,0 +1,87 @@
+"""Does `rlprof compare` find a small change, and where it is?
+
+A PPO against itself with 5 % more work in one of its parts, again and again, each time as a user would: from the start,
+with the command's own rules, for at most five minutes. Found is a part that is marked as slower; every other part that
+is marked is blamed wrongly.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from rich.table import Table
+
+from rlprof.analysis.components import component_of
+from rlprof.experiment.comparing import Plan, compare_live
+
+TRAINING = f"run {Path(__file__).parent / 'trainings' / 'small_ppo.py'}"
+PLANTED = ("loss_forward", "policy_forward", "backward", "env_step")
+SHARE = 0.05
+SECONDS = 300.0
+BARS = (
+    Bar("found", ">=", 0.80),
+    Bar("blamed_wrongly", "<=", 0.05),
+    Bar("longest_seconds", "<=", SECONDS, " s"),
+)
+
+
+def run(part: str, pairs: int, width: float) -> dict[str, Any]:
+    began = time.monotonic()
+    plan = Plan(TRAINING, f"{TRAINING} --slower {part}={SHARE}", pairs=pairs, seconds=SECONDS, width=width)
+    found = compare_live(plan, component_of({}))
+    marked = {one.name: one for one in found.components if one.significant}
+    planted = next(one for one in found.components if one.name == part)
+    assert planted.speedup is not None
+    return {
+        "part": part,
+        "pairs": found.pairs,
+        "seconds": round(time.monotonic() - began, 1),
+        "found": part in marked and planted.speedup.estimate < 0,
+        "slower_by": -planted.speedup.estimate,
+        "interval": [planted.speedup.low, planted.speedup.high],
+        "blamed_wrongly": sorted(set(marked) - {part}),
+        "whole": found.speedup.estimate,
+        "verdict": found.verdict,
+    }
+
+
+def table(results: dict[str, Any]) -> Table:
+    shown = Table(title="5 % more work in one part", title_justify="left")
+    for column in ("part", "pairs", "seconds", "found", "slower by", "verdict", "blamed wrongly"):
+        shown.add_column(column)
+    for one in results["runs"]:
+        shown.add_row(
+            one["part"], str(one["pairs"]), str(one["seconds"]), "yes" if one["found"] else "no",
+            f"{100 * one['slower_by']:.1f} %", one["verdict"], ", ".join(one["blamed_wrongly"]),
+        )  # fmt: skip
+    return shown
+
+
+def main() -> int:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--pairs", type=int, default=40, help="in a run, at most (40)")
+    parser.add_argument("--precision", type=float, default=0.01, help="at which a run stops (0.01)")
+    options = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    results: dict[str, Any] = {"machine": describe_machine(), "training": "small_ppo.py", "planted": SHARE, "runs": []}
+    for number in range(options.runs):
+        one = run(PLANTED[number % len(PLANTED)], options.pairs, options.precision)
+        results["runs"].append(one)
+        progress(f"{number + 1} of {options.runs}: {one}")
+    runs = results["runs"]
+    results["found"] = sum(one["found"] for one in runs) / len(runs)
+    results["blamed_wrongly"] = sum(bool(one["blamed_wrongly"]) for one in runs) / len(runs)
+    results["longest_seconds"] = max(one["seconds"] for one in runs)
+    results["bars"] = judge(BARS, results)
+    write_results(results, options, [table(results), bar_table(results["bars"])])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

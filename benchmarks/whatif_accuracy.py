@@ -1,0 +1,186 @@
+"""Does `rlprof whatif` predict what really comes of making something faster?
+
+Five ways to put a training together, three parts in each, made 1.5, 2 and 4 times faster in earnest: the part does less
+work. The truth is one process in which the speed of the parts changes between iterations, in random order. Beside it
+stand the prediction from an ordinary session, the experiment of `--verify`, which only ever slows parts down, and the
+naive model: the part's durations, summed over threads, as a share of the wall time. Errors are of the time an iteration
+would take.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from rich.table import Table
+
+from rlprof.analysis.injection import extrapolate, floor_of
+from rlprof.analysis.jackknife import jackknife
+from rlprof.analysis.topology import topology
+from rlprof.analysis.whatif import prediction
+from rlprof.analysis.work import work_of
+from rlprof.experiment.arm import Arm
+from rlprof.experiment.dosing import DosePlan, run_doses
+from rlprof.session.reader import Session
+
+TRAINING = Path(__file__).parent / "trainings" / "topologies.py"
+TOPOLOGIES = ("serial", "threads", "threads_gil", "processes", "async")
+PARTS = ("env_step", "policy_forward", "update")
+FASTER = (1.5, 2.0, 4.0)
+BARS = (
+    Bar("topologies", ">=", 4),
+    Bar("prediction_rmse", "<=", 0.03),
+    Bar("experiment_rmse", "<=", 0.025),
+)
+WARM_UP = 4
+
+
+def turns_of(name: str) -> tuple[int, int]:
+    """Iterations after a change that do not count, and that do: what was begun before it is still in the queue."""
+    return (1, 2) if name == "async" else (0, 1)
+
+
+def set_speeds(path: Path, part: str, faster: float) -> None:
+    """In place: the training has it mapped."""
+    with path.open("r+b") as file:
+        file.write(struct.pack("3d", *(faster if part == one else 1.0 for one in PARTS)))
+
+
+def truth(name: str, folder: Path, blocks: int) -> dict[tuple[str, float], Any]:
+    """The time of an iteration with a part faster, as a share of what it is, with its interval."""
+    speeds = folder / "speeds"
+    speeds.write_bytes(struct.pack("3d", 1, 1, 1))
+    settle, counted = turns_of(name)
+    variants = [("", 1.0), ("", 1.0), *((part, times) for part in PARTS for times in FASTER)]
+    chance, found = random.Random(1), []
+    with Arm(name, f"run {TRAINING} {name} --speeds {speeds}", folder) as arm:
+        arm.begin()
+        for _ in range(WARM_UP):
+            arm.take_turn()
+        for _ in range(blocks):
+            times: dict[tuple[str, float], float] = {}
+            for part, faster in chance.sample(variants, len(variants)):
+                set_speeds(speeds, part, faster)
+                turns = [arm.take_turn() for _ in range(settle + counted)][settle:]
+                wall = sum(turn.wall_ns for turn in turns if turn is not None)
+                times[part, faster] = times.get((part, faster), 0.0) + wall
+            found.append(times)
+
+    def ratio(variant: tuple[str, float]) -> Any:
+        return jackknife(
+            found, lambda some: 2 * sum(one[variant] for one in some) / sum(one["", 1.0] for one in some), 0.05
+        )
+
+    return {variant: ratio(variant) for variant in variants[2:]}
+
+
+def measure(name: str, folder: Path, options: Any) -> list[dict[str, Any]]:
+    command = f"run {TRAINING} {name}"
+    recorded = [sys.executable, "-m", "rlprof", "run", "--dir", str(folder), "--quiet", str(TRAINING), name]
+    subprocess.run([*recorded, "--iterations", str(options.iterations)], check=True, capture_output=True)
+    (database,) = folder.glob("*/session.db")
+    with Session(database) as session:
+        work, snapshot = work_of(session), session.snapshot()
+    how = topology(work)
+    progress(f"{name}: recorded, {how.model}")
+    settle, counted = turns_of(name)
+    shares_gil = name in ("threads", "threads_gil", "async")
+    plan = DosePlan(
+        command, PARTS, shares_gil=shares_gil, settle=settle, counted=counted, seconds=options.seconds, width=0.005
+    )
+    experiments = run_doses(plan)
+    progress(
+        f"{name}: {', '.join(f'{one.operation} {one.cost.estimate:.3f}' for one in experiments.values() if one.cost)}"
+    )
+    rows = []
+    for (part, faster), real in truth(name, folder, options.blocks).items():
+        saving = {part: 1 / faster}
+        tried = extrapolate({part: experiments[part]}, saving, floor_of(work, saving))
+        predicted = prediction(work, how, saving)
+        share = snapshot.account(part).busy_ns / snapshot.wall_ns
+        rows.append(
+            {
+                "topology": name,
+                "model": how.model,
+                "part": part,
+                "faster": faster,
+                "truth": real.estimate,
+                "truth_interval": (real.low, real.high),
+                "predicted": 1 / (1 + predicted.gain.estimate),
+                "covered": _covers(predicted.gain, real),
+                "experiment": None if tried is None else 1 / (1 + tried.estimate),
+                "naive": max(0.0, 1 - share * (1 - 1 / faster)),
+            }
+        )
+    return rows
+
+
+def _covers(gain: Any, real: Any) -> bool:
+    """Whether the interval of the prediction and that of the truth have something in common."""
+    return bool(1 / (1 + gain.high) <= real.high and real.low <= 1 / (1 + gain.low))
+
+
+def rmse(rows: list[dict[str, Any]], of: str) -> float | None:
+    """Of those that were answered."""
+    errors = [row[of] / row["truth"] - 1 for row in rows if row[of] is not None]
+    return math.sqrt(sum(error * error for error in errors) / len(errors)) if errors else None
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    worst: Mapping[str, Any] = max(rows, key=lambda row: abs(row["predicted"] / row["truth"] - 1))
+    return {
+        "prediction_rmse": rmse(rows, "predicted"),
+        "prediction_worst": worst["predicted"] / worst["truth"] - 1,
+        "prediction_covered": sum(row["covered"] for row in rows) / len(rows),
+        "experiment_rmse": rmse(rows, "experiment"),
+        "experiment_worst": max(abs((row["experiment"] or row["truth"]) / row["truth"] - 1) for row in rows),
+        "experiment_answered": sum(row["experiment"] is not None for row in rows) / len(rows),
+        "naive_rmse": rmse(rows, "naive"),
+    }
+
+
+def table(results: dict[str, Any]) -> Table:
+    shown = Table(title="Time of an iteration, of what it was", title_justify="left")
+    for column in ("topology", "part", "faster", "really", "predicted", "experiment", "naive"):
+        shown.add_column(column, justify="left" if column in ("topology", "part") else "right")
+    for row in results["rows"]:
+        figures = (row[key] for key in ("truth", "predicted", "experiment", "naive"))
+        shown.add_row(
+            row["topology"], row["part"], f"{row['faster']:g}x",
+            *("kink" if figure is None else f"{figure:.3f}" for figure in figures),
+        )  # fmt: skip
+    return shown
+
+
+def main() -> int:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--topology", choices=TOPOLOGIES, action="append", help="only this one; may be given again")
+    parser.add_argument("--iterations", type=int, default=100, help="of the recorded session (100)")
+    parser.add_argument("--blocks", type=int, default=30, help="of all variants, for the truth (30)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the experiment, at most (60)")
+    options = parser.parse_args()
+    results: dict[str, Any] = {"machine": describe_machine(), "rows": []}
+    for name in options.topology or TOPOLOGIES:
+        with tempfile.TemporaryDirectory() as folder:
+            results["rows"] += measure(name, Path(folder), options)
+    names = list(dict.fromkeys(row["topology"] for row in results["rows"]))
+    results["topologies"] = len(names)
+    results["by_topology"] = {
+        name: summary([row for row in results["rows"] if row["topology"] == name]) for name in names
+    }
+    results |= summary(results["rows"])
+    results["bars"] = judge(BARS, results)
+    write_results(results, options, [table(results), bar_table(results["bars"])])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
