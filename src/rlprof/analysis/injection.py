@@ -1,8 +1,8 @@
 """What does an operation really cost an iteration? From doses by which it was slowed down.
 
 An operation that takes twice as long makes an iteration longer by what it costs; half as long makes it shorter by half
-of that, unless something else is then the limit. So two doses are given: if they disagree about the cost there is a kink,
-and what would happen on the other side is not told.
+of that, unless something else is then the limit. So two doses are given: if they disagree about the cost there is a
+kink, and what would happen on the other side is not told.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Slows operations of a real training down by known doses, and sees what that does to its iterations.
 
 One process, whose dose changes between iterations in random order, with none twice in every block: its speed is its
-own, and what the machine does meanwhile meets every dose alike. After some blocks another process goes on. A dose is by CPU
-time, as time on the wall would be dosed by what others did to it; what an operation waits is slept.
+own, and what the machine does meanwhile meets every dose alike. After some blocks another process goes on. A dose is by
+CPU time, as time on the wall would be dosed by what others did to it; what an operation waits is slept.
 """
 
 from __future__ import annotations

@@ -65,7 +65,9 @@ def _take_turns(
     tell: Callable[[int], None],
 ) -> list[Block]:
     with ExitStack() as stack:
-        arms = [stack.enter_context(Arm(name, command, folder)) for name, command in zip("AB", commands)]
+        # Who is started first keeps something of it for all its life; which one that is must be chance, too.
+        order = chance.sample(list(zip("AB", commands)), 2)
+        arms = sorted((stack.enter_context(Arm(*one, folder)) for one in order), key=lambda arm: arm.name)
         for arm in arms:
             arm.begin()
         measured = []
