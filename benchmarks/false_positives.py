@@ -26,7 +26,7 @@ from rlprof.analysis.components import component_of
 from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, Plan, is_narrow
 from rlprof.experiment.pairs import Pair, measured, run_pair
 
-TRAINING = f"run {Path(__file__).parent / 'trainings' / 'small_ppo.py'}"
+TRAINING = f"run {Path(__file__).parent / 'trainings' / 'small_ppo.py'} --envs 32 --steps 32"
 BARS = (
     Bar("process_pairs", ">=", 100),
     Bar("false_positives", "<=", 0.05),

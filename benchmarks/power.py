@@ -19,7 +19,7 @@ from rich.table import Table
 from rlprof.analysis.components import component_of
 from rlprof.experiment.comparing import Plan, compare_live
 
-TRAINING = f"run {Path(__file__).parent / 'trainings' / 'small_ppo.py'}"
+TRAINING = f"run {Path(__file__).parent / 'trainings' / 'small_ppo.py'} --envs 32 --steps 32"
 PLANTED = ("loss_forward", "policy_forward", "backward", "env_step")
 SHARE = 0.05
 SECONDS = 300.0
@@ -64,7 +64,7 @@ def table(results: dict[str, Any]) -> Table:
 
 def main() -> int:
     parser = argument_parser(__doc__)
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=16)
     parser.add_argument("--pairs", type=int, default=40, help="in a run, at most (40)")
     parser.add_argument("--precision", type=float, default=0.01, help="at which a run stops (0.01)")
     options = parser.parse_args()

@@ -55,7 +55,7 @@ class Topology:
     cpu_known: bool
     groups: tuple[Group, ...]
     limit: str
-    """Of all together, where they are async."""
+    """Of all together, where they are async; `one another` where some were held up without need."""
 
 
 def topology(work: Work) -> Topology:
@@ -68,7 +68,7 @@ def topology(work: Work) -> Topology:
     for name, group in _by(others, lambda piece: piece.group).items():
         limit = _limit(group, sum(piece.ledger_ns for piece in group), work) if model == "pool" else ""
         found.append(Group(name, group[0].kind, len({piece.lane for piece in group}), limit))
-    limit = _limit(pieces, wall, work) if model == "async" else ""
+    limit = (_limit(pieces, wall, work) or _in_the_way(pieces, wall, work)) if model == "async" else ""
     return Topology(model, work.cores, work.cpu_known, tuple(found) if model != "serial" else (), limit)
 
 
@@ -96,6 +96,13 @@ def _limit(pieces: Sequence[Piece], during_ns: float, work: Work) -> str:
         return "the cores"
     together = in_threads == used and SATURATED * during_ns <= used <= ONE_AT_A_TIME * during_ns
     return "the GIL" if together else ""
+
+
+def _in_the_way(pieces: Sequence[Piece], wall: float, work: Work) -> str:
+    """Where what one lane computes explains the whole time, others that were off the CPU meanwhile had time to be."""
+    lanes = _by(pieces, lambda piece: piece.lane).values()
+    explained = max(sum(piece.cpu_ns for piece in lane) for lane in lanes) > EXPLAINED * wall
+    return "one another" if work.cpu_known and explained else ""
 
 
 def left(piece: Piece, saving: Saving) -> float:
@@ -130,16 +137,24 @@ def _predict_waiting(batch: Batch, how: Topology, saving: Saving, stays: bool) -
     driver = [piece for piece in batch.pieces if piece.on_driver]
     saved = sum(piece.ledger_ns * (1 - left(piece, saving)) for piece in driver)
     limits = {group.name: group.limit for group in how.groups}
-    others = (piece for piece in batch.pieces if not piece.on_driver)
+    others = [piece for piece in batch.pieces if not piece.on_driver]
+    held_up = _held_up(driver, others, saving) if how.cpu_known else 0.0
     for name, group in _by(others, lambda piece: piece.group).items():
-        waited_for = sum(piece.ledger_ns for piece in group)
+        waited_for = sum(piece.ledger_ns + held_up * piece.overlapped_ns for piece in group)
         before, _ = _bound(group, limits.get(name, ""), how.cores, {})
         after, _ = _bound(group, limits.get(name, ""), how.cores, saving)
-        in_turn = sum(piece.ledger_ns * left(piece, saving) for piece in group)
+        in_turn = sum((piece.ledger_ns + held_up * piece.overlapped_ns) * left(piece, saving) for piece in group)
         # The last one decides, if it takes that long. Else they work one after the other, or this cannot be told.
         last = waited_for * after / before if before > EXPLAINED * waited_for else in_turn
         saved += waited_for - (last if stays else in_turn)
     return Predicted(batch.wall_ns - saved, "")
+
+
+def _held_up(driver: Sequence[Piece], others: Sequence[Piece], saving: Saving) -> float:
+    """Of what others did while the driver was busy, the part in which it wanted a core or the GIL and they had it."""
+    beside = sum(piece.overlapped_ns for piece in others)
+    off_cpu = sum((piece.work_ns - piece.cpu_ns) * left(piece, saving) for piece in driver)
+    return min(1.0, off_cpu / beside) if beside else 0.0
 
 
 def _predict_async(batch: Batch, how: Topology, saving: Saving, stays: bool) -> Predicted:
@@ -161,7 +176,7 @@ def _bound(pieces: Iterable[Piece], limit: str, cores: int, saving: Saving) -> t
         times[piece.lane] += (work + piece.idle_ns) * left(piece, saving)
         total += piece.cpu_ns * left(piece, saving)
     lane, longest = max(times.items(), key=lambda item: item[1], default=("", 0.0))
-    shared = total if limit == "the GIL" else total / cores if limit else 0.0
+    shared = {"the GIL": total, "the cores": total / cores}.get(limit, 0.0)
     return (shared, limit) if shared > longest else (longest, lane)
 
 

@@ -15,7 +15,7 @@ from rlprof.report.comparison import shown
 
 def run_experiment(plan: DosePlan, iteration_ns: float) -> dict[str, Experiment]:
     """With progress on the standard error."""
-    turns = (2 + len(DOSES) * len(plan.operations)) * (plan.settle + plan.counted)
+    turns = (2 + len(DOSES)) * len(plan.operations) * (plan.settle + plan.counted)
     least = duration(LEAST_BLOCKS * turns * 1.3 * iteration_ns)
     _say(
         f"rlprof {plan.command}, again, with {', '.join(plan.operations)} slowed down by 50 and 100 %: about {least}"

@@ -101,8 +101,8 @@ def _verify(work: Work, found: WhatIf, command: str, folder: str | None, max_tim
         tuple(saving),
         working_folder=folder,
         shares_gil=_shares_gil(found.topology),
-        settle=1 if beside else 0,
-        counted=2 if beside else 1,
+        settle=2 if beside else 0,
+        counted=4 if beside else 1,
         seconds=max_time,
         width=precision,
     )

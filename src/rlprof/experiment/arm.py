@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -54,10 +55,11 @@ class Arm:
         folder: Path,
         variables: Mapping[str, str] | None = None,
         working_folder: str | None = None,
+        ledger: bool = True,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
         """`command` is what one would type after `rlprof`: `run train.py --envs 4`. `folder` is for what it leaves,
-        `variables` are added to its environment."""
+        `variables` are added to its environment. Without the ledger, a turn is told of in a moment."""
         self.name = name
         self.command = command
         self.ended = False
@@ -67,7 +69,7 @@ class Arm:
         self._before: Told | None = None
         go_read, self._go = os.pipe()
         self._done, done_write = os.pipe()
-        turns = {TURNS: f"{go_read},{done_write}", "RLPROF_DIR": str(folder / name)}
+        turns = {TURNS: f"{go_read},{done_write},{int(ledger)}", "RLPROF_DIR": str(folder / name)}
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "rlprof", *words_of(command)],
@@ -94,10 +96,22 @@ class Arm:
         if self._before is None:
             raise ArmError(f"{self} has ended without an iteration{self.last_words()}")
 
+    def take_turns(self, count: int) -> list[Turn]:
+        """So many iterations without a wait between them; fewer where it has ended instead."""
+        self._go_on(count)
+        turns = (self._heard_turn() for _ in range(count))
+        return list(takewhile(lambda turn: turn is not None, turns))  # type: ignore[arg-type]
+
     def take_turn(self) -> Turn | None:
         """One iteration; None where it has ended instead."""
+        self._go_on(1)
+        return self._heard_turn()
+
+    def _go_on(self, count: int) -> None:
         with suppress(BrokenPipeError):  # it died while it waited: what it left is heard next
-            os.write(self._go, b"g")
+            os.write(self._go, b"g" * count)
+
+    def _heard_turn(self) -> Turn | None:
         told, before = self._hear(), self._before
         if told is None or before is None:
             self.ended = True

@@ -1,7 +1,6 @@
 """Slows operations of a real training down by known doses, and sees what that does to its iterations.
 
-One process, whose dose changes between iterations in random order, with none twice in every block: its speed is its
-own, and what the machine does meanwhile meets every dose alike. After some blocks another process goes on. A dose is by
+One process, whose dose changes between iterations: none, half and all in random order, none. Its speed is its own, and what the machine does meanwhile meets every dose alike. After some blocks another process goes on. A dose is by
 CPU time, as time on the wall would be dosed by what others did to it; what an operation waits is slept.
 """
 
@@ -48,7 +47,7 @@ class DosePlan:
     """Iterations after each change of dose that do not count: of what was begun before."""
     counted: int = 1
     """Iterations after those."""
-    blocks: int = 60
+    blocks: int = 200
     """At most."""
     seconds: float = 300.0
     """At most, but for one block of every process."""
@@ -128,7 +127,7 @@ def _one_process(
         folder = Path(temporary)
         doses = Doses(folder / "doses", plan.operations, create=True)
         variables = {VARIABLE: doses.variable()}
-        with Arm("the training", plan.command, folder, variables, plan.working_folder) as arm:
+        with Arm("the training", plan.command, folder, variables, plan.working_folder, ledger=False) as arm:
             tell(0)
             arm.begin()
             _look(plan, arm, doses, found)
@@ -191,24 +190,20 @@ def _like(plan: DosePlan, seen: Given, turns: Sequence[Turn], ran: Scheduled) ->
 def _block(
     plan: DosePlan, arm: Arm, doses: Doses, dosed: Mapping[str, Dose], chance: random.Random
 ) -> dict[str, DosedBlock] | None:
-    """None where the training has ended meanwhile."""
-    treatments = [("", 0.0), ("", 0.0), *((name, dose) for name in dosed for dose in DOSES)]
-    chance.shuffle(treatments)
-    times: dict[tuple[str, float], list[float]] = {}
-    for name, dose in treatments:
-        for other, full in dosed.items():
-            part = dose if other == name else 0.0
-            doses.give(other, Dose(part * full.spin, full.held, part * full.sleep))
-        turns = [arm.take_turn() for _ in range(plan.settle + plan.counted)]
-        counted = [turn for turn in turns[plan.settle :] if turn is not None]
-        if len(counted) < plan.counted:
-            return None
-        steps = sum(turn.steps for turn in counted)
-        times.setdefault((name, dose), []).append(sum(turn.wall_ns for turn in counted) / (steps or plan.counted))
-    for name in dosed:
-        doses.give(name, Dose())
-    base = sum(times["", 0.0]) / 2
-    return {name: DosedBlock(base, tuple(times[name, dose][0] for dose in DOSES)) for name in dosed}
+    """Of each operation: none, the doses in random order, none. None where the training has ended meanwhile."""
+    found = {}
+    for name in chance.sample(list(dosed), len(dosed)):
+        times: dict[float, list[float]] = {}
+        # What changes steadily meanwhile, as a machine that gets slower, cancels.
+        for dose in (0.0, *chance.sample(DOSES, len(DOSES)), 0.0):
+            doses.give(name, Dose(dose * dosed[name].spin, dosed[name].held, dose * dosed[name].sleep))
+            counted = arm.take_turns(plan.settle + plan.counted)[plan.settle :]
+            if len(counted) < plan.counted:
+                return None
+            steps = sum(turn.steps for turn in counted)
+            times.setdefault(dose, []).append(sum(turn.wall_ns for turn in counted) / (steps or plan.counted))
+        found[name] = DosedBlock(sum(times[0.0]) / 2, tuple(times[dose][0] for dose in DOSES))
+    return found
 
 
 def command_of(command: Sequence[str]) -> str:

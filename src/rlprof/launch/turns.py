@@ -38,17 +38,18 @@ class Told(msgspec.Struct):
 
 def take_turns(profiler: Profiler, environment: Environment) -> None:
     """This process is an arm; what it starts is none."""
-    go, done = map(int, environment.pop(TURNS).split(","))
+    go, done, ledger = map(int, environment.pop(TURNS).split(","))
     for end in (go, done):
         os.set_inheritable(end, False)
-    profiler.listen(_Turns(profiler, go, done))
+    profiler.listen(_Turns(profiler, go, done, bool(ledger)))
 
 
 class _Turns:
-    def __init__(self, profiler: Profiler, go: int, done: int) -> None:
+    def __init__(self, profiler: Profiler, go: int, done: int, ledger: bool) -> None:
         self._profiler = profiler
         self._go = go
         self._done = done
+        self._ledger = ledger
         self._waits = profiler.profile(TURN_WAIT)
         self._wall = time.perf_counter_ns()
         self._cpu = time.process_time_ns()
@@ -68,13 +69,17 @@ class _Turns:
         self._wall, self._cpu = time.perf_counter_ns(), time.process_time_ns()
 
     def _tell(self, wall_ns: int, cpu_ns: int) -> None:
-        snapshot = self._profiler.snapshot()
-        ledger: dict[str, int] = {}
-        calls: dict[str, int] = {}
-        for path, node in paths(snapshot.nodes):
-            ledger[path] = ledger.get(path, 0) + node.ledger_ns
-            calls[path] = calls.get(path, 0) + node.calls
-        told = msgspec.json.encode(Told(wall_ns, cpu_ns, snapshot.steps, snapshot.episodes, ledger, calls))
+        if self._ledger:
+            snapshot = self._profiler.snapshot()
+            ledger: dict[str, int] = {}
+            calls: dict[str, int] = {}
+            for path, node in paths(snapshot.nodes):
+                ledger[path] = ledger.get(path, 0) + node.ledger_ns
+                calls[path] = calls.get(path, 0) + node.calls
+            what = Told(wall_ns, cpu_ns, snapshot.steps, snapshot.episodes, ledger, calls)
+        else:
+            what = Told(wall_ns, cpu_ns, self._profiler._ledger.steps, 0, {}, {})
+        told = msgspec.json.encode(what)
         data = memoryview(LENGTH.pack(len(told)) + told)
         while data:
             data = data[os.write(self._done, data) :]

@@ -333,6 +333,7 @@ static PyMethodDef ledger_methods[] = {
 };
 
 static PyMemberDef ledger_fields[] = {
+    {"steps", T_LONGLONG, offsetof(Ledger, iterations.steps), READONLY, PyDoc_STR("Environment steps counted.")},
     {"driver", T_ULONG, offsetof(Ledger, driving), 0, PyDoc_STR("The thread that drives a training here; 0: none.")},
     {NULL, 0, 0, 0, NULL},
 };
