@@ -23,7 +23,7 @@ from scipy.stats import binomtest, mannwhitneyu
 
 from rlprof.analysis.comparison import Comparison, MeasuredPair, compare
 from rlprof.analysis.components import component_of
-from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, Plan, is_narrow
+from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, MOST, Plan, is_narrow
 from rlprof.experiment.pairs import Pair, measured, run_pair
 
 TRAINING = f"run {Path(__file__).parent / 'trainings' / 'small_ppo.py'} --envs 32 --steps 32"
@@ -81,7 +81,7 @@ def usual_way(pairs: Sequence[Pair]) -> dict[str, Any]:
 def main() -> int:
     parser = argument_parser(__doc__)
     parser.add_argument("--pairs", type=int, default=500, help="of processes (500)")
-    parser.add_argument("--iterations", type=int, default=20, help="of each arm in a pair (20)")
+    parser.add_argument("--iterations", type=int, default=20, help="of each arm in a pair, at least (20)")
     parser.add_argument("--load", type=int, default=2, help="programs that come and go meanwhile (2)")
     options = parser.parse_args()
     if options.pairs < 2 * Plan("", "").pairs:
@@ -92,7 +92,7 @@ def main() -> int:
     machine = describe_machine()
     with ComingAndGoing(options.load):
         while len(pairs) < options.pairs:
-            pairs.append(run_pair((TRAINING, TRAINING), options.iterations, chance))
+            pairs.append(run_pair((TRAINING, TRAINING), options.iterations, chance, most=MOST * options.iterations))
             if len(pairs) % 10 == 0:
                 progress(f"{len(pairs)} of {options.pairs} pairs")
     found = [measured(pair, component_of({})) for pair in pairs]

@@ -1,7 +1,7 @@
 """Does `rlprof compare` find a small change, and where it is?
 
 A PPO against itself with 5 % more work in one of its parts, again and again, each time as a user would: from the start,
-with the command's own rules, for at most five minutes. Found is a part that is marked as slower; every other part that
+by the command's own rules, for at most five minutes. Found is a part that is marked as slower; every other part that
 is marked is blamed wrongly.
 """
 
@@ -30,9 +30,10 @@ BARS = (
 )
 
 
-def run(part: str, pairs: int, width: float) -> dict[str, Any]:
+def run(part: str, pairs: int, iterations: int, width: float) -> dict[str, Any]:
     began = time.monotonic()
-    plan = Plan(TRAINING, f"{TRAINING} --slower {part}={SHARE}", pairs=pairs, seconds=SECONDS, width=width)
+    slower = f"{TRAINING} --slower {part}={SHARE}"
+    plan = Plan(TRAINING, slower, pairs=pairs, blocks=iterations, seconds=SECONDS, width=width)
     found = compare_live(plan, component_of({}))
     marked = {one.name: one for one in found.components if one.significant}
     planted = next(one for one in found.components if one.name == part)
@@ -64,14 +65,15 @@ def table(results: dict[str, Any]) -> Table:
 
 def main() -> int:
     parser = argument_parser(__doc__)
-    parser.add_argument("--runs", type=int, default=16)
-    parser.add_argument("--pairs", type=int, default=40, help="in a run, at most (40)")
-    parser.add_argument("--precision", type=float, default=0.01, help="at which a run stops (0.01)")
+    parser.add_argument("--runs", type=int, default=12)
+    parser.add_argument("--pairs", type=int, default=60, help="in a run, at most (60)")
+    parser.add_argument("--iterations", type=int, default=20, help="of each arm in a pair, at least (20)")
+    parser.add_argument("--precision", type=float, default=0.004, help="at which a run stops (0.004)")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     results: dict[str, Any] = {"machine": describe_machine(), "training": "small_ppo.py", "planted": SHARE, "runs": []}
     for number in range(options.runs):
-        one = run(PLANTED[number % len(PLANTED)], options.pairs, options.precision)
+        one = run(PLANTED[number % len(PLANTED)], options.pairs, options.iterations, options.precision)
         results["runs"].append(one)
         progress(f"{number + 1} of {options.runs}: {one}")
     runs = results["runs"]

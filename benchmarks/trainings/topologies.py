@@ -117,7 +117,32 @@ def processes(training: Training, iterations: int) -> None:
         training.update()
 
 
+def _act(connection: Any, room: Any, training: Training) -> None:
+    while True:
+        room.acquire()
+        with profile("collect"):
+            for env in range(ENVS):
+                training.env_step(env)
+            training.policy_forward()
+        connection.send(ENVS)
+
+
 def asynchronous(training: Training, iterations: int, update: float) -> None:
+    """An actor in a process of its own, up to two rollouts ahead."""
+    context = multiprocessing.get_context("fork")
+    room = context.Semaphore(QUEUE)
+    receiving, sending = context.Pipe(duplex=False)
+    context.Process(target=_act, args=(sending, room, training), daemon=True).start()
+    for _ in range(iterations):
+        get_profiler().iteration()
+        for _ in range(2 * STEPS):
+            get_profiler().add_steps(receiving.recv())
+            room.release()
+            training.update(update)
+
+
+def async_threads(training: Training, iterations: int, update: float) -> None:
+    """The same with a thread: Python code of the actor keeps the learner from the GIL, and the other way round."""
     made: queue.Queue[int] = queue.Queue(QUEUE)
 
     def act() -> None:
@@ -144,6 +169,7 @@ TOPOLOGIES: dict[str, tuple[Callable[[Training, int], None], Callable[[float], N
     "async_actor": (partial(asynchronous, update=170), python_code),
     "async_learner": (partial(asynchronous, update=680), python_code),
     "async_balanced": (partial(asynchronous, update=340), python_code),
+    "async_threads": (partial(async_threads, update=170), python_code),
 }
 
 

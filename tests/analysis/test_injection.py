@@ -10,6 +10,7 @@ from lanes import queue, serial, session
 
 from rlprof.analysis.comparison import Interval
 from rlprof.analysis.injection import DOSES, DosedBlock, experiment, extrapolate, floor_of
+from rlprof.analysis.topology import topology
 from rlprof.analysis.verification import verify
 from rlprof.analysis.whatif import Prediction, what_if
 
@@ -75,7 +76,7 @@ def test_prediction_and_experiment_agree_or_are_not_trusted():
     work = session([serial([[("env_step", 40.0), ("update", 60.0)]])] * 8)
     asked = what_if(work, {"env_step": 0.5}).asked
     assert asked is not None
-    agreed = verify(work, asked, {"env_step": experiment("env_step", blocks(0.4))})
+    agreed = verify(work, topology(work), asked, {"env_step": experiment("env_step", blocks(0.4))})
     assert agreed.trusted
     assert agreed.verdict == "Prediction and experiment agree."
     for wrong, said in (
@@ -84,7 +85,7 @@ def test_prediction_and_experiment_agree_or_are_not_trusted():
         (experiment("env_step", [], why_not="env_step runs in asyncio tasks"), "env_step runs in asyncio tasks"),
         (experiment("env_step", blocks(0.4, count=1)), "too few doses"),
     ):
-        found = verify(work, asked, {"env_step": wrong})
+        found = verify(work, topology(work), asked, {"env_step": wrong})
         assert not found.trusted
         assert f"Not trusted: {said}" in found.verdict
 
@@ -92,4 +93,22 @@ def test_prediction_and_experiment_agree_or_are_not_trusted():
 def test_an_interval_that_is_not_known_is_the_estimate():
     work = session([serial([[("env_step", 40.0), ("update", 60.0)]])])
     asked = Prediction({"env_step": 0.5}, Interval(0.25, None, None), None, "")
-    assert verify(work, replace(asked), {"env_step": experiment("env_step", blocks(0.4))}).trusted
+    assert verify(work, topology(work), replace(asked), {"env_step": experiment("env_step", blocks(0.4))}).trusted
+
+
+def test_where_the_model_expects_a_kink_doses_must_do_what_it_predicts_of_them():
+    """The learner is nearly as slow as the actor: faster brings nothing, slower costs all that it is."""
+    work = session([queue(100, [("env_step", 100.0)], [("update", 95.0)])] * 8)
+    asked = what_if(work, {"update": 0.5}).asked
+    assert asked is not None
+    assert asked.gain.estimate == pytest.approx(0.0, abs=0.01)
+
+    def slowed(cost: float) -> list[DosedBlock]:
+        return [DosedBlock(100.0, tuple(max(100.0, 95.0 + cost * dose) for dose in DOSES))] * 12
+
+    as_predicted = verify(work, topology(work), asked, {"update": experiment("update", slowed(95.0))})
+    assert as_predicted.trusted
+    assert as_predicted.experiment is None
+    otherwise = verify(work, topology(work), asked, {"update": experiment("update", slowed(40.0))})
+    assert not otherwise.trusted
+    assert "where 42 % were predicted" in otherwise.verdict

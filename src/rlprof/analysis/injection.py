@@ -38,6 +38,8 @@ class Experiment:
     blocks: int
     cost: Interval | None
     """Of the operation, as a share of an iteration: 0.3 where without it an iteration would take 0.7 of the time."""
+    longer: tuple[float, ...]
+    """By which part each dose made an iteration longer."""
     kink: bool
     """The doses disagree."""
     held: float
@@ -58,7 +60,7 @@ def experiment(
     operation: str, blocks: Sequence[DosedBlock], held: float = 0.0, slept: float = 0.0, why_not: str = ""
 ) -> Experiment:
     if why_not or not blocks:
-        return Experiment(operation, 0, None, False, held, slept, why_not or "no dose was given")
+        return Experiment(operation, 0, None, (), False, held, slept, why_not or "no dose was given")
     blocks = calm(blocks)
     weight = sum(dose * dose for dose in DOSES)
 
@@ -71,7 +73,7 @@ def experiment(
 
     bends = jackknife(blocks, bend, ALPHA)
     kink = bends.beyond_zero and abs(bends.estimate) > KINK
-    return Experiment(operation, len(blocks), jackknife(blocks, cost, ALPHA), kink, held, slept, "")
+    return Experiment(operation, len(blocks), jackknife(blocks, cost, ALPHA), _longer(blocks), kink, held, slept, "")
 
 
 def calm(blocks: Sequence[DosedBlock]) -> Sequence[DosedBlock]:

@@ -52,7 +52,9 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
     "--self-test", "against_itself", is_flag=True, help="Compare A with A: error rate and smallest effect here."
 )
 @click.option("--pairs", type=click.IntRange(2), default=20, show_default=True, help="Of processes, at most.")
-@click.option("--iterations", type=click.IntRange(1), default=20, show_default=True, help="Of each arm in a pair.")
+@click.option(
+    "--iterations", type=click.IntRange(1), default=20, show_default=True, help="Of each arm in a pair, at least."
+)
 @click.option(
     "--max-time", callback=seconds, default="10m", show_default=True, help="Begin no pair that would go over."
 )

@@ -11,7 +11,7 @@ import click
 from rlprof.analysis.topology import Topology
 from rlprof.analysis.verification import Verified
 from rlprof.analysis.verification import verify as bear_out
-from rlprof.analysis.whatif import WhatIf, operations_of, prediction, what_if
+from rlprof.analysis.whatif import WhatIf, operations_of, what_if
 from rlprof.analysis.work import Work, work_of
 from rlprof.cli.compare import seconds, share
 from rlprof.cli.output import show, write
@@ -107,7 +107,7 @@ def _verify(work: Work, found: WhatIf, command: str, folder: str | None, max_tim
         width=precision,
     )
     iteration_ns = sum(batch.wall_ns for batch in work.batches) / found.iterations
-    return bear_out(work, prediction(work, found.topology, saving), run_experiment(plan, iteration_ns))
+    return bear_out(work, found.topology, found.asked, run_experiment(plan, iteration_ns))
 
 
 def _shares_gil(how: Topology) -> bool:

@@ -16,6 +16,7 @@ from rlprof.analysis.comparison import Comparison, MeasuredPair, compare
 from rlprof.experiment.pairs import measured, run_pair
 
 ALPHA = 0.03
+MOST = 5
 LEAST_PAIRS = 4
 """Before its width is believed: of three values, a t-interval is narrow by chance too often."""
 
@@ -30,7 +31,7 @@ class Plan:
     pairs: int = 20
     """At most."""
     blocks: int = 20
-    """Iterations of each arm in a pair."""
+    """Iterations of each arm in a pair, at least: short ones go on for as long as starting took, up to five times."""
     seconds: float = 600.0
     """At most: no pair is begun that would not be done by then."""
     width: float = 0.02
@@ -62,7 +63,7 @@ def compare_live(
         tell(state)
         try:
             told = partial(_tell, tell, state)
-            pair = run_pair((plan.a, plan.b), plan.blocks, chance, tell=told)
+            pair = run_pair((plan.a, plan.b), plan.blocks, chance, most=MOST * plan.blocks, tell=told)
         except KeyboardInterrupt:
             if so_far is None:
                 raise

@@ -1,7 +1,8 @@
 """Slows operations of a real training down by known doses, and sees what that does to its iterations.
 
-One process, whose dose changes between iterations: none, half and all in random order, none. Its speed is its own, and what the machine does meanwhile meets every dose alike. After some blocks another process goes on. A dose is by
-CPU time, as time on the wall would be dosed by what others did to it; what an operation waits is slept.
+One process, whose dose changes between iterations: none, half and all in random order, none. Its speed is its own, and
+what the machine does meanwhile meets every dose alike. After some blocks another process goes on. A dose is by CPU
+time, as time on the wall would be dosed by what others did to it; what an operation waits is slept.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ SAMPLED = 5
 """Iterations in which it is looked at what the operations are like, at least."""
 SAMPLED_SECONDS = 1.0
 BLOCKS_OF_A_PROCESS = 10
+SECONDS_OF_A_PROCESS = 10.0
+"""At least, both: starting one costs time, too."""
 LEAST_BLOCKS = 8
 ENOUGH_NS = 10_000_000
 """Of samples."""
@@ -132,8 +135,10 @@ def _one_process(
             arm.begin()
             _look(plan, arm, doses, found)
             dosed = [name for name, one in found.items() if one.like is not None]
-            done = 0
-            while dosed and done < BLOCKS_OF_A_PROCESS and not _enough(plan, found, time.monotonic() - began):
+            done, since = 0, time.monotonic()
+            while dosed and not _enough(plan, found, time.monotonic() - began):
+                if done >= BLOCKS_OF_A_PROCESS and time.monotonic() - since > SECONDS_OF_A_PROCESS:
+                    break
                 measured = _block(plan, arm, doses, {name: found[name].like or Dose() for name in dosed}, chance)
                 if measured is None:
                     break
@@ -141,8 +146,10 @@ def _one_process(
                     found[name].blocks.append(block)
                 done += 1
                 tell(done)
-            if dosed and not done and arm.ended:
-                raise ArmError(f"{arm} has ended before every dose was given once; let it train longer: --command")
+            if not done and arm.ended:
+                raise ArmError(
+                    f"{arm} has ended before every dose was given once; let it train longer: --command{arm.last_words()}"
+                )
 
 
 def _look(plan: DosePlan, arm: Arm, doses: Doses, found: Mapping[str, _Found]) -> None:
@@ -159,6 +166,8 @@ def _look(plan: DosePlan, arm: Arm, doses: Doses, found: Mapping[str, _Found]) -
             break
         turns.append(turn)
     doses.sampling = False
+    if not turns:
+        return
     ran = scheduled(arm.pid) - ran_before
     for name, one in found.items():
         seen = _since(before[name], doses.given(name))

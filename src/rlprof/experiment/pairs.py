@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -48,11 +49,13 @@ def run_pair(
     blocks: int,
     chance: random.Random,
     warm_up: int = WARM_UP,
+    most: int = 0,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Pair:
-    """Start both arms and let them take turns; `tell` hears of each block."""
+    """Start both arms and let them take turns; `tell` hears of each block. With more blocks at `most`, they go on for as
+    long as it took to start them, which is the better use of the time."""
     with tempfile.TemporaryDirectory(prefix="rlprof-compare-") as folder:
-        measured = _take_turns(Path(folder), commands, blocks, chance, warm_up, tell)
+        measured = _take_turns(Path(folder), commands, blocks, chance, warm_up, most, tell)
         return Pair(tuple(measured), _changes(Path(folder)))
 
 
@@ -62,26 +65,33 @@ def _take_turns(
     blocks: int,
     chance: random.Random,
     warm_up: int,
+    most: int,
     tell: Callable[[int], None],
 ) -> list[Block]:
     with ExitStack() as stack:
         # Who is started first keeps something of it for all its life; which one that is must be chance, too.
+        began = time.monotonic()
         order = chance.sample(list(zip("AB", commands)), 2)
         arms = sorted((stack.enter_context(Arm(*one, folder)) for one in order), key=lambda arm: arm.name)
         for arm in arms:
             arm.begin()
-        measured = []
-        for number in range(-warm_up, blocks):
+        started = time.monotonic()
+        measured: list[Block] = []
+        number = -warm_up
+        while number < blocks or (number < most and time.monotonic() - started < started - began):
             turns = {arm.name: arm.take_turn() for arm in chance.sample(arms, 2)}
             a, b = turns["A"], turns["B"]
             if a is None or b is None:
-                raise _ended_early(next(arm for arm in arms if arm.ended), number + warm_up + 1, warm_up, blocks)
+                if number < blocks:
+                    raise _ended_early(next(arm for arm in arms if arm.ended), number + warm_up + 1, warm_up, blocks)
+                break
             if bool(a.steps) != bool(b.steps):
                 one, other = arms if a.steps else arms[::-1]
                 raise ArmError(f"{one} counts environment steps, {other} none: their work cannot be compared")
             if number >= 0:
                 measured.append(Block(a, b))
-            tell(number + 1)
+            number += 1
+            tell(number)
         return measured
 
 
