@@ -18,7 +18,10 @@ def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison
     """With progress on the standard error."""
     most = duration(plan.seconds * 1e9)
     narrow = f", or until the interval is within ±{100 * plan.width:g} %" if plan.width else ""
-    _say(f"up to {plan.pairs} pairs of processes, each {plan.blocks} iterations of both arms; at most {most}{narrow}\n")
+    _say(
+        f"up to {plan.pairs} pairs of processes, each at least {plan.blocks} iterations of both arms;"
+        f" at most {most}{narrow}\n"
+    )
     with ends_well():
         try:
             return compare_live(plan, component_of, _progress(plan))
@@ -37,7 +40,7 @@ def _progress(plan: Plan) -> Callable[[State], None]:
 
     def tell(state: State) -> None:
         nonlocal told
-        doing = f"iteration {state.block} of {plan.blocks}" if state.block else "starting both arms"
+        doing = f"iteration {state.block}" if state.block else "starting both arms"
         so_far = f"; so far B is faster by {shown(state.so_far.speedup)}" if state.so_far is not None else ""
         left = f"; at most {duration(state.seconds_left * 1e9)} more" if state.seconds_left is not None else ""
         if on_terminal:

@@ -147,9 +147,8 @@ def _one_process(
                 done += 1
                 tell(done)
             if not done and arm.ended:
-                raise ArmError(
-                    f"{arm} has ended before every dose was given once; let it train longer: --command{arm.last_words()}"
-                )
+                longer = "let it train longer: --command"
+                raise ArmError(f"{arm} has ended before every dose was given once; {longer}{arm.last_words()}")
 
 
 def _look(plan: DosePlan, arm: Arm, doses: Doses, found: Mapping[str, _Found]) -> None:

@@ -52,8 +52,8 @@ def run_pair(
     most: int = 0,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Pair:
-    """Start both arms and let them take turns; `tell` hears of each block. With more blocks at `most`, they go on for as
-    long as it took to start them, which is the better use of the time."""
+    """Start both arms and let them take turns; `tell` hears of each block. With more blocks at `most`, they go on for
+    as long as it took to start them, which is the better use of the time."""
     with tempfile.TemporaryDirectory(prefix="rlprof-compare-") as folder:
         measured = _take_turns(Path(folder), commands, blocks, chance, warm_up, most, tell)
         return Pair(tuple(measured), _changes(Path(folder)))

@@ -466,6 +466,10 @@ class Ledger:
             self._iterations.mark(self._attribution.nodes, now, closes is True)
         return self._iterations.count
 
+    @property
+    def steps(self) -> int:
+        return self._iterations.steps
+
     @_locked
     def add_steps(self, number: int) -> None:
         counted = self._whole(number, "environment steps are counted in whole numbers")
