@@ -48,7 +48,7 @@ WARM_UP = 4
 
 def turns_of(name: str) -> tuple[int, int]:
     """Iterations after a change that do not count, and that do: what was begun before it is still in the queue."""
-    return (4, 8) if name.startswith("async") else (1, 4)
+    return (2, 4) if name.startswith("async") else (0, 1)
 
 
 def set_speeds(path: Path, part: str, faster: float) -> None:
@@ -74,7 +74,7 @@ def truth(name: str, folder: Path, blocks: int) -> dict[tuple[str, float], Any]:
         arm.begin()
         for _ in range(WARM_UP):
             arm.take_turn()
-        for _ in range(blocks):
+        for _ in range(blocks // (settle + counted) if settle else blocks):
             for variant in chance.sample(variants, len(variants)):
                 before, faster, after = time("", 1.0), time(*variant), time("", 1.0)
                 found[variant].append((faster, (before + after) / 2))
@@ -174,7 +174,9 @@ def main() -> int:
         "--topology", choices=(*TOPOLOGIES, *HARD), action="append", help="only this one; may be given again"
     )
     parser.add_argument("--iterations", type=int, default=400, help="of the recorded session (400)")
-    parser.add_argument("--blocks", type=int, default=100, help="of each variant, for the truth (100)")
+    parser.add_argument(
+        "--blocks", type=int, default=300, help="of each variant, for the truth (300; beside each other, a sixth)"
+    )
     parser.add_argument("--seconds", type=float, default=60.0, help="of the experiment, at most (60)")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "rows": []}

@@ -117,6 +117,20 @@ def test_contributions_sum_to_the_whole_saving():
     assert "~" in to_text(found)
 
 
+def test_what_is_in_no_component_has_a_line_of_its_own():
+    pairs = [
+        MeasuredPair(replace(pair.a, wall_ns=1010), replace(pair.b, wall_ns=pair.b.wall_ns + 30))
+        for pair in pairs_of([0.5, 0.52, 0.48])
+    ]
+    found = compare("A", "B", pairs)
+    assert sum(component.contribution for component in found.components) == pytest.approx(
+        sum((pair.a.wall_ns - pair.b.wall_ns) / pair.a.wall_ns for pair in pairs) / 3
+    )
+    (rest,) = (component for component in found.components if component.name == "taking turns")
+    assert (rest.a_ns, rest.b_ns) == (pytest.approx(1.0), pytest.approx(3.0))
+    assert not rest.significant
+
+
 def test_the_page_has_the_verdict_a_line_a_component_and_what_differs():
     found = replace(compare("A <b>", "B", pairs_of([0.5, 0.52, 0.48, 0.51])), changes=("setting x: 1 -> <2>",))
     page = to_html(found)

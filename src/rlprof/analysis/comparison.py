@@ -25,6 +25,8 @@ SAME_WORK = 0.01
 SAME_EPISODES = 0.2
 """Their number is chance where arms do not learn the same."""
 UPDATE = "optimizer_step"
+TAKING_TURNS = "taking turns"
+"""Between the boundary of an iteration and the wait for the other arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Measured:
     cpu_ns: float
     steps: float
     ledger: Mapping[str, float]
-    """By component: ns an iteration. They sum to the wall time, but for what taking turns costs."""
+    """By component: ns an iteration. They sum to the wall time, but for what taking turns costs: see `whole_ledger`."""
     episodes: float = 0.0
     updates: float = 0.0
     """Optimizer steps."""
@@ -162,15 +164,22 @@ def of_a_step(arm: Measured) -> Measured:
     )
 
 
+def whole_ledger(arm: Measured) -> dict[str, float]:
+    """With what is in no component, so that it sums to the wall time."""
+    rest = arm.wall_ns - sum(arm.ledger.values())
+    return {**arm.ledger, TAKING_TURNS: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
+
+
 def _components(pairs: Sequence[tuple[Measured, ...]], alpha: float) -> tuple[Component, ...]:
-    names = sorted({name for pair in pairs for arm in pair for name in arm.ledger})
+    ledgers = [tuple(whole_ledger(arm) for arm in pair) for pair in pairs]
+    names = sorted({name for pair in ledgers for ledger in pair for name in ledger})
     found, p_values = [], []
     for name in names:
-        times = [(one.ledger.get(name, 0.0), other.ledger.get(name, 0.0)) for one, other in pairs]
+        times = [(one.get(name, 0.0), other.get(name, 0.0)) for one, other in ledgers]
         saved = [(a - b) / one.wall_ns for (a, b), (one, _) in zip(times, pairs)]
         both = all(a > 0 and b > 0 for a, b in times)
         logs = [math.log(a / b) for a, b in times] if both else []
-        p_values.append(_p_value(logs or saved))
+        p_values.append(_p_value(logs or saved) if name != TAKING_TURNS else None)
         speedup = _interval(logs, alpha) if both else None
         a_ns, b_ns = (fmean(time) for time in zip(*times))
         found.append(Component(name, a_ns, b_ns, fmean(saved), speedup, significant=False))

@@ -18,24 +18,15 @@ from pathlib import Path
 
 from rlprof.analysis.injection import DOSES, DosedBlock, Experiment, experiment
 from rlprof.errors import RlprofError
-from rlprof.experiment.arm import Arm, ArmError, Turn
-from rlprof.experiment.scheduled import Scheduled, scheduled
-from rlprof.launch.doses import Dose, Doses, Given
+from rlprof.experiment.arm import Arm, ArmError
+from rlprof.experiment.looking import look
+from rlprof.launch.doses import Dose, Doses
 from rlprof.launch.environment import DOSES as VARIABLE
 
-WARM_UP = 3
-SAMPLED = 5
-"""Iterations in which it is looked at what the operations are like, at least."""
-SAMPLED_SECONDS = 1.0
 BLOCKS_OF_A_PROCESS = 10
 SECONDS_OF_A_PROCESS = 10.0
 """At least, both: starting one costs time, too."""
 LEAST_BLOCKS = 8
-ENOUGH_NS = 10_000_000
-"""Of samples."""
-BUSY = 0.85
-BLOCKED = 0.1
-"""Of an operation's time: off the CPU with nobody in the way, it waits for something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +124,8 @@ def _one_process(
         with Arm("the training", plan.command, folder, variables, plan.working_folder, ledger=False) as arm:
             tell(0)
             arm.begin()
-            _look(plan, arm, doses, found)
+            for name, like in look(arm, doses, plan.operations, plan.shares_gil).items():
+                found[name].like, found[name].why_not = (None, like) if isinstance(like, str) else (like, "")
             dosed = [name for name, one in found.items() if one.like is not None]
             done, since = 0, time.monotonic()
             while dosed and not _enough(plan, found, time.monotonic() - began):
@@ -149,50 +141,6 @@ def _one_process(
             if not done and arm.ended:
                 longer = "let it train longer: --command"
                 raise ArmError(f"{arm} has ended before every dose was given once; {longer}{arm.last_words()}")
-
-
-def _look(plan: DosePlan, arm: Arm, doses: Doses, found: Mapping[str, _Found]) -> None:
-    """What the operations are like: whether they compute or wait, with the GIL or without."""
-    for _ in range(WARM_UP):
-        arm.take_turn()
-    before, ran_before = {name: doses.given(name) for name in plan.operations}, scheduled(arm.pid)
-    doses.sampling = True
-    turns: list[Turn] = []
-    began = time.monotonic()
-    while len(turns) < SAMPLED or time.monotonic() - began < SAMPLED_SECONDS:
-        turn = arm.take_turn()
-        if turn is None:
-            break
-        turns.append(turn)
-    doses.sampling = False
-    if not turns:
-        return
-    ran = scheduled(arm.pid) - ran_before
-    for name, one in found.items():
-        seen = _since(before[name], doses.given(name))
-        if seen.calls:
-            one.like = _like(plan, seen, turns, ran)
-        elif seen.missed:
-            one.why_not = f"{name} runs in asyncio tasks, where it cannot be slowed down alone"
-        elif not one.blocks:
-            one.why_not = f"{name} has no calls in these iterations that could be slowed down"
-
-
-def _since(before: Given, after: Given) -> Given:
-    return Given(*(getattr(after, name) - getattr(before, name) for name in Given.__slots__))
-
-
-def _like(plan: DosePlan, seen: Given, turns: Sequence[Turn], ran: Scheduled) -> Dose:
-    """A full dose: as long again as the operation takes, in the same way."""
-    rate = seen.cpu_ns / seen.wall_ns if seen.wall_ns else 1.0
-    held = 0.0
-    if plan.shares_gil and seen.sampled_ns > ENOUGH_NS and rate:
-        held = max(0.0, 1 - seen.progress_ns / seen.sampled_ns / rate)
-    # Ready to run, and without a core: that is what others did to it, and a dose must not do it again.
-    without_core = ran.ready_ns * min(1.0, seen.cpu_ns / ran.cpu_ns) if ran.cpu_ns else 0.0
-    blocked = 1 - rate - without_core / seen.wall_ns if seen.wall_ns else 0.0
-    gil_is_busy = plan.shares_gil and sum(turn.cpu_ns for turn in turns) > BUSY * sum(turn.wall_ns for turn in turns)
-    return Dose(1.0, held, blocked if blocked > BLOCKED and not gil_is_busy else 0.0)
 
 
 def _block(

@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 from rich.console import Console
 
-from rlprof.analysis.comparison import MARGIN, Comparison, Component, Interval
+from rlprof.analysis.comparison import MARGIN, TAKING_TURNS, Comparison, Component, Interval
 from rlprof.analysis.figures import duration, many, rate
 from rlprof.report.layout import Column, Layout, plain
 
@@ -38,7 +38,7 @@ def render(comparison: Comparison, console: Console) -> None:
     layout.table("component", names, comparison.components, _COLUMNS)
     layout.line(
         f'"{NO_EVIDENCE}": no evidence of a difference. "Of the whole": of A\'s time a {unit}, what B saves there; '
-        "these sum to the whole saving, but for what taking turns costs."
+        "these sum to the whole saving."
     )
     layout.line(basis(comparison))
     if comparison.changes:
@@ -99,6 +99,8 @@ def shown(interval: Interval) -> str:
 
 def speedup_of(component: Component) -> str:
     """With its interval, where there is evidence."""
+    if component.name == TAKING_TURNS:
+        return ""
     if component.speedup is None:
         return "only in A" if component.a_ns > component.b_ns else "only in B"
     return shown(component.speedup) if component.significant else NO_EVIDENCE
