@@ -45,7 +45,7 @@ def test_a_python_example_runs_as_it_stands(program, tmp_path):
 
 def is_long(page: Path) -> bool:
     """Pages that train, one process after the other."""
-    return "workloads" in str(page.relative_to(ROOT)) or page.name in ("capture.md", "compare.md")
+    return "workloads" in str(page.relative_to(ROOT)) or page.name in ("capture.md", "compare.md", "whatif.md")
 
 
 WITH_COMMANDS = [pytest.param(page, id=page.name, marks=[pytest.mark.long] if is_long(page) else []) for page in PAGES]

@@ -1,4 +1,4 @@
-"""What operations are like, before they are slowed down in the same way: they compute or wait, with the GIL or without."""
+"""What operations are like, before they are slowed down alike: they compute or wait, with the GIL or without it."""
 
 from __future__ import annotations
 
