@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-import click
-
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.figures import duration
 from rlprof.cli.ending import ends_well
+from rlprof.cli.output import say
 from rlprof.experiment.comparing import Plan, State, compare_live
 from rlprof.report.comparison import shown
 
@@ -18,7 +17,7 @@ def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison
     """With progress on the standard error."""
     most = duration(plan.seconds * 1e9)
     narrow = f", or until the interval is within ±{100 * plan.width:g} %" if plan.width else ""
-    _say(
+    say(
         f"up to {plan.pairs} pairs of processes, each at least {plan.blocks} iterations of both arms;"
         f" at most {most}{narrow}\n"
     )
@@ -26,7 +25,7 @@ def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison
         try:
             return compare_live(plan, component_of, _progress(plan))
         finally:
-            _say("\n")
+            say("\n")
 
 
 def run_against_itself(plan: Plan) -> tuple[float, ...]:
@@ -44,14 +43,9 @@ def _progress(plan: Plan) -> Callable[[State], None]:
         so_far = f"; so far B is faster by {shown(state.so_far.speedup)}" if state.so_far is not None else ""
         left = f"; at most {duration(state.seconds_left * 1e9)} more" if state.seconds_left is not None else ""
         if on_terminal:
-            _say(f"\r\x1b[2Kpair {state.pair} of {plan.pairs}, {doing}{so_far}{left}")
+            say(f"\r\x1b[2Kpair {state.pair} of {plan.pairs}, {doing}{so_far}{left}")
         elif state.pair > told:  # a line a pair is enough for a file
             told = state.pair
-            _say(f"pair {state.pair} of {plan.pairs}{so_far}{left}\n")
+            say(f"pair {state.pair} of {plan.pairs}{so_far}{left}\n")
 
     return tell
-
-
-def _say(text: str) -> None:
-    if sys.stderr is not None:
-        click.echo(text, nl=False, err=True)

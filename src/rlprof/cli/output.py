@@ -29,6 +29,13 @@ def show(render: Callable[[Console], None]) -> None:
         write(plain(render, width, getattr(sys.stdout, "encoding", None) or "utf-8"), None)
 
 
+def say(text: str) -> None:
+    """Beside the result: how far it is, on the standard error, where there is one."""
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 def write(text: str, output: str | None) -> None:
     """To a file, or to the standard output."""
     if output is None:

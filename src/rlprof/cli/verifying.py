@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from rlprof.analysis.figures import duration
 from rlprof.analysis.injection import DOSES, Experiment
 from rlprof.cli.ending import ends_well
+from rlprof.cli.output import say
 from rlprof.experiment.dosing import LEAST_BLOCKS, DosePlan, DoseState, run_doses
 from rlprof.report.comparison import shown
 
@@ -17,7 +16,7 @@ def run_experiment(plan: DosePlan, iteration_ns: float) -> dict[str, Experiment]
     """With progress on the standard error."""
     turns = (2 + len(DOSES)) * len(plan.operations) * (plan.settle + plan.counted)
     least = duration(LEAST_BLOCKS * turns * 1.3 * iteration_ns)
-    _say(
+    say(
         f"rlprof {plan.command}, again, with {', '.join(plan.operations)} slowed down by 50 and 100 %: about {least}"
         f" and its start at least, {duration(plan.seconds * 1e9)} at most\n"
     )
@@ -25,7 +24,7 @@ def run_experiment(plan: DosePlan, iteration_ns: float) -> dict[str, Experiment]
         try:
             return run_doses(plan, _tell)
         finally:
-            _say("\n")
+            say("\n")
 
 
 def _tell(state: DoseState) -> None:
@@ -33,11 +32,6 @@ def _tell(state: DoseState) -> None:
     if sys.stderr is not None and sys.stderr.isatty():
         doing = f"block {state.block}" if state.block else "starting"
         so_far = f"; {', '.join(found)}" if found else ""
-        _say(f"\r\x1b[2Kprocess {state.process}, {doing}{so_far}; at most {duration(state.seconds_left * 1e9)} more")
+        say(f"\r\x1b[2Kprocess {state.process}, {doing}{so_far}; at most {duration(state.seconds_left * 1e9)} more")
     elif not state.block:
-        _say(f"process {state.process}{'; so far ' if found else ''}{', '.join(found)}\n")
-
-
-def _say(text: str) -> None:
-    if sys.stderr is not None:
-        click.echo(text, nl=False, err=True)
+        say(f"process {state.process}{'; so far ' if found else ''}{', '.join(found)}\n")
