@@ -129,6 +129,8 @@ def test_what_is_in_no_component_has_a_line_of_its_own():
     (rest,) = (component for component in found.components if component.name == "taking turns")
     assert (rest.a_ns, rest.b_ns) == (pytest.approx(1.0), pytest.approx(3.0))
     assert not rest.significant
+    (line,) = (line for line in to_text(found).splitlines() if line.startswith("taking turns"))
+    assert " ns" not in line
 
 
 def test_the_page_has_the_verdict_a_line_a_component_and_what_differs():
