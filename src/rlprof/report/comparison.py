@@ -107,14 +107,14 @@ def speedup_of(component: Component) -> str:
 
 
 _COLUMNS: tuple[Column[Component], ...] = (
-    Column("A", 7, lambda component: _time(component, component.a_ns)),
-    Column("B", 7, lambda component: _time(component, component.b_ns)),
+    Column("A", 7, lambda component: time_of(component, component.a_ns)),
+    Column("B", 7, lambda component: time_of(component, component.b_ns)),
     Column("B is faster by", 24, speedup_of),
     Column("of the whole", 12, lambda component: f"{100 * component.contribution:+.1f}%"),
 )
 
 
-def _time(component: Component, ns: float) -> str:
+def time_of(component: Component, ns: float) -> str:
     """Nothing for the rest, which is no time of its own: clocks that are read a moment apart make it less than zero."""
     return "" if component.name == TAKING_TURNS else duration(ns)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlprof.analysis.comparison import Comparison, Interval
-from rlprof.analysis.figures import duration, rate
-from rlprof.report.comparison import basis, notes, percent_of, range_of, shown, speedup_of, verdict
+from rlprof.analysis.figures import rate
+from rlprof.report.comparison import basis, notes, percent_of, range_of, shown, speedup_of, time_of, verdict
 from rlprof.report.html.markup import Markup, element, figures, join, plain_name, prose, table
 from rlprof.report.html.plain import page
 
@@ -53,8 +53,8 @@ def _forest(comparison: Comparison) -> Markup:
     rows += [
         (
             plain_name(one.name),
-            duration(one.a_ns),
-            duration(one.b_ns),
+            time_of(one, one.a_ns),
+            time_of(one, one.b_ns),
             Markup() if one.speedup is None else _line(one.speedup, comparison, one.significant),
             speedup_of(one),
             f"{100 * one.contribution:+.1f} %",
