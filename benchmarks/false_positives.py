@@ -13,7 +13,6 @@ import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
@@ -25,8 +24,9 @@ from rlprof.analysis.comparison import Comparison, MeasuredPair, compare
 from rlprof.analysis.components import component_of
 from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, MOST, Plan, is_narrow
 from rlprof.experiment.pairs import Pair, measured, run_pair
+from rlprof.selftest import small_ppo
 
-TRAINING = f"run {Path(__file__).parent / 'trainings' / 'small_ppo.py'} --envs 32 --steps 32"
+TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"
 BARS = (
     Bar("process_pairs", ">=", 100),
     Bar("false_positives", "<=", 0.05),

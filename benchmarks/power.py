@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
@@ -18,8 +17,9 @@ from rich.table import Table
 
 from rlprof.analysis.components import component_of
 from rlprof.experiment.comparing import Plan, compare_live
+from rlprof.selftest import small_ppo
 
-TRAINING = f"run {Path(__file__).parent / 'trainings' / 'small_ppo.py'} --envs 32 --steps 32"
+TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"
 PLANTED = ("loss_forward", "policy_forward", "backward", "env_step")
 SHARE = 0.05
 SECONDS = 300.0

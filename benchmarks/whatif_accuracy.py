@@ -44,6 +44,8 @@ BARS = (
     Bar("experiment_rmse", "<=", 0.025),
 )
 WARM_UP = 4
+ASYNC_FEWER = 4
+"""Blocks: each has six iterations a variant."""
 
 
 def turns_of(name: str) -> tuple[int, int]:
@@ -74,10 +76,12 @@ def truth(name: str, folder: Path, blocks: int) -> dict[tuple[str, float], Any]:
         arm.begin()
         for _ in range(WARM_UP):
             arm.take_turn()
-        for _ in range(blocks // (settle + counted) if settle else blocks):
+        for _ in range(blocks // ASYNC_FEWER if settle else blocks):
+            before = time("", 1.0)
             for variant in chance.sample(variants, len(variants)):
-                before, faster, after = time("", 1.0), time(*variant), time("", 1.0)
+                faster, after = time(*variant), time("", 1.0)
                 found[variant].append((faster, (before + after) / 2))
+                before = after
     return {variant: ratio(times) for variant, times in found.items()}
 
 
@@ -175,7 +179,7 @@ def main() -> int:
     )
     parser.add_argument("--iterations", type=int, default=400, help="of the recorded session (400)")
     parser.add_argument(
-        "--blocks", type=int, default=300, help="of each variant, for the truth (300; beside each other, a sixth)"
+        "--blocks", type=int, default=450, help="of each variant, for the truth (450; beside each other, a quarter)"
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="of the experiment, at most (60)")
     options = parser.parse_args()

@@ -22,7 +22,7 @@ ALLOWED = {
     "report": {"analysis", "session", "capture", "ledger", "errors"},
     "recording": {"report", "analysis", "trace", "capture", "session", "ledger", "errors"},
     "selftest": {"recording", "report", "analysis", "capture", "session", "ledger", "errors"},
-    "launch": {"recording", "probes", "session", "ledger", "errors"},
+    "launch": {"recording", "probes", "capture", "session", "ledger", "errors"},
     # The trainings use the public API, as any user does.
     "workloads": {"profile", "profile_function", "get_profiler", "record", "TorchCapture", "errors"},
     "experiment": {"launch", "analysis", "session", "ledger", "errors"},

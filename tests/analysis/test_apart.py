@@ -77,18 +77,40 @@ def test_sessions_are_measured_without_their_first_iterations_and_told_apart(tmp
     infos = [load_facts(folder).session for folder in (a, b)]
     assert "setting envs: 4 -> 8" in changes(*infos)
     with pytest.raises(SystemExit) as ended:
-        main(["compare", str(a), str(b)])
+        main(["compare", str(a), str(b), "--fail-if-slower", "1%"])
     assert ended.value.code == 0
-    told = capsys.readouterr().out
-    assert "No error rate can be given from one session a side" in told
-    assert "setting envs: 4 -> 8" in told
+    told = capsys.readouterr()
+    assert "No error rate can be given from one session a side" in told.out
+    assert "setting envs: 4 -> 8" in told.out
+    assert "one session a side has no error rate, so that nothing can fail" in told.err
+
+
+def test_a_session_among_several_that_is_not_there_is_named(tmp_path, capsys):
+    a = session(tmp_path / "runs", "a", 0.001)
+    (tmp_path / "empty").mkdir()
+    for given, said in ((f"{a},{tmp_path}/none", "none"), (f"{tmp_path}/empty", "holds no sessions")):
+        with pytest.raises(SystemExit) as ended:
+            main(["compare", str(a), given])
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", str(a), "run train.py"])
+    assert ended.value.code == 2
+    assert "a session and a command line cannot be compared" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["run a.py"], "give two arms"),
-        (["report last", "run b.py"], "begins with run or train"),
+        (
+            ["report last", "run b.py"],
+            "there is no session report last, and it is no command line",
+        ),
+        (["python a.py", "python b.py"], "no command line that begins with run or train"),
+        (["missing.db", "missing.db"], "there is no session missing.db"),
+        (["run a.py", "run b.py", "--self-test"], "give two arms, or one with --self-test"),
+        (["--self-test", "--html", "x.html"], "--html and --fail-if-slower are for two arms"),
         (["run a.py", "run b.py", "--max-time", "soon"], "is no time"),
         (["run a.py", "run b.py", "--precision", "much"], "is no share"),
     ],

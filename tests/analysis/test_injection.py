@@ -98,7 +98,7 @@ def test_an_interval_that_is_not_known_is_the_estimate():
 
 def test_where_the_model_expects_a_kink_doses_must_do_what_it_predicts_of_them():
     """The learner is nearly as slow as the actor: faster brings nothing, slower costs all that it is."""
-    work = session([queue(100, [("env_step", 100.0)], [("update", 95.0)])] * 8)
+    work = session([queue(400, [("env_step", 100.0)], [("update", 95.0)])] * 8)
     asked = what_if(work, {"update": 0.5}).asked
     assert asked is not None
     assert asked.gain.estimate == pytest.approx(0.0, abs=0.01)

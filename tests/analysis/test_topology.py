@@ -20,8 +20,7 @@ speeds = st.sampled_from((0.0, 0.25, 0.5, 2 / 3, 2.0))
 
 
 def predicted(work: Work, saving: dict[str, float], stays: bool = True) -> float:
-    how = topology(work)
-    return sum(predict(batch, how, saving, stays).wall_ns for batch in work.batches)
+    return predict(work.whole, topology(work), saving, stays).wall_ns
 
 
 @given(st.lists(st.tuples(durations, durations), min_size=1, max_size=6), speeds, speeds)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import math
 import random
-from dataclasses import replace
-from statistics import NormalDist
 
 import psutil
 import pytest
 
-from rlprof.analysis.comparison import Measured, MeasuredPair, compare
 from rlprof.analysis.components import component_of
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import Arm, ArmError, words_of
+from rlprof.experiment.comparing import Plan, compare_live
 from rlprof.experiment.pairs import measured, run_pair
-from rlprof.report.comparison import to_json, to_text, verdict
-from rlprof.report.html.comparison import to_html
+from rlprof.report.comparison import verdict
 
 TRAINING = """
 import sys, time
@@ -96,92 +91,74 @@ def test_what_is_no_arm_is_refused():
         words_of("run 'train.py")
 
 
-def pairs_of(logs, noise=0.0, steps=(10, 10), seed=1):
-    chance = random.Random(seed)
-    made = []
-    for log in logs:
-        b = 100.0 * math.exp(-log + chance.gauss(0, noise))
-        one = Measured(1000, 1000, steps[0], {"x": 100, "y": 900})
-        made.append(MeasuredPair(one, Measured(900 + b, 900 + b, steps[1], {"x": b, "y": 900})))
-    return made
+def test_an_arm_that_hangs_is_named_after_the_patience_it_was_given(tmp_path):
+    path = tmp_path / "hang.py"
+    path.write_text("import time\nprint('the last words', flush=True)\ntime.sleep(1000)\n")
+    with pytest.raises(ArmError, match=r"(?s)B .*has not come to its first iteration in 3 s.*the last words"):
+        run_pair((f"run {path}", f"run {path}"), 3, Chosen("BA"), patience=3)
+    assert not [child for child in psutil.Process().children(recursive=True) if "hang.py" in " ".join(child.cmdline())]
 
 
-def test_contributions_sum_to_the_whole_saving():
-    found = compare("A", "B", pairs_of([0.5, 0.52, 0.48, 0.51]))
-    saved = sum(component.contribution for component in found.components)
-    assert saved == pytest.approx((found.a_ns - found.b_ns) / found.a_ns, rel=1e-6)
-    assert found.verdict == "faster"
-    x, y = found.components
-    assert (x.name, x.significant, y.name, y.significant) == ("x", True, "y", False)
-    assert "B is faster by" in verdict(found)
-    assert "~" in to_text(found)
+class Chosen(random.Random):
+    """Whose order is known."""
+
+    def __init__(self, order):
+        super().__init__(1)
+        self._order = order
+
+    def sample(self, population, k, **_):
+        return sorted(population, key=lambda one: self._order.index(one[0] if isinstance(one, tuple) else one.name))[:k]
 
 
-def test_what_is_in_no_component_has_a_line_of_its_own():
-    pairs = [
-        MeasuredPair(replace(pair.a, wall_ns=1010), replace(pair.b, wall_ns=pair.b.wall_ns + 30))
-        for pair in pairs_of([0.5, 0.52, 0.48])
-    ]
-    found = compare("A", "B", pairs)
-    assert sum(component.contribution for component in found.components) == pytest.approx(
-        sum((pair.a.wall_ns - pair.b.wall_ns) / pair.a.wall_ns for pair in pairs) / 3
-    )
-    (rest,) = (component for component in found.components if component.name == "taking turns")
-    assert (rest.a_ns, rest.b_ns) == (pytest.approx(1.0), pytest.approx(3.0))
-    assert not rest.significant
-    (line,) = (line for line in to_text(found).splitlines() if line.startswith("taking turns"))
-    assert " ns" not in line
+def test_an_interrupt_leaves_what_was_measured_of_the_first_pair(training):
+    def interrupt(state):
+        if state.block == 2:
+            raise KeyboardInterrupt
+
+    commands = (f"run {training} 0.01 1000", f"run {training} 0.01 1000")
+    found = compare_live(Plan(*commands, blocks=5), component_of({}), interrupt)
+    assert found.pairs == 1
+    assert found.speedup.low is None
+    assert "No error rate can be given from one pair" in verdict(found)
 
 
-def test_the_page_has_the_verdict_a_line_a_component_and_what_differs():
-    found = replace(compare("A <b>", "B", pairs_of([0.5, 0.52, 0.48, 0.51])), changes=("setting x: 1 -> <2>",))
-    page = to_html(found)
-    assert verdict(found) in page
-    assert page.count("<svg") == 2  # all of it, and x; y contributes nothing
-    assert "A &lt;b&gt;" in page
-    assert "setting x: 1 -&gt; &lt;2&gt;" in page
+def test_an_interrupt_before_anything_was_measured_is_one(training):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    commands = (f"run {training} 0.01 1000", f"run {training} 0.01 1000")
+    with pytest.raises(KeyboardInterrupt):
+        compare_live(Plan(*commands, blocks=5), component_of({}), interrupt)
 
 
-def test_the_json_has_everything_and_the_verdict():
-    told = json.loads(to_json(compare("A", "B", pairs_of([0.5, 0.52, 0.48, 0.51]))))
-    assert told["verdict"] == "faster"
-    assert told["speedup"]["low"] > 0
-    assert [one["name"] for one in told["components"]] == ["x", "y"]
+WITH_A_WORKER = """
+import multiprocessing, time
+from rlprof import get_profiler
+
+def work(connection):
+    while connection.recv():
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+        connection.send(True)
+
+if __name__ == "__main__":
+    here, there = multiprocessing.get_context("fork").Pipe()
+    multiprocessing.get_context("fork").Process(target=work, args=(there,), daemon=True).start()
+    while True:
+        get_profiler().iteration()
+        here.send(True)
+        here.recv()
+        get_profiler().add_steps(1)
+"""
 
 
-def test_the_four_verdicts():
-    assert compare("A", "B", pairs_of([-0.5, -0.52, -0.48])).verdict == "slower"
-    assert compare("A", "B", pairs_of([0.01, -0.01, 0.0, 0.02])).verdict == "same"
-    assert compare("A", "B", pairs_of([0.9, -0.9, 0.5, -0.6])).verdict == "unknown"
-    alone = compare("A", "B", pairs_of([0.5]))
-    assert alone.verdict == "unknown"
-    assert "No error rate can be given from one pair" in verdict(alone)
-
-
-def test_a_trend_is_said():
-    pairs = [MeasuredPair(pair.a, pair.b, drift) for pair, drift in zip(pairs_of([0.5] * 4), (0.1, 0.12, 0.09, 0.11))]
-    found = compare("A", "B", pairs)
-    assert not found.steady
-    assert "Not steady" in to_text(found)
-    assert compare("A", "B", pairs_of([0.5, 0.5, 0.5])).steady
-
-
-def test_more_steps_an_iteration_is_other_work_and_is_said():
-    found = compare("A", "B", pairs_of([0.0, 0.0, 0.0], steps=(10, 20)))
-    assert found.work == "10 steps an iteration in A, 20 in B"
-    assert found.speedup.estimate == pytest.approx(1.0)  # the same time for twice the steps
-    assert "The workload differs" in to_text(found)
-
-
-def test_equal_arms_are_called_different_in_one_case_of_twenty():
-    """By the interval, over planted pairs: the rate is known to its own chance of error."""
-    chance = random.Random(1)
-    trials, wrong = 600, 0
-    for _ in range(trials):
-        pairs = []
-        for _ in range(6):
-            a, b = (1000 * math.exp(chance.gauss(0, 0.05)) for _ in range(2))
-            pairs.append(MeasuredPair(Measured(a, a, 10, {}), Measured(b, b, 10, {})))
-        wrong += compare("A", "B", pairs).verdict in ("faster", "slower")
-    tolerance = NormalDist().inv_cdf(0.9999) * math.sqrt(0.05 * 0.95 / trials)
-    assert abs(wrong / trials - 0.05) < tolerance
+def test_cpu_time_is_that_of_workers_too(tmp_path):
+    path = tmp_path / "workers.py"
+    path.write_text(WITH_A_WORKER)
+    with Arm("A", f"run {path}", tmp_path) as arm:
+        arm.begin()
+        turns = arm.take_turns(5)
+    assert len(turns) == 5
+    for turn in turns:
+        assert 0.02e9 <= turn.cpu_ns < 0.06e9

@@ -66,6 +66,13 @@ class Interval:
     def beyond_zero(self) -> bool:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
+    @property
+    def turned(self) -> Interval:
+        """The same of how much slower it is."""
+        return Interval(
+            -self.estimate, None if self.high is None else -self.high, None if self.low is None else -self.low
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Component:

@@ -110,14 +110,11 @@ def floor_of(work: Work, saving: Saving) -> float:
     """The part of the time that is left whatever the others do: what one lane computes, or all on these cores."""
     if not work.cpu_known:
         return 0.0
-    least = whole = 0.0
-    for batch in work.batches:
-        lanes: dict[str, float] = {}
-        for piece in batch.pieces:
-            lanes[piece.lane] = lanes.get(piece.lane, 0.0) + piece.cpu_ns * left(piece, saving)
-        least += max(max(lanes.values(), default=0.0), sum(lanes.values()) / work.cores)
-        whole += batch.wall_ns
-    return min(1.0, least / whole) if whole else 0.0
+    lanes: dict[str, float] = {}
+    for piece in work.whole.pieces:
+        lanes[piece.lane] = lanes.get(piece.lane, 0.0) + piece.cpu_ns * left(piece, saving)
+    least = max(max(lanes.values(), default=0.0), sum(lanes.values()) / work.cores)
+    return min(1.0, least / work.whole.wall_ns) if work.whole.wall_ns else 0.0
 
 
 def _gain(saved: float, floor: float) -> float:

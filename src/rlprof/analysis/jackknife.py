@@ -16,8 +16,13 @@ def jackknife(parts: Sequence[Part], of: Callable[[Sequence[Part]], float], alph
     count = len(parts)
     if count < least:
         return Interval(of(parts), None, None)
-    without = [of([*parts[:place], *parts[place + 1 :]]) for place in range(count)]
+    return left_out(of(parts), [of([*parts[:place], *parts[place + 1 :]]) for place in range(count)], alpha)
+
+
+def left_out(whole: float, without: Sequence[float], alpha: float) -> Interval:
+    """The same of figures that are known already: of all parts, and without each of them."""
+    count = len(without)
     mean = sum(without) / count
     error = math.sqrt((count - 1) / count * sum((one - mean) ** 2 for one in without))
     half = float(t_distribution().ppf(1 - alpha / 2, count - 1)) * error
-    return Interval(of(parts), of(parts) - half, of(parts) + half)
+    return Interval(whole, whole - half, whole + half)

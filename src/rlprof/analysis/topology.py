@@ -21,8 +21,10 @@ from rlprof.analysis.work import Batch, Piece, Work
 APART = 0.01
 """Of the wall time: less than that is nothing."""
 THROUGHOUT = 0.8
-"""Of the driver's busy time, and of the whole: a lane that works in so much of both does not wait to be told to. Nor do
-lanes that do so much of their work while the driver is busy."""
+"""Of the time in which anybody works: a lane that works in so much of it does not wait to be told to. Nor do lanes that
+do so much of their work while the driver is busy."""
+BESIDE = 0.5
+"""Of the driver's busy time: a pool that is told to work and waited for hardly works in it."""
 EXPLAINED = 0.9
 """Of a wait: a lane that works in so much of it is what is waited for."""
 ONE_AT_A_TIME = 1.15
@@ -60,8 +62,7 @@ class Topology:
 
 def topology(work: Work) -> Topology:
     """As the whole session shows it."""
-    pieces = [piece for batch in work.batches for piece in batch.pieces]
-    wall = sum(batch.wall_ns for batch in work.batches)
+    pieces, wall = work.whole.pieces, work.whole.wall_ns
     others = [piece for piece in pieces if not piece.on_driver]
     model = "serial" if sum(piece.work_ns for piece in others) < APART * wall else _together(pieces, wall)
     found = []
@@ -78,9 +79,10 @@ def _together(pieces: Sequence[Piece], wall: float) -> str:
     if sum(piece.overlapped_ns for piece in others) > THROUGHOUT * sum(piece.work_ns for piece in others):
         return "async"
     busy = sum(piece.work_ns for piece in pieces if piece.on_driver)
+    nobody = sum(piece.idle_ns for piece in pieces if piece.waits_for_others)
     for lane in _by(others, lambda piece: piece.lane).values():
         beside, works = sum(piece.overlapped_ns for piece in lane), sum(piece.work_ns for piece in lane)
-        if beside > THROUGHOUT * busy and works > THROUGHOUT * wall:
+        if beside > BESIDE * busy and works > THROUGHOUT * (wall - nobody):
             return "async"
     return "pool"
 
@@ -120,8 +122,8 @@ class Predicted:
 def predict(batch: Batch, how: Topology, saving: Saving, stays: bool = True) -> Predicted:
     """The wall time of a batch with something saved.
 
-    stays: where the model leaves something open, the first of two answers. Async: what no lane explains stays as it is;
-    else it shrinks with the rest. Pool: the last lane decides; else everybody's part counts.
+    stays: where the model leaves something open, the first of two answers. Async: what the slowest lane does without a
+    span stays its own; else it shrinks with the rest. Pool: the last lane decides; else everybody's part counts.
     """
     if how.model == "async":
         found = _predict_async(batch, how, saving, stays)
@@ -141,8 +143,8 @@ def _predict_waiting(batch: Batch, how: Topology, saving: Saving, stays: bool) -
     held_up = _held_up(driver, others, saving) if how.cpu_known else 0.0
     for name, group in _by(others, lambda piece: piece.group).items():
         waited_for = sum(piece.ledger_ns + held_up * piece.overlapped_ns for piece in group)
-        before, _ = _bound(group, limits.get(name, ""), how.cores, {})
-        after, _ = _bound(group, limits.get(name, ""), how.cores, saving)
+        before = max(_bounds(group, limits.get(name, ""), how.cores, {}).values())
+        after = max(_bounds(group, limits.get(name, ""), how.cores, saving).values())
         in_turn = sum((piece.ledger_ns + held_up * piece.overlapped_ns) * left(piece, saving) for piece in group)
         # The last one decides, if it takes that long. Else they work one after the other, or this cannot be told.
         last = waited_for * after / before if before > EXPLAINED * waited_for else in_turn
@@ -158,26 +160,30 @@ def _held_up(driver: Sequence[Piece], others: Sequence[Piece], saving: Saving) -
 
 
 def _predict_async(batch: Batch, how: Topology, saving: Saving, stays: bool) -> Predicted:
-    before, _ = _bound(batch.pieces, how.limit, how.cores, {})
-    after, what = _bound(batch.pieces, how.limit, how.cores, saving)
-    if not before:
+    before = _bounds(batch.pieces, how.limit, how.cores, {})
+    after = _bounds(batch.pieces, how.limit, how.cores, saving)
+    slowest = max(before, key=before.__getitem__)
+    if not before[slowest]:
         return Predicted(batch.wall_ns, "")
-    unexplained = max(0.0, batch.wall_ns - before)
-    return Predicted(after + unexplained if stays else batch.wall_ns * after / before, what)
+    if stays:  # it is the slowest one's time that was all spent, so what it did without a span is known; not of others
+        after[slowest] += max(0.0, batch.wall_ns - before[slowest])
+    decides = max(after, key=after.__getitem__)
+    scale = 1.0 if stays else batch.wall_ns / before[slowest]
+    return Predicted(after[decides] * scale, decides)
 
 
-def _bound(pieces: Iterable[Piece], limit: str, cores: int, saving: Saving) -> tuple[float, str]:
-    """What lanes that work at the same time cannot be faster than, and what that is."""
+def _bounds(pieces: Iterable[Piece], limit: str, cores: int, saving: Saving) -> dict[str, float]:
+    """What lanes that work at the same time cannot be faster than: each of them, and what they share."""
     times: defaultdict[str, float] = defaultdict(float)
     total = 0.0
     for piece in pieces:
         # Who was held up by others of these lanes has worked as long as it computed.
         work = piece.cpu_ns if limit else piece.work_ns
-        times[piece.lane] += (work + piece.idle_ns) * left(piece, saving)
+        own = work if piece.waits_for_others else work + piece.idle_ns
+        times[piece.lane] += own * left(piece, saving)
         total += piece.cpu_ns * left(piece, saving)
-    lane, longest = max(times.items(), key=lambda item: item[1], default=("", 0.0))
-    shared = {"the GIL": total, "the cores": total / cores}.get(limit, 0.0)
-    return (shared, limit) if shared > longest else (longest, lane)
+    shared = {"the GIL": total, "the cores": total / cores}
+    return {**times, limit: shared[limit]} if limit in shared else dict(times)
 
 
 def _by(pieces: Iterable[Piece], key: Callable[[Piece], str]) -> dict[str, list[Piece]]:

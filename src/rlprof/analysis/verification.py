@@ -53,8 +53,7 @@ def verify(work: Work, how: Topology, asked: Prediction, experiments: Mapping[st
 
 def _time(work: Work, how: Topology, saving: Saving) -> float:
     """Of an iteration, as a share of what it is."""
-    whole = sum(batch.wall_ns for batch in work.batches)
-    return sum(predict(batch, how, saving).wall_ns for batch in work.batches) / whole
+    return predict(work.whole, how, saving).wall_ns / work.whole.wall_ns
 
 
 def _bends(work: Work, how: Topology, name: str) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rlprof.analysis.comparison import Interval
-from rlprof.analysis.jackknife import jackknife
+from rlprof.analysis.jackknife import left_out
 from rlprof.analysis.topology import Saving, Topology, left, predict, topology
 from rlprof.analysis.work import Batch, Work
 from rlprof.errors import RlprofError
@@ -60,16 +61,19 @@ class WhatIf:
 
 def what_if(work: Work, saving: Saving, least_share: float = 0.001) -> WhatIf:
     """Predict what was asked, and rank all operations that have at least such a share of the work."""
-    if not work.batches or not sum(batch.wall_ns for batch in work.batches):
-        raise RlprofError("the session has no iterations, so nothing can be predicted from it; see docs/spans.md")
+    if not work.whole.wall_ns:
+        raise RlprofError(
+            "the session has no iterations, so nothing can be predicted from it; where the probes find none, mark them:"
+            " rlprof.get_profiler().iteration()"
+        )
     how = topology(work)
     names = operations_of(work, least_share)
     ranking = [_priority(work, how, name, names) for name in names]
     ranking.sort(key=lambda one: (-one.twice.gain.estimate, -one.share))
     return WhatIf(
         topology=how,
-        iterations=sum(batch.iterations for batch in work.batches),
-        rate=_rate(work, _wall),
+        iterations=work.whole.iterations,
+        rate=_rate(work, lambda batch: batch.wall_ns),
         asked=prediction(work, how, saving) if saving else None,
         ranking=tuple(ranking),
     )
@@ -77,62 +81,55 @@ def what_if(work: Work, saving: Saving, least_share: float = 0.001) -> WhatIf:
 
 def operations_of(work: Work, least_share: float = 0.0) -> list[str]:
     """Those that are worked or idled in, by name."""
-    wall = sum(batch.wall_ns for batch in work.batches)
+    wall = work.whole.wall_ns
     times: dict[str, float] = {}
-    for batch in work.batches:
-        for piece in batch.pieces:
-            for name in set(piece.operations):
-                times[name] = times.get(name, 0.0) + piece.work_ns + piece.idle_ns
+    for piece in work.whole.pieces:
+        for name in set(piece.operations):
+            times[name] = times.get(name, 0.0) + piece.work_ns + piece.idle_ns
     no_work = BESIDE_TRAINING | WAITS
     return sorted(name for name, ns in times.items() if ns and ns >= least_share * wall and name not in no_work)
 
 
 def prediction(work: Work, how: Topology, saving: Saving) -> Prediction:
-    def faster(batches: Sequence[Batch], stays: bool) -> float:
-        return sum(predict(batch, how, saving, stays).wall_ns for batch in batches)
+    def faster(batch: Batch, stays: bool) -> float:
+        return max(1.0, predict(batch, how, saving, stays).wall_ns)
 
-    def gain(stays: bool) -> Interval:
-        return _jackknife(work, lambda batches: _wall(batches) / max(1.0, faster(batches, stays)))
-
-    estimates = [gain(stays) for stays in (True, False)]
-    rates = [_rate(work, lambda batches, stays=stays: max(1.0, faster(batches, stays))) for stays in (True, False)]  # type: ignore[misc]
-    bounds = [predict(batch, how, saving).bound for batch in work.batches]
+    gains, rates = [], []
+    for answer in (partial(faster, stays=True), partial(faster, stays=False)):
+        gains.append(_interval(work, lambda batch, answer=answer: batch.wall_ns / answer(batch)))  # type: ignore[misc]
+        rates.append(_rate(work, answer))
     return Prediction(
         saving=dict(saving),
-        gain=_less_one(_over(estimates)),
+        gain=_less_one(_over(gains)),
         rate=_over([rate for rate in rates if rate is not None]) if rates[0] is not None else None,
-        bound=max(set(bounds), key=bounds.count),
+        bound=predict(work.whole, how, saving).bound,
     )
 
 
 def _priority(work: Work, how: Topology, name: str, names: Sequence[str]) -> Priority:
-    wall = _wall(work.batches)
-    pieces = [piece for batch in work.batches for piece in batch.pieces]
-    inside = [piece for piece in pieces if left(piece, {name: 0.0}) == 0.0]
+    inside = [piece for piece in work.whole.pieces if left(piece, {name: 0.0}) == 0.0]
     below = {inner for piece in inside for inner in piece.operations[piece.operations.index(name) + 1 :]}
     return Priority(
         operation=name,
-        share=sum(piece.ledger_ns for piece in inside) / wall,
+        share=sum(piece.ledger_ns for piece in inside) / work.whole.wall_ns,
         twice=prediction(work, how, {name: 0.5}),
         free=prediction(work, how, {name: 0.0}),
         holds=tuple(other for other in names if other in below and other != name),
     )
 
 
-def _wall(batches: Sequence[Batch]) -> float:
-    return sum(batch.wall_ns for batch in batches)
-
-
-def _rate(work: Work, wall: Callable[[Sequence[Batch]], float]) -> Interval | None:
+def _rate(work: Work, wall: Callable[[Batch], float]) -> Interval | None:
     """Steps per second over such a wall time."""
     if not all(batch.steps > 0 for batch in work.batches):
         return None
-    return _jackknife(work, lambda batches: 1e9 * sum(batch.steps for batch in batches) / wall(batches))
+    return _interval(work, lambda batch: 1e9 * batch.steps / wall(batch))
 
 
-def _jackknife(work: Work, of: Callable[[Sequence[Batch]], float]) -> Interval:
-    """Of a positive figure that all batches together have. On its logarithm, so that no end is below zero."""
-    logs = jackknife(work.batches, lambda batches: math.log(of(batches)), ALPHA, LEAST_BATCHES)
+def _interval(work: Work, of: Callable[[Batch], float]) -> Interval:
+    """Of a positive figure, by the jackknife. On its logarithm, so that no end is below zero."""
+    if len(work.batches) < LEAST_BATCHES:
+        return Interval(of(work.whole), None, None)
+    logs = left_out(math.log(of(work.whole)), [math.log(of(batch)) for batch in work.without], ALPHA)
     low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
     return Interval(math.exp(logs.estimate), low, high)
 

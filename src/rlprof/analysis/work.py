@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from rlprof.analysis.series import calls_inside, groups_of, own_share
+from rlprof.ledger.catalogue import WAITS
 from rlprof.ledger.hooks import group_of
 from rlprof.ledger.snapshot import Lane, Snapshot, SpanCost
 from rlprof.session.reader import Gain, Session, Turn
@@ -40,10 +42,25 @@ class Piece:
     overlapped_ns: float
     """Worked while the driver was busy with something else."""
 
+    def plus(self, other: Piece) -> Piece:
+        """The same place over more iterations."""
+        return replace(
+            self,
+            work_ns=self.work_ns + other.work_ns,
+            cpu_ns=self.cpu_ns + other.cpu_ns,
+            ledger_ns=self.ledger_ns + other.ledger_ns,
+            overlapped_ns=self.overlapped_ns + other.overlapped_ns,
+        )
+
     @property
     def idle_ns(self) -> float:
         """The driver waited here, and nobody was at work."""
         return max(0.0, self.ledger_ns - self.work_ns) if self.on_driver else 0.0
+
+    @property
+    def waits_for_others(self) -> bool:
+        """A probe knows that it is no work of its own, even where nobody was seen at work."""
+        return bool(self.operations) and self.operations[-1] in WAITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +73,39 @@ class Batch:
     pieces: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Work:
     cores: int
     cpu_known: bool
     """Else the CPU time of every piece is taken for all of its work."""
     batches: tuple[Batch, ...]
+
+    @cached_property
+    def whole(self) -> Batch:
+        """All of them as one: which lane is the slowest is a question about all of it, not of single moments."""
+        return together(self.batches)
+
+    @cached_property
+    def without(self) -> tuple[Batch, ...]:
+        """The same without each of them in turn, to see how sure it is."""
+        return tuple(
+            together([*self.batches[:place], *self.batches[place + 1 :]]) for place in range(len(self.batches))
+        )
+
+
+def together(batches: Sequence[Batch]) -> Batch:
+    """Several as one."""
+    sums: dict[tuple[str, tuple[str, ...]], Piece] = {}
+    for batch in batches:
+        for piece in batch.pieces:
+            before = sums.get((piece.lane, piece.operations))
+            sums[piece.lane, piece.operations] = piece if before is None else before.plus(piece)
+    return Batch(
+        iterations=sum(batch.iterations for batch in batches),
+        wall_ns=sum(batch.wall_ns for batch in batches),
+        steps=sum(batch.steps for batch in batches),
+        pieces=tuple(sums.values()),
+    )
 
 
 def work_of(session: Session, most: int = BATCHES) -> Work:

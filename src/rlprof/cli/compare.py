@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import click
 
+from rlprof import selftest
 from rlprof.analysis.apart import compare_apart, measure_session
 from rlprof.analysis.changes import changes
 from rlprof.analysis.comparison import Comparison
@@ -20,16 +22,19 @@ from rlprof.cli.output import show, write
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import words_of
 from rlprof.experiment.comparing import ALPHA, Plan
+from rlprof.report import self_test as self_test_report
 from rlprof.report.comparison import render, to_json, to_text
 from rlprof.report.html.comparison import to_html
-from rlprof.report.self_test import render as render_self_test
 from rlprof.session.folder import DATABASE, find_database
 
+SMALL_PPO = f"run {shlex.quote(str(Path(selftest.__file__).with_name('small_ppo.py')))}"
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
 
-def seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
+def seconds(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
     """`90`, `90s`, `10m`, `1h`."""
+    if text is None:
+        return None
     found = re.fullmatch(r"(\d+\.?\d*)\s*(\w*)", text)
     if found is None or found[2] not in _UNITS:
         raise click.BadParameter(f"{text} is no time: write 90s, 10m or 1h")
@@ -49,8 +54,9 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
 @click.command()
 @click.argument("arms", nargs=-1, metavar="A B")
 @click.option(
-    "--self-test", "against_itself", is_flag=True, help="Compare A with A: error rate and smallest effect here."
-)
+    "--self-test", "against_itself", is_flag=True,
+    help="Compare A with A, or a small PPO with itself: error rate and smallest effect on this machine.",
+)  # fmt: skip
 @click.option("--pairs", type=click.IntRange(2), default=20, show_default=True, help="Of processes, at most.")
 @click.option(
     "--iterations", type=click.IntRange(1), default=20, show_default=True, help="Of each arm in a pair, at least."
@@ -58,14 +64,15 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
 @click.option(
     "--max-time", callback=seconds, default="10m", show_default=True, help="Begin no pair that would go over."
 )
+@click.option("--patience", callback=seconds, help="An arm that takes longer for an iteration or its start hangs.")
 @click.option("--precision", callback=share, default="2%", show_default=True, help="Stop at an interval of ± this.")
 @click.option("--fail-if-slower", callback=share, metavar="PERCENT", help="Exit 1 if B is slower by more, for certain.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--html", metavar="FILE", help="Also as a page with a forest plot.")
 @click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
 def compare(
-    arms: tuple[str, ...], against_itself: bool, pairs: int, iterations: int, max_time: float, precision: float,
-    fail_if_slower: float | None,
+    arms: tuple[str, ...], against_itself: bool, pairs: int, iterations: int, max_time: float, patience: float | None,
+    precision: float, fail_if_slower: float | None,
     as_json: bool, html: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """Is B really faster than A?
@@ -76,29 +83,53 @@ def compare(
     Or both are sessions that were recorded apart, which is weaker: a folder, a session.db, `last`, a JSON report,
     several of them with commas between, or a folder that holds several.
     """
-    if len(arms) != (1 if against_itself else 2):
+    if len(arms) > 1 if against_itself else len(arms) != 2:
         raise click.UsageError(
             "give two arms, or one with --self-test: 'run train.py --envs 4' 'run train.py --envs 8'"
         )
-    a, b = arms[0], arms[-1]
     if against_itself:
-        words_of(a)
-        logs = run_against_itself(Plan(a, a, pairs, iterations, max_time, width=0.0))
-        show(partial(render_self_test, self_test(a, logs, ALPHA)))
+        if html is not None or fail_if_slower is not None:
+            raise click.UsageError("--html and --fail-if-slower are for two arms; --self-test has --json and --output")
+        a = arms[0] if arms else SMALL_PPO
+        _test_itself(Plan(a, a, pairs, iterations, max_time, 0.0, patience), as_json, output)
         return
-    sides = [_sessions(side) for side in (a, b)]
+    a, b = arms
+    sides = [[] if _is_command(arm) else _sessions(arm) for arm in arms]
     if all(sides):
         found = _compare_sessions(a, b, *sides)
     elif any(sides):
         raise RlprofError("a session and a command line cannot be compared; give two of a kind")
     else:
-        for command in (a, b):
+        for command in arms:
             words_of(command)
-        found = run_comparison(Plan(a, b, pairs, iterations, max_time, precision), component_of({}))
+        found = run_comparison(Plan(a, b, pairs, iterations, max_time, precision, patience), component_of({}))
     _show(found, as_json, html, output)
-    if fail_if_slower is not None and is_slower(found, fail_if_slower):
-        click.echo(f"rlprof: B is slower by more than {100 * fail_if_slower:g} %", err=True)
+    if fail_if_slower is not None:
+        _gate(found, fail_if_slower)
+
+
+def _gate(found: Comparison, limit: float) -> None:
+    """Exit 1 where the whole interval is beyond it."""
+    if found.speedup.high is None:
+        said = "one session a side" if found.sessions else "one pair"
+        click.echo(f"rlprof: {said} has no error rate, so that nothing can fail; give several", err=True)
+    elif is_slower(found, limit):
+        click.echo(f"rlprof: B is slower by more than {100 * limit:g} %", err=True)
         raise click.exceptions.Exit(1)
+
+
+def _test_itself(plan: Plan, as_json: bool, output: str | None) -> None:
+    words_of(plan.a)
+    logs = run_against_itself(plan)
+    if len(logs) < 2:
+        raise RlprofError("one pair says nothing of the noise here; give it more --max-time")
+    found = self_test(plan.a, logs, ALPHA)
+    if as_json:
+        write(self_test_report.to_json(found), output)
+    elif output is not None:
+        write(self_test_report.to_text(found), output)
+    else:
+        show(partial(self_test_report.render, found))
 
 
 def is_slower(found: Comparison, limit: float) -> bool:
@@ -118,17 +149,27 @@ def _show(found: Comparison, as_json: bool, html: str | None, output: str | None
         show(partial(render, found))
 
 
+def _is_command(given: str) -> bool:
+    """Whatever is there by that name is a session."""
+    return given.split()[:1] in (["run"], ["train"], ["rlprof"]) and not Path(given).exists()
+
+
 def _sessions(given: str) -> list[Path]:
-    """Those that are named; none where it is a command line."""
+    """Those that are named."""
     found: list[Path] = []
     for part in given.split(","):
         path = Path(part)
         if part == "last":
             found.append(find_database(part))
         elif path.is_dir() and not (path / DATABASE).exists():
-            found += sorted(folder for folder in path.iterdir() if (folder / DATABASE).exists())
+            inside = sorted(folder for folder in path.iterdir() if (folder / DATABASE).exists())
+            if not inside:
+                raise RlprofError(f"{part} holds no sessions")
+            found += inside
         elif path.exists():
             found.append(path)
+        else:
+            raise RlprofError(f"there is no session {part}, and it is no command line that begins with run or train")
     return found
 
 

@@ -10,7 +10,7 @@ from rlprof.analysis.figures import duration
 from rlprof.cli.ending import ends_well
 from rlprof.cli.output import say
 from rlprof.experiment.comparing import Plan, State, compare_live
-from rlprof.report.comparison import shown
+from rlprof.report.comparison import said
 
 
 def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison:
@@ -40,7 +40,7 @@ def _progress(plan: Plan) -> Callable[[State], None]:
     def tell(state: State) -> None:
         nonlocal told
         doing = f"iteration {state.block}" if state.block else "starting both arms"
-        so_far = f"; so far B is faster by {shown(state.so_far.speedup)}" if state.so_far is not None else ""
+        so_far = f"; so far B is {said(state.so_far.speedup)}" if state.so_far is not None else ""
         left = f"; at most {duration(state.seconds_left * 1e9)} more" if state.seconds_left is not None else ""
         if on_terminal:
             say(f"\r\x1b[2Kpair {state.pair} of {plan.pairs}, {doing}{so_far}{left}")

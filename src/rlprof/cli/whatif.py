@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 
@@ -32,11 +33,14 @@ _SPEED = re.compile(r"(?P<times>\d+\.?\d*|\.\d+)x|(?P<free>0|free)", re.IGNORECA
 @click.option("--command", help="For --verify, if not as it was recorded: 'run train.py ...' or 'train petri ...'.")
 @click.option("--max-time", callback=seconds, default="5m", show_default=True, help="Of --verify.")
 @click.option("--precision", callback=share, default="1%", show_default=True, help="Of --verify: enough.")
+@click.option(
+    "--patience", callback=seconds, help="Of --verify: who takes longer for an iteration, or to start, hangs."
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
 def whatif(
     words: tuple[str, ...], verify: bool, command: str | None, max_time: float, precision: float,
-    as_json: bool, output: str | None,
+    patience: float | None, as_json: bool, output: str | None,
 ) -> None:  # fmt: skip
     """What would it bring if operations were faster?
 
@@ -56,8 +60,15 @@ def whatif(
             raise click.UsageError("--verify needs something to try: env_step=2x")
         again = command or command_of(info.command)
         words_of(again)
-        folder = None if command else info.folder or None
-        verified = _verify(work, found, again, folder, max_time, precision)
+        plan = DosePlan(
+            again,
+            tuple(saving),
+            working_folder=None if command else info.folder or None,
+            seconds=max_time,
+            width=precision,
+            patience=patience,
+        )
+        verified = _verify(work, found, plan)
     if as_json:
         write(to_json(found, verified), output)
     elif output is not None:
@@ -92,21 +103,11 @@ def _check(saving: dict[str, float], work: Work) -> None:
             raise RlprofError(f"the session has no operation {name} in its iterations; it has {', '.join(near)}")
 
 
-def _verify(work: Work, found: WhatIf, command: str, folder: str | None, max_time: float, precision: float) -> Verified:
+def _verify(work: Work, found: WhatIf, plan: DosePlan) -> Verified:
     assert found.asked is not None
-    saving = found.asked.saving
     beside = found.topology.model == "async"
-    plan = DosePlan(
-        command,
-        tuple(saving),
-        working_folder=folder,
-        shares_gil=_shares_gil(found.topology),
-        settle=2 if beside else 0,
-        counted=4 if beside else 1,
-        seconds=max_time,
-        width=precision,
-    )
-    iteration_ns = sum(batch.wall_ns for batch in work.batches) / found.iterations
+    plan = replace(plan, shares_gil=_shares_gil(found.topology), settle=2 if beside else 0, counted=4 if beside else 1)
+    iteration_ns = work.whole.wall_ns / found.iterations
     return bear_out(work, found.topology, found.asked, run_experiment(plan, iteration_ns))
 
 

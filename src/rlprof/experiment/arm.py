@@ -22,7 +22,7 @@ from rlprof.launch.environment import TURNS
 from rlprof.launch.turns import LENGTH, Told
 
 PATIENCE_SECONDS = 600.0
-"""For an iteration, or for the start."""
+"""For an iteration, or for the start; after that, it hangs."""
 END_SECONDS = 20.0
 """For a training to end when it is told to."""
 LAST_LINES = 8
@@ -38,6 +38,7 @@ class Turn:
 
     wall_ns: int
     cpu_ns: int
+    """Of all its processes; without the ledger, of the training's own only."""
     steps: int
     episodes: int
     ledger: Mapping[str, int]
@@ -94,7 +95,10 @@ class Arm:
         """Wait until it is at the start of its first iteration."""
         self._before = self._hear()
         if self._before is None:
-            raise ArmError(f"{self} has ended without an iteration{self.last_words()}")
+            raise ArmError(
+                f"{self} has ended without an iteration; where the probes find none, mark them in the training:"
+                f" rlprof.get_profiler().iteration(){self.last_words()}"
+            )
 
     def take_turns(self, count: int) -> list[Turn]:
         """So many iterations without a wait between them; fewer where it has ended instead."""
@@ -167,8 +171,10 @@ class Arm:
         while len(data) < size:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._done], [], [], left)[0]:
+                which = "next" if self._before else "first"
                 raise ArmError(
-                    f"{self} has not come to its next iteration in {self._patience:.0f} s{self.last_words()}"
+                    f"{self} has not come to its {which} iteration in {self._patience:g} s: it hangs, has none, or"
+                    f" needs more --patience{self.last_words()}"
                 )
             piece = os.read(self._done, size - len(data))
             if not piece:

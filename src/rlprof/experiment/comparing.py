@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rlprof.analysis.comparison import Comparison, MeasuredPair, compare
+from rlprof.experiment.arm import PATIENCE_SECONDS
 from rlprof.experiment.pairs import measured, run_pair
 
 ALPHA = 0.03
@@ -36,6 +37,8 @@ class Plan:
     """At most: no pair is begun that would not be done by then."""
     width: float = 0.02
     """Half the interval: 0.02 for plus or minus 2 %."""
+    patience: float | None = None
+    """Seconds for an iteration or a start, after which an arm hangs; None: ten minutes, or all the time there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +56,30 @@ class State:
 def compare_live(
     plan: Plan, component_of: Callable[[str], str], tell: Callable[[State], None] = lambda _: None
 ) -> Comparison:
-    """Ctrl-C ends it with what was found so far, if that is one pair at least."""
+    """Ctrl-C ends it with what was found so far: whole pairs, or what there is of the first."""
     chance = random.Random()
     found: list[MeasuredPair] = []
     so_far: Comparison | None = None
+    patience = plan.patience or min(PATIENCE_SECONDS, plan.seconds)
     began = time.monotonic()
     while True:
         state = State(len(found) + 1, 0, so_far, _left(plan, len(found), time.monotonic() - began))
         tell(state)
         try:
             told = partial(_tell, tell, state)
-            pair = run_pair((plan.a, plan.b), plan.blocks, chance, most=MOST * plan.blocks, tell=told)
+            pair = run_pair(
+                (plan.a, plan.b), plan.blocks, chance, most=MOST * plan.blocks, patience=patience, tell=told
+            )
         except KeyboardInterrupt:
             if so_far is None:
                 raise
             return so_far
+        if pair.interrupted and so_far is not None:
+            return so_far
         found.append(measured(pair, component_of))
         compared = compare(f"rlprof {plan.a}", f"rlprof {plan.b}", found, ALPHA)
         so_far = replace(compared, changes=pair.changes)
-        if len(found) >= plan.pairs or is_narrow(so_far, plan.width):
+        if pair.interrupted or len(found) >= plan.pairs or is_narrow(so_far, plan.width):
             return so_far
         taken = time.monotonic() - began
         if taken + taken / len(found) > plan.seconds:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rlprof.analysis.injection import DOSES, DosedBlock, Experiment, experiment
 from rlprof.errors import RlprofError
-from rlprof.experiment.arm import Arm, ArmError
+from rlprof.experiment.arm import PATIENCE_SECONDS, Arm, ArmError
 from rlprof.experiment.looking import look
 from rlprof.launch.doses import Dose, Doses
 from rlprof.launch.environment import DOSES as VARIABLE
@@ -41,12 +41,15 @@ class DosePlan:
     """Iterations after each change of dose that do not count: of what was begun before."""
     counted: int = 1
     """Iterations after those."""
-    blocks: int = 200
+    blocks: int = 10_000
     """At most."""
     seconds: float = 300.0
     """At most, but for one block of every process."""
     width: float = 0.01
     """Enough: half the interval of what is measured, as a share of an iteration."""
+    patience: float | None = None
+    """Seconds for an iteration or a start, after which the training hangs; None: ten minutes, or all the time there
+    is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,8 @@ def _one_process(
         folder = Path(temporary)
         doses = Doses(folder / "doses", plan.operations, create=True)
         variables = {VARIABLE: doses.variable()}
-        with Arm("the training", plan.command, folder, variables, plan.working_folder, ledger=False) as arm:
+        patience = plan.patience or min(PATIENCE_SECONDS, plan.seconds)
+        with Arm("the training", plan.command, folder, variables, plan.working_folder, False, patience) as arm:
             tell(0)
             arm.begin()
             for name, like in look(arm, doses, plan.operations, plan.shares_gil).items():

@@ -20,7 +20,7 @@ from statistics import fmean, linear_regression
 from rlprof.analysis.changes import changes
 from rlprof.analysis.comparison import UPDATE, Measured, MeasuredPair
 from rlprof.errors import RlprofError
-from rlprof.experiment.arm import Arm, ArmError, Turn
+from rlprof.experiment.arm import PATIENCE_SECONDS, Arm, ArmError, Turn
 from rlprof.ledger.catalogue import TURN_WAIT
 from rlprof.session.folder import DATABASE
 from rlprof.session.reader import Session
@@ -42,6 +42,8 @@ class Pair:
     blocks: tuple[Block, ...]
     changes: tuple[str, ...]
     """What differs between the arms, apart from their times."""
+    interrupted: bool = False
+    """By Ctrl-C, before it had all its blocks."""
 
 
 def run_pair(
@@ -50,49 +52,60 @@ def run_pair(
     chance: random.Random,
     warm_up: int = WARM_UP,
     most: int = 0,
+    patience: float = PATIENCE_SECONDS,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Pair:
     """Start both arms and let them take turns; `tell` hears of each block. With more blocks at `most`, they go on for
-    as long as it took to start them, which is the better use of the time."""
+    as long as it took to start them, which is the better use of the time. Ctrl-C leaves what was measured by then."""
+    measured: list[Block] = []
+    interrupted = False
     with tempfile.TemporaryDirectory(prefix="rlprof-compare-") as folder:
-        measured = _take_turns(Path(folder), commands, blocks, chance, warm_up, most, tell)
-        return Pair(tuple(measured), _changes(Path(folder)))
+        try:
+            with ExitStack() as stack:
+                began = time.monotonic()
+                arms = _start(stack, Path(folder), commands, chance, patience)
+                started = time.monotonic()
+                number = -warm_up
+                while number < blocks or (number < most and time.monotonic() - started < started - began):
+                    block = _block(arms, chance)
+                    if block is None:
+                        if number < blocks:
+                            ended = next(arm for arm in arms if arm.ended)
+                            raise _ended_early(ended, number + warm_up + 1, warm_up, blocks)
+                        break
+                    if number >= 0:
+                        measured.append(block)
+                    number += 1
+                    tell(number)
+        except KeyboardInterrupt:
+            if not measured:
+                raise
+            interrupted = True
+        return Pair(tuple(measured), _changes(Path(folder)), interrupted)
 
 
-def _take_turns(
-    folder: Path,
-    commands: tuple[str, str],
-    blocks: int,
-    chance: random.Random,
-    warm_up: int,
-    most: int,
-    tell: Callable[[int], None],
-) -> list[Block]:
-    with ExitStack() as stack:
-        # Who is started first keeps something of it for all its life; which one that is must be chance, too.
-        began = time.monotonic()
-        order = chance.sample(list(zip("AB", commands)), 2)
-        arms = sorted((stack.enter_context(Arm(*one, folder)) for one in order), key=lambda arm: arm.name)
-        for arm in arms:
-            arm.begin()
-        started = time.monotonic()
-        measured: list[Block] = []
-        number = -warm_up
-        while number < blocks or (number < most and time.monotonic() - started < started - began):
-            turns = {arm.name: arm.take_turn() for arm in chance.sample(arms, 2)}
-            a, b = turns["A"], turns["B"]
-            if a is None or b is None:
-                if number < blocks:
-                    raise _ended_early(next(arm for arm in arms if arm.ended), number + warm_up + 1, warm_up, blocks)
-                break
-            if bool(a.steps) != bool(b.steps):
-                one, other = arms if a.steps else arms[::-1]
-                raise ArmError(f"{one} counts environment steps, {other} none: their work cannot be compared")
-            if number >= 0:
-                measured.append(Block(a, b))
-            number += 1
-            tell(number)
-        return measured
+def _start(
+    stack: ExitStack, folder: Path, commands: tuple[str, str], chance: random.Random, patience: float
+) -> list[Arm]:
+    """A and B, each at the start of its first iteration."""
+    # Who is started first keeps something of it for all its life; which one that is must be chance, too.
+    order = chance.sample(list(zip("AB", commands)), 2)
+    arms = [stack.enter_context(Arm(name, command, folder, patience=patience)) for name, command in order]
+    for arm in arms:
+        arm.begin()
+    return sorted(arms, key=lambda arm: arm.name)
+
+
+def _block(arms: Sequence[Arm], chance: random.Random) -> Block | None:
+    """None where one of them has ended instead."""
+    turns = {arm.name: arm.take_turn() for arm in chance.sample(arms, 2)}
+    a, b = turns["A"], turns["B"]
+    if a is None or b is None:
+        return None
+    if bool(a.steps) != bool(b.steps):
+        one, other = arms if a.steps else arms[::-1]
+        raise ArmError(f"{one} counts environment steps, {other} none: their work cannot be compared")
+    return Block(a, b)
 
 
 def _ended_early(arm: Arm, iterations: int, warm_up: int, blocks: int) -> ArmError:

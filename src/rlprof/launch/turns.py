@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import struct
 import threading
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from rlprof.capture.procfs import all_descendants, cpu_of
 from rlprof.launch.environment import TURNS, Environment
 from rlprof.ledger.catalogue import TURN_WAIT
 from rlprof.ledger.profiler import Profiler
@@ -28,7 +30,7 @@ class Told(msgspec.Struct):
 
     wall_ns: int
     cpu_ns: int
-    """Of all threads of the process."""
+    """Of all threads of the process; with the ledger, of the processes below it, too."""
     steps: int
     episodes: int
     ledger: dict[str, int]
@@ -51,6 +53,7 @@ class _Turns:
         self._done = done
         self._ledger = ledger
         self._waits = profiler.profile(TURN_WAIT)
+        self._below = 0
         self._wall = time.perf_counter_ns()
         self._cpu = time.process_time_ns()
 
@@ -60,13 +63,23 @@ class _Turns:
             return
         with self._waits:
             try:
-                self._tell(wall - self._wall, cpu - self._cpu)
+                below = self._cpu_below()
+                self._tell(wall - self._wall, cpu - self._cpu + max(0, below - self._below))
                 goes_on = os.read(self._go, 1)
             except BrokenPipeError:
                 goes_on = b""
             if not goes_on:
                 raise SystemExit(0)  # nobody compares any more: the training ends as it would have ended itself
+            self._below = self._cpu_below()  # they may have gone on meanwhile
         self._wall, self._cpu = time.perf_counter_ns(), time.process_time_ns()
+
+    def _cpu_below(self) -> int:
+        """CPU time of the processes that this one has started, and they, with those that have ended."""
+        if not self._ledger:
+            return 0
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        living = sum(map(cpu_of, all_descendants(os.getpid())))
+        return round(1e9 * (ended.ru_utime + ended.ru_stime)) + living
 
     def _tell(self, wall_ns: int, cpu_ns: int) -> None:
         if self._ledger:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from functools import partial
+
+import msgspec
 from rich.console import Console
 
 from rlprof.analysis.figures import many
 from rlprof.analysis.self_test import SelfTest
-from rlprof.report.layout import Layout
+from rlprof.report.layout import Layout, plain
+
+SCHEMA_VERSION = 1
+
+
+def to_text(found: SelfTest, width: int = 100) -> str:
+    return plain(partial(render, found), width)
+
+
+def to_json(found: SelfTest) -> str:
+    told = {"schema_version": SCHEMA_VERSION, **asdict(found)}
+    return msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"
 
 
 def render(found: SelfTest, console: Console) -> None:

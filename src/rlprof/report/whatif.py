@@ -8,11 +8,12 @@ from functools import partial
 import msgspec
 from rich.console import Console
 
+from rlprof.analysis.comparison import Interval
 from rlprof.analysis.figures import as_percent, many, rate
 from rlprof.analysis.topology import Topology
 from rlprof.analysis.verification import Verified
 from rlprof.analysis.whatif import Prediction, Priority, WhatIf
-from rlprof.report.comparison import percent_of, range_of, shown
+from rlprof.report.comparison import percent_of, range_of, said, shown
 from rlprof.report.layout import Column, Layout, plain
 
 SCHEMA_VERSION = 1
@@ -52,12 +53,19 @@ def to_json(found: WhatIf, verified: Verified | None = None) -> str:
 
 
 def sentence(asked: Prediction, found: WhatIf) -> str:
-    """`env_step 2x: 1,235 steps per second instead of 1,000: faster by 23.5 % [21.0, 26.1].`"""
+    """`env_step 2x: 1,235 [1,210, 1,261] steps per second instead of 1,000, faster by 23.5 % [21.0, 26.1].`"""
     what = ", ".join(f"{name} {speed_of(part)}" for name, part in asked.saving.items())
-    gain = f"{'slower' if asked.gain.estimate < 0 else 'faster'} by {shown(asked.gain).lstrip('-')}"
     if asked.rate is None or found.rate is None:
-        return f"{what}: {gain}."
-    return f"{what}: {rate(asked.rate.estimate)} steps per second instead of {rate(found.rate.estimate)}, {gain}."
+        return f"{what}: {said(asked.gain)}."
+    steps = f"{rate_of(asked.rate)} steps per second instead of {rate(found.rate.estimate)}"
+    return f"{what}: {steps}, {said(asked.gain)}."
+
+
+def rate_of(interval: Interval) -> str:
+    """`1,235 [1,210, 1,261]`."""
+    if interval.low is None or interval.high is None:
+        return rate(interval.estimate)
+    return f"{rate(interval.estimate)} [{rate(interval.low)}, {rate(interval.high)}]"
 
 
 def speed_of(part: float) -> str:
@@ -79,10 +87,10 @@ def model_of(how: Topology) -> str:
 
 def experiment_lines(verified: Verified) -> list[str]:
     """One sentence a fact."""
-    lines = [f"Predicted: faster by {shown(verified.predicted)}."]
+    lines = [f"Predicted: {said(verified.predicted)}."]
     if verified.experiment is not None:
         floor = ", and no more, as something else is then the limit" if verified.at_floor else ""
-        lines.append(f"By experiment: faster by {shown(verified.experiment)}{floor}.")
+        lines.append(f"By experiment: {said(verified.experiment)}{floor}.")
     for one in verified.experiments:
         if one.cost is not None:
             how = "slept" if one.slept > 0.5 else "computed with the GIL" if one.held > 0.5 else "computed"

@@ -89,7 +89,7 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> In
         core=core,
         packages=_packages(),
         environment={name: readable(os.environ[name]) for name in _VARIABLES if name in os.environ},
-        git=_git(here) if here else None,
+        git=next((git for git in map(_git, _code_folders(here)) if git), None),
         settings=_settings(settings),
     )
 
@@ -99,7 +99,12 @@ def described(info: Info, name: str | None, settings: Mapping[str, Any]) -> Info
     return replace(info, name=readable(name or info.name), settings=info.settings | _settings(settings))
 
 
-_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "RLPROF_CORE", "RLPROF_CLOCK", "RLPROF_CPU")
+_VARIABLES = (
+    "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_WAIT_POLICY", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "KMP_AFFINITY",
+    "NUMEXPR_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF", "TORCHDYNAMO_DISABLE", "TORCHRL_PROFILING", "XLA_FLAGS", "LD_PRELOAD",
+    "MALLOC_ARENA_MAX", "PYTHONMALLOC", "PYTHONOPTIMIZE", "PYTHONDEVMODE", "RLPROF_CORE", "RLPROF_CLOCK", "RLPROF_CPU",
+)  # fmt: skip
 
 
 def readable(text: str) -> str:
@@ -146,6 +151,13 @@ def _packages() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _code_folders(here: Path | None) -> list[Path]:
+    """Where the code may be kept: beside the script, else where it was started."""
+    scripts = [Path(word) for word in sys.orig_argv[1:] if word.endswith(".py")]
+    beside = [script.absolute().parent for script in scripts[:1] if script.exists()]
+    return [*beside, *([here] if here else [])]
 
 
 def _git(folder: Path) -> Git | None:

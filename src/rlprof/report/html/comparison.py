@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 from rlprof.analysis.comparison import Comparison, Interval
 from rlprof.analysis.figures import rate
-from rlprof.report.comparison import basis, notes, percent_of, range_of, shown, speedup_of, time_of, verdict
+from rlprof.report.comparison import (
+    basis,
+    notes,
+    percent_of,
+    range_of,
+    shown,
+    speedup_of,
+    time_of,
+    verdict,
+    verdict_of,
+)
 from rlprof.report.html.markup import Markup, element, figures, join, plain_name, prose, table
 from rlprof.report.html.plain import page
 
@@ -49,7 +59,7 @@ def _notes(comparison: Comparison) -> Iterator[Markup]:
 
 def _forest(comparison: Comparison) -> Markup:
     shown_ones = [one for one in comparison.components if one.significant or abs(one.contribution) >= _SMALLEST]
-    rows = [("all of it", "", "", _line(comparison.speedup, comparison, True), shown(comparison.speedup), "")]
+    rows = [("all of it", "", "", _line(comparison.speedup, comparison, True), shown(comparison.speedup), "", "")]
     rows += [
         (
             plain_name(one.name),
@@ -57,11 +67,12 @@ def _forest(comparison: Comparison) -> Markup:
             time_of(one, one.b_ns),
             Markup() if one.speedup is None else _line(one.speedup, comparison, one.significant),
             speedup_of(one),
+            verdict_of(one),
             f"{100 * one.contribution:+.1f} %",
         )
         for one in shown_ones[:_MOST_ROWS]
     ]
-    headers = ("component", "A", "B", f"B is faster by: ± {100 * _reach(comparison):.0f} %", "", "of the whole")
+    headers = ("component", "A", "B", f"B is faster by: ± {100 * _reach(comparison):.0f} %", "", "verdict", "saved")
     return table("Time by component, and how much faster it is in B", headers, rows)
 
 

@@ -1,4 +1,5 @@
-"""A PPO in NumPy on many poles on carts: starts in half a second, so that hundreds of processes can be compared.
+"""A PPO in NumPy on many poles on carts: starts in half a second, so that hundreds of processes can be compared. What
+`rlprof compare --self-test` runs unless told otherwise.
 
 --slower NAME=SHARE does a part's work again for that share of its calls: a real change of a known size in one place.
 """
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rlprof import get_profiler, profile
+from rlprof.ledger.profiler import get_profiler
+
+profile = get_profiler().profile
 
 EPOCHS, MINIBATCHES, HIDDEN = 2, 4, 64
 PARTS = ("env_step", "policy_forward", "advantage", "loss_forward", "backward", "optimizer_step")

@@ -1,0 +1,123 @@
+"""What is said of pairs with planted times."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from dataclasses import replace
+from statistics import NormalDist
+
+import pytest
+
+from rlprof.analysis.comparison import Measured, MeasuredPair, compare
+from rlprof.report.comparison import to_json, to_text, verdict, verdict_of
+from rlprof.report.html.comparison import to_html
+
+
+def pairs_of(logs, noise=0.0, steps=(10, 10), seed=1):
+    chance = random.Random(seed)
+    made = []
+    for log in logs:
+        b = 100.0 * math.exp(-log + chance.gauss(0, noise))
+        one = Measured(1000, 1000, steps[0], {"x": 100, "y": 900})
+        made.append(MeasuredPair(one, Measured(900 + b, 900 + b, steps[1], {"x": b, "y": 900})))
+    return made
+
+
+def test_contributions_sum_to_the_whole_saving():
+    found = compare("A", "B", pairs_of([0.5, 0.52, 0.48, 0.51]))
+    saved = sum(component.contribution for component in found.components)
+    assert saved == pytest.approx((found.a_ns - found.b_ns) / found.a_ns, rel=1e-6)
+    assert found.verdict == "faster"
+    x, y = found.components
+    assert (x.name, x.significant, y.name, y.significant) == ("x", True, "y", False)
+    assert "B is faster by" in verdict(found)
+    shown = {line.split()[0]: line for line in to_text(found).splitlines() if line[:2] in ("x ", "y ")}
+    assert re.search(r"\d % \[[\d.]+, [\d.]+\] +faster +\+3.9%$", shown["x"])  # of 100, 60.7 are left
+    assert re.search(r"0.0 % \[0.0, 0.0\] +~ +\+0.0%$", shown["y"])
+
+
+def test_what_only_one_arm_has_is_said():
+    pairs = [MeasuredPair(pair.a, replace(pair.b, ledger={"x": 1000.0})) for pair in pairs_of([0.0] * 3)]
+    found = {one.name: one for one in compare("A", "B", pairs).components}
+    assert verdict_of(found["y"]) == "only A"
+    assert found["y"].speedup is None
+    assert found["y"].significant
+
+
+def test_what_is_in_no_component_has_a_line_of_its_own():
+    pairs = [
+        MeasuredPair(replace(pair.a, wall_ns=1010), replace(pair.b, wall_ns=pair.b.wall_ns + 30))
+        for pair in pairs_of([0.5, 0.52, 0.48])
+    ]
+    found = compare("A", "B", pairs)
+    assert sum(component.contribution for component in found.components) == pytest.approx(
+        sum((pair.a.wall_ns - pair.b.wall_ns) / pair.a.wall_ns for pair in pairs) / 3
+    )
+    (rest,) = (component for component in found.components if component.name == "taking turns")
+    assert (rest.a_ns, rest.b_ns) == (pytest.approx(1.0), pytest.approx(3.0))
+    assert not rest.significant
+    (line,) = (line for line in to_text(found).splitlines() if line.startswith("taking turns"))
+    assert " ns" not in line
+
+
+def test_the_page_has_the_verdict_a_line_a_component_and_what_differs():
+    found = replace(compare("A <b>", "B", pairs_of([0.5, 0.52, 0.48, 0.51])), changes=("setting x: 1 -> <2>",))
+    page = to_html(found)
+    assert verdict(found) in page
+    assert page.count("<svg") == 2  # all of it, and x; y contributes nothing
+    assert "A &lt;b&gt;" in page
+    assert "setting x: 1 -&gt; &lt;2&gt;" in page
+
+
+def test_the_json_has_everything_and_the_verdict():
+    told = json.loads(to_json(compare("A", "B", pairs_of([0.5, 0.52, 0.48, 0.51]))))
+    assert told["verdict"] == "faster"
+    assert told["speedup"]["low"] > 0
+    assert [one["name"] for one in told["components"]] == ["x", "y"]
+
+
+def test_the_four_verdicts():
+    slower = compare("A", "B", pairs_of([-0.5, -0.52, -0.48]))
+    assert slower.verdict == "slower"
+    # 1000 to 900 + 100 e^0.5, in steps per second: 1 - 1 / 1.0649; the ends of the interval are as positive.
+    said = re.fullmatch(r"B is slower by ([\d.]+) % \[([\d.]+), ([\d.]+)\].", verdict(slower))
+    assert said is not None
+    size, low, high = map(float, said.groups())
+    assert low < size == 6.1 < high
+    assert compare("A", "B", pairs_of([0.01, -0.01, 0.0, 0.02])).verdict == "same"
+    assert compare("A", "B", pairs_of([0.9, -0.9, 0.5, -0.6])).verdict == "unknown"
+    alone = compare("A", "B", pairs_of([0.5]))
+    assert alone.verdict == "unknown"
+    assert "No error rate can be given from one pair" in verdict(alone)
+
+
+def test_a_trend_is_said():
+    pairs = [MeasuredPair(pair.a, pair.b, drift) for pair, drift in zip(pairs_of([0.5] * 4), (0.1, 0.12, 0.09, 0.11))]
+    found = compare("A", "B", pairs)
+    assert not found.steady
+    assert "Not steady" in to_text(found)
+    assert compare("A", "B", pairs_of([0.5, 0.5, 0.5])).steady
+
+
+def test_more_steps_an_iteration_is_other_work_and_is_said():
+    found = compare("A", "B", pairs_of([0.0, 0.0, 0.0], steps=(10, 20)))
+    assert found.work == "10 steps an iteration in A, 20 in B"
+    assert found.speedup.estimate == pytest.approx(1.0)  # the same time for twice the steps
+    assert "The workload differs" in to_text(found)
+
+
+def test_equal_arms_are_called_different_in_one_case_of_twenty():
+    """By the interval, over planted pairs: the rate is known to its own chance of error."""
+    chance = random.Random(1)
+    trials, wrong = 600, 0
+    for _ in range(trials):
+        pairs = []
+        for _ in range(6):
+            a, b = (1000 * math.exp(chance.gauss(0, 0.05)) for _ in range(2))
+            pairs.append(MeasuredPair(Measured(a, a, 10, {}), Measured(b, b, 10, {})))
+        wrong += compare("A", "B", pairs).verdict in ("faster", "slower")
+    tolerance = NormalDist().inv_cdf(0.9999) * math.sqrt(0.05 * 0.95 / trials)
+    assert abs(wrong / trials - 0.05) < tolerance

@@ -1,0 +1,43 @@
+"""What a session knows of where it comes from."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rlprof.session.reader import Session
+
+
+def git(folder, *words):
+    author = {f"GIT_{who}_{what}": "nobody" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    done = subprocess.run(
+        ["git", *words], cwd=folder, env={**os.environ, **author}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repositories(tmp_path):
+    """Two with a script each; their revisions differ."""
+    for name in ("one", "other"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "train.py").write_text(f"print({name!r})\n")
+        for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", name)):
+            git(folder, *words)
+    return tmp_path / "one", tmp_path / "other"
+
+
+def test_the_revision_is_that_of_the_script_wherever_it_is_started(repositories, tmp_path):
+    """As in a comparison of two work trees from inside one of them."""
+    here, there = repositories
+    words = [sys.executable, "-m", "rlprof", "run", "--quiet", "--dir", str(tmp_path / "runs"), "../other/train.py"]
+    subprocess.run(words, cwd=here, env={**os.environ, "OMP_PROC_BIND": "true"}, capture_output=True, check=True)
+    (database,) = (tmp_path / "runs").glob("*/session.db")
+    with Session(database) as session:
+        assert session.info.git is not None
+        assert session.info.git.revision == git(there, "rev-parse", "HEAD") != git(here, "rev-parse", "HEAD")
+        assert session.info.environment["OMP_PROC_BIND"] == "true"
