@@ -68,6 +68,8 @@ class Arm:
         self._patience = patience
         self._output = folder / f"{name}.out"
         self._before: Told | None = None
+        self._waits = False
+        """At the start of an iteration, to be told to go on."""
         go_read, self._go = os.pipe()
         self._done, done_write = os.pipe()
         turns = {TURNS: f"{go_read},{done_write},{int(ledger)}", "RLPROF_DIR": str(folder / name)}
@@ -112,6 +114,7 @@ class Arm:
         return self._heard_turn()
 
     def _go_on(self, count: int) -> None:
+        self._waits = False
         with suppress(BrokenPipeError):  # it died while it waited: what it left is heard next
             os.write(self._go, b"g" * count)
 
@@ -137,16 +140,25 @@ class Arm:
         os.close(self._go)
         self._go = -1
         try:
+            if not self._waits:
+                self._signal(signal.SIGTERM)  # it hears of the pipe at its next iteration only, if there is one
             self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             pass  # it is ended below, with what it has started
         finally:
             for number in (signal.SIGTERM, signal.SIGKILL):
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self._process.pid, number)
+                if self._signal(number):
                     time.sleep(0.2)
             self._process.wait()
             os.close(self._done)
+
+    def _signal(self, number: int) -> bool:
+        """To the training and what it has started; whether there is anything left of them."""
+        try:
+            os.killpg(self._process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
 
     @property
     def pid(self) -> int:
@@ -163,6 +175,7 @@ class Arm:
         body = self._read(*LENGTH.unpack(header))
         if body is None:
             raise ArmError(f"{self} was cut off in mid-sentence{self.last_words()}")
+        self._waits = True
         return msgspec.json.decode(body, type=Told)
 
     def _read(self, size: int) -> bytes | None:
