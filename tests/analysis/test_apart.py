@@ -108,6 +108,7 @@ def test_a_session_among_several_that_is_not_there_is_named(tmp_path, capsys):
             "there is no session report last, and it is no command line",
         ),
         (["python a.py", "python b.py"], "no command line that begins with run or train"),
+        (["", "run b.py"], "'' names no session"),
         (["missing.db", "missing.db"], "there is no session missing.db"),
         (["run a.py", "run b.py", "--self-test"], "give two arms, or one with --self-test"),
         (["--self-test", "--html", "x.html"], "--html and --fail-if-slower are for two arms"),

@@ -68,6 +68,8 @@ def test_the_page_has_the_verdict_a_line_a_component_and_what_differs():
     page = to_html(found)
     assert verdict(found) in page
     assert page.count("<svg") == 2  # all of it, and x; y contributes nothing
+    assert "1 component more" in page
+    assert page.count("+3.9 %") == 2  # what x saves is the whole saving
     assert "A &lt;b&gt;" in page
     assert "setting x: 1 -&gt; &lt;2&gt;" in page
 
@@ -107,6 +109,17 @@ def test_more_steps_an_iteration_is_other_work_and_is_said():
     assert found.work == "10 steps an iteration in A, 20 in B"
     assert found.speedup.estimate == pytest.approx(1.0)  # the same time for twice the steps
     assert "The workload differs" in to_text(found)
+
+
+def test_what_a_step_brings_with_it_is_work_too():
+    pairs = [
+        MeasuredPair(replace(pair.a, updates=4, episodes=1), replace(pair.b, updates=8, episodes=1.1))
+        for pair in pairs_of([0.0, 0.1, 0.05])
+    ]
+    found = compare("A", "B", pairs)
+    assert found.work == "400 optimizer steps in 1,000 environment steps in A, 800 in B"  # episodes differ by chance
+    fewer = [MeasuredPair(pair.a, replace(pair.b, updates=4, episodes=0.5)) for pair in pairs]
+    assert compare("A", "B", fewer).work == "100 episodes in 1,000 environment steps in A, 50 in B"
 
 
 def test_equal_arms_are_called_different_in_one_case_of_twenty():

@@ -60,13 +60,13 @@ def test_a_planted_difference_is_found_where_it_is(training):
 @pytest.mark.parametrize(
     ("arm", "said"),
     [
-        ("0.001 0 0", "B .* has ended without an iteration.*\n.*the last words"),
+        ("0.001 0 0", r"B .* has ended without an iteration; .*\(\):\n  the last words$"),
         ("0.001 3 7", "B .* failed with exit code 7.*\n.*the last words"),
         (
             "0.001 2 0",
-            "B .* has ended after 2 of 8 iterations that a pair needs; let it train longer\n.*the last words",
+            "B .* has ended after 2 of 8 iterations that a pair needs; let it train longer:\n.*the last words",
         ),
-        ("0.001 7 0", "B .* has ended after 7 of 8 iterations .*, or ask for fewer: --iterations 2\n"),
+        ("0.001 7 0", "B .* has ended after 7 of 8 iterations .*, or ask for fewer: --iterations 2:\n"),
         ("0.001 1000 0 --no-steps", "A .* counts environment steps, B .* none"),
     ],
 )

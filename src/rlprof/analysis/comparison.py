@@ -251,9 +251,9 @@ def work(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
     found = [_differs("steps an iteration", [one.steps for one in of_a], [one.steps for one in of_b], SAME_WORK)]
     if all(one.steps > 0 for one in (*of_a, *of_b)):
         a, b = ([1000 * one.updates / one.steps for one in side] for side in (of_a, of_b))
-        found.append(_differs("optimizer steps in 1,000", a, b, SAME_WORK))
+        found.append(_differs("optimizer steps in 1,000 environment steps", a, b, SAME_WORK))
         a, b = ([1000 * one.episodes / one.steps for one in side] for side in (of_a, of_b))
-        found.append(_differs("episodes in 1,000 steps", a, b, SAME_EPISODES))
+        found.append(_differs("episodes in 1,000 environment steps", a, b, SAME_EPISODES))
     return "; ".join(one for one in found if one) or None
 
 

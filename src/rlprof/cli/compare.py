@@ -161,6 +161,8 @@ def _sessions(given: str) -> list[Path]:
         path = Path(part)
         if part == "last":
             found.append(find_database(part))
+        elif not part.strip():
+            raise RlprofError(f"{given!r} names no session, and is no command line; an arm begins with run or train")
         elif path.is_dir() and not (path / DATABASE).exists():
             inside = sorted(folder for folder in path.iterdir() if (folder / DATABASE).exists())
             if not inside:

@@ -208,7 +208,7 @@ class Arm:
     def last_words(self) -> str:
         """The end of what it has printed, to follow a sentence."""
         lines = self._output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return "".join(f"\n  {line}" for line in [":", *lines][-LAST_LINES:])[:4000] if lines else ""
+        return ":" + "".join(f"\n  {line}" for line in lines[-LAST_LINES:])[:4000] if lines else ""
 
 
 def words_of(command: str) -> list[str]:

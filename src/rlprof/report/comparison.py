@@ -66,14 +66,22 @@ def basis(comparison: Comparison) -> str:
     """What the figures rest on."""
     intervals = f"intervals of {100 * comparison.confidence:g} %"
     if comparison.sessions is None:
-        chance = comparison.permutation_p
-        tested = "." if chance is None else f"; permutation test: p = {chance:.3f}."
-        return f"From {many(comparison.pairs, 'pair')} of processes that took turns; {intervals}{tested}"
+        pairs = many(comparison.pairs, "pair")
+        return f"From {pairs} of processes that took turns; {intervals}{_permutation(comparison)}."
     a, b = (many(number, "session") for number in comparison.sessions)
     weaker = (
         f"From {a} of A and {b} of B, recorded apart: weaker than taking turns (rlprof compare 'run ...' 'run ...')"
     )
     return f"{weaker}; {intervals}." if comparison.speedup.low is not None else f"{weaker}."
+
+
+def _permutation(comparison: Comparison) -> str:
+    chance = comparison.permutation_p
+    if chance is None:
+        return ""
+    too_few = chance > 1 - comparison.confidence and chance <= 2.0 / 2**comparison.pairs
+    least = ", the least that so few pairs can give" if too_few else ""
+    return f"; permutation test: p = {chance:.3f}{least}"
 
 
 def verdict(comparison: Comparison) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from rlprof.analysis.comparison import Comparison, Interval
-from rlprof.analysis.figures import rate
+from rlprof.analysis.comparison import Comparison, Component, Interval
+from rlprof.analysis.figures import duration, many, rate
 from rlprof.report.comparison import (
     basis,
     notes,
@@ -23,7 +23,7 @@ from rlprof.report.html.plain import page
 _WIDTH, _HEIGHT, _MARGIN = 320, 20, 6
 _MOST_ROWS = 60
 _SMALLEST = 0.005
-"""Of the whole: components that contribute less, and have no evidence, are left out of the plot."""
+"""Of the whole: components that contribute less, and have no evidence, are in one row."""
 
 
 def to_html(comparison: Comparison) -> str:
@@ -58,22 +58,40 @@ def _notes(comparison: Comparison) -> Iterator[Markup]:
 
 
 def _forest(comparison: Comparison) -> Markup:
-    shown_ones = [one for one in comparison.components if one.significant or abs(one.contribution) >= _SMALLEST]
-    rows = [("all of it", "", "", _line(comparison.speedup, comparison, True), shown(comparison.speedup), "", "")]
+    """What matters comes first: a narrow page shows the rest when it is scrolled."""
+    drawn, rest = _parts(comparison)
+    saved = sum(one.contribution for one in comparison.components)
+    whole = (shown(comparison.speedup), "", _line(comparison.speedup, comparison, True))
+    rows = [("all of it", *whole, _saved(saved), duration(comparison.a_ns), duration(comparison.b_ns))]
     rows += [
         (
             plain_name(one.name),
-            time_of(one, one.a_ns),
-            time_of(one, one.b_ns),
-            Markup() if one.speedup is None else _line(one.speedup, comparison, one.significant),
             speedup_of(one),
             verdict_of(one),
-            f"{100 * one.contribution:+.1f} %",
+            Markup() if one.speedup is None else _line(one.speedup, comparison, one.significant),
+            _saved(one.contribution),
+            time_of(one, one.a_ns),
+            time_of(one, one.b_ns),
         )
-        for one in shown_ones[:_MOST_ROWS]
+        for one in drawn
     ]
-    headers = ("component", "A", "B", f"B is faster by: ± {100 * _reach(comparison):.0f} %", "", "verdict", "saved")
-    return table("Time by component, and how much faster it is in B", headers, rows)
+    if rest:
+        saved_there = _saved(sum(one.contribution for one in rest))
+        rows.append((f"{many(len(rest), 'component')} more", "", "", Markup(), saved_there, "", ""))
+    reach = f"{100 * _reach(comparison):.0f}"
+    headers = ("component", "B is faster by", "verdict", f"from -{reach} to +{reach} %", "saved", "A", "B")
+    return table("Time by component, how much faster it is in B, and what of A's time that saves", headers, rows)
+
+
+def _parts(comparison: Comparison) -> tuple[Sequence[Component], Sequence[Component]]:
+    """Those that have evidence or matter, and the others."""
+    drawn = [one for one in comparison.components if one.significant or abs(one.contribution) >= _SMALLEST]
+    drawn = drawn[:_MOST_ROWS]
+    return drawn, [one for one in comparison.components if one not in drawn]
+
+
+def _saved(contribution: float) -> str:
+    return f"{100 * contribution:+.1f} %"
 
 
 def _reach(comparison: Comparison) -> float:
