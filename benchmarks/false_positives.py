@@ -3,12 +3,15 @@
 The same training against itself, in hundreds of pairs of processes, while other programs come and go on the same cores.
 Neighbouring pairs are comparisons, as a user would have made them: of five and of ten pairs, and with the rule that the
 command stops by. A verdict of "faster" or "slower" is false, and so is any component that is marked. The bound is the
-upper end of a one-sided 95 % interval (Clopper and Pearson's). Beside it, what everybody does: the iterations of two
-ordinary runs in a row, with Mann and Whitney's test.
+upper end of a one-sided 95 % interval (Clopper and Pearson's). The command's rule takes more pairs, so that it makes few
+comparisons of them; its rate is also that of those that could have been: pairs in another order and, as A and A are the
+same, any of them the other way round. Beside it, what everybody does: the iterations of two ordinary runs in a row, with
+Mann and Whitney's test.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import sys
@@ -20,13 +23,14 @@ from _load import ComingAndGoing
 from rich.table import Table
 from scipy.stats import binomtest, mannwhitneyu
 
-from rlprof.analysis.comparison import Comparison, MeasuredPair, compare
+from rlprof.analysis.comparison import Comparison, Measured, MeasuredPair, compare
 from rlprof.analysis.components import component_of
 from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, MOST, Plan, is_narrow
 from rlprof.experiment.pairs import Pair, measured, run_pair
 from rlprof.selftest import small_ppo
 
 TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"
+DRAWS = 1000
 BARS = (
     Bar("process_pairs", ">=", 100),
     Bar("false_positives", "<=", 0.05),
@@ -45,6 +49,21 @@ def comparisons(pairs: Sequence[MeasuredPair], size: int) -> Iterator[Comparison
         if size or len(found) >= Plan("", "").pairs or is_narrow(compared, Plan("", "").width):
             yield compared
             begin = end
+
+
+def resampled(logs: Sequence[float]) -> dict[str, Any]:
+    """What the command's own rule makes of pairs that could have been."""
+    chance = random.Random(1)
+    wrong = 0
+    for _ in range(DRAWS):
+        drawn = [log * chance.choice((-1, 1)) for log in chance.sample(logs, Plan("", "").pairs)]
+        wrong += next(comparisons([_planted(log) for log in drawn], 0)).speedup.beyond_zero
+    return {"comparisons": DRAWS, "false_positives": wrong / DRAWS}
+
+
+def _planted(log: float) -> MeasuredPair:
+    a, b = (Measured(wall, wall, 1.0, {}) for wall in (math.exp(log), 1.0))
+    return MeasuredPair(a, b)
 
 
 def judged(found: Sequence[Comparison]) -> dict[str, Any]:
@@ -98,6 +117,8 @@ def main() -> int:
     found = [measured(pair, component_of({})) for pair in pairs]
     rules = {"5": 5, "10": 10, "as the command stops": 0}
     by_rule = {name: judged(list(comparisons(found, size))) for name, size in rules.items()}
+    logs = compare("A", "A", found, ALPHA).logs
+    by_rule["as the command stops"]["resampled"] = resampled(logs)
     results: dict[str, Any] = {
         "machine": machine,
         "training": "small_ppo.py against itself",
@@ -108,7 +129,7 @@ def main() -> int:
         "upper_bound": by_rule["5"]["upper_bound"],
         "by_rule": by_rule,
         "usual_way": usual_way(pairs),
-        "log_ratios": [round(one, 5) for one in compare("A", "A", found, ALPHA).logs],
+        "log_ratios": [round(one, 5) for one in logs],
     }
     results["bars"] = judge(BARS, results)
     write_results(results, options, [table(results), bar_table(results["bars"])])
@@ -122,6 +143,8 @@ def table(results: dict[str, Any]) -> Table:
     for name, rule in results["by_rule"].items():
         shares = ("false_positives", "upper_bound", "a_component_marked", "by_cpu_time", "half_width")
         shown.add_row(name, str(rule["comparisons"]), *(f"{100 * rule[key]:.1f} %" for key in shares))
+    again = results["by_rule"]["as the command stops"]["resampled"]
+    shown.add_row("the same, resampled", str(again["comparisons"]), f"{100 * again['false_positives']:.1f} %")
     usual = results["usual_way"]
     shown.add_row("two runs, Mann-Whitney", str(usual["comparisons"]), f"{100 * usual['false_positives']:.0f} %")
     return shown

@@ -1,7 +1,7 @@
 """Does `rlprof whatif` predict what really comes of making something faster?
 
 Six ways to put a training together, three parts in each, made 1.5, 2 and 4 times faster in earnest: the part does less
-work. The truth is one process in which the speed of the parts changes between iterations, in random order. Beside it
+work. The truth is in processes in which the speed of the parts changes between iterations, in random order. Beside it
 stand the prediction from an ordinary session, the experiment of `--verify`, which only ever slows parts down, and the
 naive model: the part's durations, summed over threads, as a share of the wall time. Errors are of the time an iteration
 would take.
@@ -44,13 +44,14 @@ BARS = (
     Bar("experiment_rmse", "<=", 0.025),
 )
 WARM_UP = 4
-ASYNC_FEWER = 4
-"""Blocks: each has six iterations a variant."""
+PROCESSES = 3
+"""For the truth: each has a speed of its own."""
 
 
 def turns_of(name: str) -> tuple[int, int]:
-    """Iterations after a change that do not count, and that do: what was begun before it is still in the queue."""
-    return (2, 4) if name.startswith("async") else (0, 1)
+    """Iterations after a change that do not count, and that do: what was begun before it is still in the queue, which
+    is shorter than an iteration."""
+    return (1, 3) if name.startswith("async") else (0, 1)
 
 
 def set_speeds(path: Path, part: str, faster: float) -> None:
@@ -67,21 +68,22 @@ def truth(name: str, folder: Path, blocks: int) -> dict[tuple[str, float], Any]:
     variants = [(part, times) for part in PARTS for times in FASTER]
     chance = random.Random(1)
     found: dict[tuple[str, float], list[tuple[float, float]]] = {variant: [] for variant in variants}
-    with Arm(name, f"run {TRAINING} {name} --speeds {speeds}", folder, ledger=False) as arm:
 
-        def time(part: str, faster: float) -> float:
-            set_speeds(speeds, part, faster)
-            return sum(turn.wall_ns for turn in arm.take_turns(settle + counted)[settle:])
+    def time(arm: Arm, part: str, faster: float) -> float:
+        set_speeds(speeds, part, faster)
+        return sum(turn.wall_ns for turn in arm.take_turns(settle + counted)[settle:])
 
-        arm.begin()
-        for _ in range(WARM_UP):
-            arm.take_turn()
-        for _ in range(blocks // ASYNC_FEWER if settle else blocks):
-            before = time("", 1.0)
-            for variant in chance.sample(variants, len(variants)):
-                faster, after = time(*variant), time("", 1.0)
-                found[variant].append((faster, (before + after) / 2))
-                before = after
+    for _ in range(PROCESSES):
+        with Arm(name, f"run {TRAINING} {name} --speeds {speeds}", folder, ledger=False) as arm:
+            arm.begin()
+            for _ in range(WARM_UP):
+                arm.take_turn()
+            for _ in range(blocks // PROCESSES // (settle + counted)):
+                before = time(arm, "", 1.0)
+                for variant in chance.sample(variants, len(variants)):
+                    faster, after = time(arm, *variant), time(arm, "", 1.0)
+                    found[variant].append((faster, (before + after) / 2))
+                    before = after
     return {variant: ratio(times) for variant, times in found.items()}
 
 
@@ -100,10 +102,15 @@ def measure(name: str, folder: Path, options: Any) -> list[dict[str, Any]]:
         work, snapshot = work_of(session), session.snapshot()
     how = topology(work)
     progress(f"{name}: recorded, {how.model}")
-    settle, counted = turns_of(name)
-    shares_gil = "threads" in name
+    beside = how.model == "async"  # as `rlprof whatif --verify` plans it
     plan = DosePlan(
-        command, PARTS, shares_gil=shares_gil, settle=settle, counted=counted, seconds=options.seconds, width=0.005
+        command,
+        PARTS,
+        shares_gil=any(group.kind != "process" for group in how.groups),
+        settle=2 if beside else 0,
+        counted=4 if beside else 1,
+        seconds=options.seconds,
+        width=0.005,
     )
     experiments = run_doses(plan)
     progress(
@@ -177,9 +184,9 @@ def main() -> int:
     parser.add_argument(
         "--topology", choices=(*TOPOLOGIES, *HARD), action="append", help="only this one; may be given again"
     )
-    parser.add_argument("--iterations", type=int, default=400, help="of the recorded session (400)")
+    parser.add_argument("--iterations", type=int, default=1500, help="of the recorded session (1500)")
     parser.add_argument(
-        "--blocks", type=int, default=450, help="of each variant, for the truth (450; beside each other, a quarter)"
+        "--blocks", type=int, default=600, help="of each variant, for the truth (600; beside each other, a quarter)"
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="of the experiment, at most (60)")
     options = parser.parse_args()

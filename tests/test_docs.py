@@ -145,6 +145,14 @@ def test_the_readmes_figures_are_those_of_the_committed_results():
     assert float(worst[1]) == pytest.approx(100 * accuracy["worst_account_error"], abs=0.006)
 
 
+def test_the_readmes_answers_are_those_of_the_committed_results():
+    """tools/readme_figures writes them."""
+    made = runpy.run_path(str(ROOT / "tools" / "readme_figures"))
+    table = made["answers_table"](ROOT / "benchmarks" / "results")
+    assert len(table) > 4
+    assert "\n".join(table) in (ROOT / "README.md").read_text()
+
+
 def test_the_pages_of_the_trainings_have_the_committed_figures():
     """tools/workload_pages writes them."""
     made = runpy.run_path(str(ROOT / "tools" / "workload_pages"))

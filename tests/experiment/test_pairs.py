@@ -162,3 +162,32 @@ def test_cpu_time_is_that_of_workers_too(tmp_path):
     assert len(turns) == 5
     for turn in turns:
         assert 0.02e9 <= turn.cpu_ns < 0.06e9
+
+
+SHORT = """
+import time
+from rlprof import get_profiler, profile
+while True:
+    get_profiler().iteration()
+    with profile("env_step"):
+        time.sleep(0.0005)
+    get_profiler().add_steps(3)
+"""
+
+
+def test_short_iterations_take_turns_several_at_a_time(tmp_path):
+    path = tmp_path / "short.py"
+    path.write_text(SHORT)
+    heard = []
+    pair = run_pair((f"run {path}", f"run {path}"), 40, random.Random(1), tell=heard.append)
+    turns = [turn for block in pair.blocks for turn in (block.a, block.b)]
+    assert sum(turn.iterations for turn in turns) == 2 * 40
+    assert max(turn.iterations for turn in turns) > 1
+    for turn in turns:
+        assert turn.steps == 3 * turn.iterations
+        assert turn.calls["env_step"] == turn.iterations
+        assert turn.wall_ns >= 0.0005e9 * turn.iterations
+    assert heard[-1] == 40
+    found = measured(pair, component_of({}))
+    assert found.a.steps == 3
+    assert found.a.wall_ns == pytest.approx(sum(found.a.ledger.values()), rel=0.3)

@@ -26,6 +26,8 @@ PATIENCE_SECONDS = 600.0
 END_SECONDS = 20.0
 """For a training to end when it is told to."""
 LAST_LINES = 8
+MOST_ITERATIONS = 255
+"""Of one turn."""
 
 
 class ArmError(RlprofError):
@@ -34,7 +36,7 @@ class ArmError(RlprofError):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One iteration of an arm."""
+    """One iteration of an arm, or several without a wait between them."""
 
     wall_ns: int
     cpu_ns: int
@@ -44,6 +46,7 @@ class Turn:
     ledger: Mapping[str, int]
     """By the path of operations: ns of the wall time."""
     calls: Mapping[str, int]
+    iterations: int = 1
 
 
 class Arm:
@@ -103,22 +106,22 @@ class Arm:
             )
 
     def take_turns(self, count: int) -> list[Turn]:
-        """So many iterations without a wait between them; fewer where it has ended instead."""
-        self._go_on(count)
-        turns = (self._heard_turn() for _ in range(count))
+        """So many turns of one iteration without a wait between them; fewer where it has ended instead."""
+        self._go_on(1, count)
+        turns = (self._heard_turn(1) for _ in range(count))
         return list(takewhile(lambda turn: turn is not None, turns))  # type: ignore[arg-type]
 
-    def take_turn(self) -> Turn | None:
-        """One iteration; None where it has ended instead."""
-        self._go_on(1)
-        return self._heard_turn()
+    def take_turn(self, iterations: int = 1) -> Turn | None:
+        """Up to MOST_ITERATIONS as one; None where it has ended instead."""
+        self._go_on(iterations, 1)
+        return self._heard_turn(iterations)
 
-    def _go_on(self, count: int) -> None:
+    def _go_on(self, iterations: int, turns: int) -> None:
         self._waits = False
         with suppress(BrokenPipeError):  # it died while it waited: what it left is heard next
-            os.write(self._go, b"g" * count)
+            os.write(self._go, bytes([iterations]) * turns)
 
-    def _heard_turn(self) -> Turn | None:
+    def _heard_turn(self, iterations: int) -> Turn | None:
         told, before = self._hear(), self._before
         if told is None or before is None:
             self.ended = True
@@ -131,6 +134,7 @@ class Arm:
             told.episodes - before.episodes,
             {path: ns - before.ledger.get(path, 0) for path, ns in told.ledger.items()},
             {path: calls - before.calls.get(path, 0) for path, calls in told.calls.items()},
+            iterations,
         )
 
     def close(self) -> None:

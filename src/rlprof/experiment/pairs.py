@@ -15,23 +15,25 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean, linear_regression
+from statistics import linear_regression
 
 from rlprof.analysis.changes import changes
 from rlprof.analysis.comparison import UPDATE, Measured, MeasuredPair
 from rlprof.errors import RlprofError
-from rlprof.experiment.arm import PATIENCE_SECONDS, Arm, ArmError, Turn
+from rlprof.experiment.arm import MOST_ITERATIONS, PATIENCE_SECONDS, Arm, ArmError, Turn
 from rlprof.ledger.catalogue import TURN_WAIT
 from rlprof.session.folder import DATABASE
 from rlprof.session.reader import Session
 
 WARM_UP = 3
 """Iterations of each arm that do not count."""
+SHORTEST_NS = 5_000_000
+"""Of a turn: shorter iterations take turns several at a time, as the first moments after a wait are like no others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One iteration of each arm, one directly after the other."""
+    """One turn of each arm, one directly after the other."""
 
     a: Turn
     b: Turn
@@ -55,8 +57,9 @@ def run_pair(
     patience: float = PATIENCE_SECONDS,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Pair:
-    """Start both arms and let them take turns; `tell` hears of each block. With more blocks at `most`, they go on for
-    as long as it took to start them, which is the better use of the time. Ctrl-C leaves what was measured by then."""
+    """Start both arms and let them take turns until they have done `blocks` iterations that count; `tell` hears how
+    many. With more turns at `most`, they go on for as long as it took to start them, which is the better use of the
+    time. Ctrl-C leaves what was measured by then."""
     measured: list[Block] = []
     interrupted = False
     with tempfile.TemporaryDirectory(prefix="rlprof-compare-") as folder:
@@ -65,9 +68,10 @@ def run_pair(
                 began = time.monotonic()
                 arms = _start(stack, Path(folder), commands, chance, patience)
                 started = time.monotonic()
-                number = -warm_up
-                while number < blocks or (number < most and time.monotonic() - started < started - began):
-                    block = _block(arms, chance)
+                number, length = -warm_up, 1
+                while number < blocks or (len(measured) < most and time.monotonic() - started < started - began):
+                    length = min(length, blocks - number) if number < blocks else length
+                    block = _block(arms, chance, length)
                     if block is None:
                         if number < blocks:
                             ended = next(arm for arm in arms if arm.ended)
@@ -75,7 +79,8 @@ def run_pair(
                         break
                     if number >= 0:
                         measured.append(block)
-                    number += 1
+                    number += length
+                    length = _length(block) if number >= 0 else 1
                     tell(number)
         except KeyboardInterrupt:
             if not measured:
@@ -96,9 +101,15 @@ def _start(
     return sorted(arms, key=lambda arm: arm.name)
 
 
-def _block(arms: Sequence[Arm], chance: random.Random) -> Block | None:
+def _length(block: Block) -> int:
+    """Iterations of the next turn."""
+    shorter = min(turn.wall_ns / turn.iterations for turn in (block.a, block.b))
+    return max(1, min(MOST_ITERATIONS, math.ceil(SHORTEST_NS / max(1, shorter))))
+
+
+def _block(arms: Sequence[Arm], chance: random.Random, iterations: int) -> Block | None:
     """None where one of them has ended instead."""
-    turns = {arm.name: arm.take_turn() for arm in chance.sample(arms, 2)}
+    turns = {arm.name: arm.take_turn(iterations) for arm in chance.sample(arms, 2)}
     a, b = turns["A"], turns["B"]
     if a is None or b is None:
         return None
@@ -147,15 +158,16 @@ def _calls_of(turn: Turn, operation: str) -> int:
 
 def _measured(turns: Sequence[Turn], component_of: Callable[[str], str]) -> Measured:
     ledger: defaultdict[str, float] = defaultdict(float)
+    iterations = sum(turn.iterations for turn in turns)
     for turn in turns:
         for path, ns in turn.ledger.items():
             if path.rpartition("/")[2] != TURN_WAIT:
-                ledger[component_of(path)] += ns / len(turns)
+                ledger[component_of(path)] += ns / iterations
     return Measured(
-        wall_ns=fmean(turn.wall_ns for turn in turns),
-        cpu_ns=fmean(turn.cpu_ns for turn in turns),
-        steps=fmean(turn.steps for turn in turns),
-        episodes=fmean(turn.episodes for turn in turns),
-        updates=fmean(_calls_of(turn, UPDATE) for turn in turns),
+        wall_ns=sum(turn.wall_ns for turn in turns) / iterations,
+        cpu_ns=sum(turn.cpu_ns for turn in turns) / iterations,
+        steps=sum(turn.steps for turn in turns) / iterations,
+        episodes=sum(turn.episodes for turn in turns) / iterations,
+        updates=sum(_calls_of(turn, UPDATE) for turn in turns) / iterations,
         ledger={name: ns for name, ns in ledger.items() if ns > 0},
     )

@@ -54,12 +54,17 @@ class _Turns:
         self._ledger = ledger
         self._waits = profiler.profile(TURN_WAIT)
         self._below = 0
+        self._more = 0
+        """Iterations of this turn, after the one that runs."""
         self._wall = time.perf_counter_ns()
         self._cpu = time.process_time_ns()
 
     def __call__(self, what: str) -> None:
         wall, cpu = time.perf_counter_ns(), time.process_time_ns()
         if what != "iteration" or threading.get_ident() != self._profiler.driver:
+            return
+        if self._more:
+            self._more -= 1
             return
         with self._waits:
             try:
@@ -70,6 +75,7 @@ class _Turns:
                 goes_on = b""
             if not goes_on:
                 raise SystemExit(0)  # nobody compares any more: the training ends as it would have ended itself
+            self._more = goes_on[0] - 1
             self._below = self._cpu_below()  # they may have gone on meanwhile
         self._wall, self._cpu = time.perf_counter_ns(), time.process_time_ns()
 

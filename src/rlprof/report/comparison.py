@@ -141,11 +141,16 @@ def time_of(component: Component, ns: float) -> str:
 
 def percent_of(fraction: float) -> str:
     """`6.0 %`."""
-    return f"{100 * fraction:.1f} %"
+    return f"{_percent(fraction)} %"
 
 
 def range_of(interval: Interval) -> str:
     """`[2.6, 9.6]`, in percent; nothing where it is not known."""
     if interval.low is None or interval.high is None:
         return ""
-    return f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    return f"[{_percent(interval.low)}, {_percent(interval.high)}]"
+
+
+def _percent(fraction: float) -> str:
+    """`2.6`; `3074` from where a decimal says nothing."""
+    return f"{100 * fraction:.1f}" if abs(fraction) < 10 else f"{100 * fraction:.0f}"
