@@ -3,10 +3,10 @@
 The same training against itself, in hundreds of pairs of processes, while other programs come and go on the same cores.
 Neighbouring pairs are comparisons, as a user would have made them: of five and of ten pairs, and with the rule that the
 command stops by. A verdict of "faster" or "slower" is false, and so is any component that is marked. The bound is the
-upper end of a one-sided 95 % interval (Clopper and Pearson's). The command's rule takes more pairs, so that it makes few
-comparisons of them; its rate is also that of those that could have been: pairs in another order and, as A and A are the
-same, any of them the other way round. Beside it, what everybody does: the iterations of two ordinary runs in a row, with
-Mann and Whitney's test.
+upper end of a one-sided 95 % interval (Clopper and Pearson's). The command's rule takes more pairs, so that there are
+few comparisons by it; its rate is also that of those that could have been: pairs in another order and, as A and A are
+the same, any of them the other way round. Beside it, what everybody does: the iterations of two ordinary runs in a row,
+with Mann and Whitney's test.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ RATE = "RLPROF_TSC"
 """What the driver has measured of the processor's clock, so that its workers need not."""
 
 TURNS = "RLPROF_TURNS"
-"""Of an arm of a comparison: two file descriptors, the one that says go, a byte with the number of iterations a turn, and the
-one that is told; and 1 if that is to hear of the ledger, too, which takes longer to tell."""
+"""Of an arm of a comparison: two file descriptors, the one that says go, a byte with the number of iterations a turn,
+and the one that is told; and 1 if that is to hear of the ledger, too, which takes longer to tell."""
 
 DOSES = "RLPROF_DOSES"
 """Of an experiment: the file that says how operations are slowed down, and their names, as JSON."""
