@@ -17,8 +17,9 @@ def noise(pairs, spread=0.05, seed=1):
 
 
 def test_well_behaved_noise_keeps_what_is_promised():
-    found = self_test("run a.py", noise(20), alpha=0.03)
-    assert found.false_positives == pytest.approx(0.03, abs=0.015)
+    """On average: of twenty pairs alone, it is known roughly."""
+    found = [self_test("run a.py", noise(20, seed=seed), alpha=0.03).false_positives for seed in range(8)]
+    assert sum(found) / len(found) == pytest.approx(0.03, abs=0.01)
 
 
 def test_the_smallest_effect_falls_with_the_pairs_and_with_the_noise():

@@ -1,8 +1,9 @@
 """Is B really faster than A? From pairs of processes that took turns; the pair is the statistical unit.
 
 The estimate of a pair is the log of the ratio of mean times a step: means add up to steps per second, medians do not.
-Over pairs there is a t-interval, and a sign-flip permutation test beside it. The verdict is about steps per second;
-components are corrected for their number (Holm), and what they contribute sums to the whole difference.
+Over pairs there is a t-interval of the trimmed mean, and a sign-flip permutation test beside it. The verdict is about
+steps per second; components are corrected for their number (Holm), and what they contribute sums to the whole
+difference.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from rlprof.analysis.figures import rate
+from rlprof.analysis.trimmed import kept, trimmed_mean
 from rlprof.errors import MissingLibraryError
 
 ALPHA = 0.05
@@ -136,11 +138,17 @@ class Comparison:
         return "same" if speedup.low > -MARGIN and speedup.high < MARGIN else "unknown"
 
 
+_Pair = tuple[Measured, ...]
+"""A and B, of a step where steps are counted."""
+
+
 def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA) -> Comparison:
     """`a` and `b` say what the arms are."""
     per_step = all(arm.steps > 0 for pair in pairs for arm in (pair.a, pair.b))
     scaled = [tuple(of_a_step(arm) if per_step else arm for arm in (pair.a, pair.b)) for pair in pairs]
     logs = [math.log(one.wall_ns / other.wall_ns) for one, other in scaled]
+    typical = [scaled[place] for place in kept(logs)]
+    mean = trimmed_mean(logs) if len(logs) > 1 else None
     return Comparison(
         a=a,
         b=b,
@@ -149,13 +157,13 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
         sessions=None,
         confidence=1 - alpha,
         per_step=per_step,
-        a_ns=fmean(one.wall_ns for one, _ in scaled),
-        b_ns=fmean(other.wall_ns for _, other in scaled),
+        a_ns=fmean(one.wall_ns for one, _ in typical),
+        b_ns=fmean(other.wall_ns for _, other in typical),
         speedup=_interval(logs, alpha),
         permutation_p=_permutation_p(logs),
         cpu=_interval([math.log(max(1, one.cpu_ns) / max(1, other.cpu_ns)) for one, other in scaled], alpha),
-        least_seen=least_seen(stdev(logs) / math.sqrt(len(logs)), len(logs), alpha) if len(logs) > 1 else None,
-        components=_components(scaled, alpha),
+        least_seen=None if mean is None else least_seen(mean.error, mean.freedom, alpha),
+        components=_components(scaled, typical, alpha),
         work=work([pair.a for pair in pairs], [pair.b for pair in pairs]),
         drift=_interval([pair.drift for pair in pairs], alpha),
     )
@@ -177,20 +185,28 @@ def whole_ledger(arm: Measured) -> dict[str, float]:
     return {**arm.ledger, TAKING_TURNS: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
 
 
-def _components(pairs: Sequence[tuple[Measured, ...]], alpha: float) -> tuple[Component, ...]:
-    ledgers = [tuple(whole_ledger(arm) for arm in pair) for pair in pairs]
-    names = sorted({name for pair in ledgers for ledger in pair for name in ledger})
+def _components(pairs: Sequence[_Pair], typical: Sequence[_Pair], alpha: float) -> tuple[Component, ...]:
+    """Tested over all pairs; their times and what they save are of those that the whole difference is of."""
+    names = sorted({name for pair in pairs for arm in pair for name in whole_ledger(arm)})
     found, p_values = [], []
     for name in names:
-        times = [(one.get(name, 0.0), other.get(name, 0.0)) for one, other in ledgers]
-        saved = [(a - b) / one.wall_ns for (a, b), (one, _) in zip(times, pairs)]
+        times = _times(pairs, name)
         both = all(a > 0 and b > 0 for a, b in times)
         logs = [math.log(a / b) for a, b in times] if both else []
-        p_values.append(_p_value(logs or saved) if name != TAKING_TURNS else None)
+        p_values.append(_p_value(logs or _saved(pairs, name)) if name != TAKING_TURNS else None)
         speedup = _interval(logs, alpha) if both else None
-        a_ns, b_ns = (fmean(time) for time in zip(*times))
-        found.append(Component(name, a_ns, b_ns, fmean(saved), speedup, significant=False))
+        a_ns, b_ns = (fmean(time) for time in zip(*_times(typical, name)))
+        found.append(Component(name, a_ns, b_ns, fmean(_saved(typical, name)), speedup, significant=False))
     return holm(found, p_values, alpha)
+
+
+def _times(pairs: Sequence[_Pair], name: str) -> list[tuple[float, float]]:
+    return [(whole_ledger(one).get(name, 0.0), whole_ledger(other).get(name, 0.0)) for one, other in pairs]
+
+
+def _saved(pairs: Sequence[_Pair], name: str) -> list[float]:
+    """Of A's whole time."""
+    return [(a - b) / one.wall_ns for (a, b), (one, _) in zip(_times(pairs, name), pairs)]
 
 
 def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: float) -> tuple[Component, ...]:
@@ -206,30 +222,26 @@ def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: fl
 
 
 def _interval(logs: Sequence[float], alpha: float) -> Interval:
-    low, high = _bounds(logs, alpha)
-    return Interval(math.expm1(fmean(logs)), _expm1(low), _expm1(high))
-
-
-def _bounds(values: Sequence[float], alpha: float) -> tuple[float | None, float | None]:
-    if len(values) < 2:
-        return None, None
-    half = float(t_distribution().ppf(1 - alpha / 2, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
-    return fmean(values) - half, fmean(values) + half
+    if len(logs) < 2:
+        return Interval(math.expm1(logs[0]), None, None)
+    mean = trimmed_mean(logs)
+    half = float(t_distribution().ppf(1 - alpha / 2, mean.freedom)) * mean.error
+    return Interval(math.expm1(mean.value), math.expm1(mean.value - half), math.expm1(mean.value + half))
 
 
 def _p_value(values: Sequence[float]) -> float | None:
     if len(values) < 2:
         return None
-    error = stdev(values) / math.sqrt(len(values))
-    if not error:
-        return 0.0 if fmean(values) else 1.0
-    return float(2 * t_distribution().sf(abs(fmean(values)) / error, len(values) - 1))
+    mean = trimmed_mean(values)
+    if not mean.error:
+        return 0.0 if mean.value else 1.0
+    return float(2 * t_distribution().sf(abs(mean.value) / mean.error, mean.freedom))
 
 
-def least_seen(error: float, pairs: int, alpha: float) -> float:
-    """The effect that is found four times out of five, with such a standard error over so many pairs."""
+def least_seen(error: float, freedom: int, alpha: float) -> float:
+    """The effect that is found four times out of five, with such a standard error and its degrees of freedom."""
     t = t_distribution()
-    return math.expm1(float(t.ppf(1 - alpha / 2, pairs - 1) + t.ppf(POWER, pairs - 1)) * error)
+    return math.expm1(float(t.ppf(1 - alpha / 2, freedom) + t.ppf(POWER, freedom)) * error)
 
 
 def _permutation_p(logs: Sequence[float]) -> float | None:
@@ -261,10 +273,6 @@ def _differs(what: str, of_a: Sequence[float], of_b: Sequence[float], limit: flo
     a, b = fmean(of_a), fmean(of_b)
     differ = max(a, b) > 0 and abs(a - b) / max(a, b) > limit
     return f"{rate(a)} {what} in A, {rate(b)} in B" if differ else ""
-
-
-def _expm1(value: float | None) -> float | None:
-    return None if value is None else math.expm1(value)
 
 
 def t_distribution() -> Any:

@@ -6,9 +6,10 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import stdev
 
 from rlprof.analysis.comparison import least_seen, t_distribution
+from rlprof.analysis.trimmed import cut_of, trimmed_mean
 
 TRIALS = 4000
 ENOUGH = 8
@@ -36,25 +37,27 @@ class SelfTest:
 def self_test(command: str, logs: Sequence[float], alpha: float) -> SelfTest:
     """From the log of each pair's ratio."""
     spread = stdev(logs)
+    scatter = trimmed_mean(logs).error * math.sqrt(len(logs))
     return SelfTest(
         command=command,
         pairs=len(logs),
         alpha=alpha,
-        difference=math.expm1(fmean(logs)),
+        difference=math.expm1(trimmed_mean(logs).value),
         spread=spread,
         false_positives=_false_positives(logs, alpha) if len(logs) >= ENOUGH else None,
-        smallest=tuple((size, least_seen(spread / math.sqrt(size), size, alpha)) for size in SIZES),
+        smallest=tuple(
+            (size, least_seen(scatter / math.sqrt(size), size - 2 * cut_of(size) - 1, alpha)) for size in SIZES
+        ),
     )
 
 
 def _false_positives(logs: Sequence[float], alpha: float) -> float:
-    """A and A are the same, so each pair could as well have come out the other way round: of all the comparisons that
-    could have been, which are significant?"""
+    """A and A are the same, so each pair could as well have come out the other way round: of comparisons of such pairs
+    that could have been, which are significant?"""
     chance = random.Random(1)
-    limit = t_distribution().ppf(1 - alpha / 2, len(logs) - 1)
+    limit = t_distribution().ppf(1 - alpha / 2, trimmed_mean(logs).freedom)
     wrong = 0
     for _ in range(TRIALS):
-        drawn = [value if chance.random() < 0.5 else -value for value in logs]
-        error = stdev(drawn) / math.sqrt(len(drawn))
-        wrong += bool(error) and abs(fmean(drawn)) / error > limit
+        drawn = trimmed_mean([value * chance.choice((-1, 1)) for value in chance.choices(logs, k=len(logs))])
+        wrong += bool(drawn.error) and abs(drawn.value) / drawn.error > limit
     return wrong / TRIALS
