@@ -42,8 +42,8 @@ def _verdict(found: SelfTest) -> str:
     if found.false_positives is None:
         return f"{many(found.pairs, 'pair')}: too few to say how often equal programs would be called different."
     return (
-        f"A against A: equal programs would be called different in about {_percent(found.false_positives)} of comparisons; "
-        f"{_percent(found.alpha)} is what is promised."
+        f"A against A: equal programs would be called different in about {_percent(found.false_positives)} of"
+        f" comparisons; {_percent(found.alpha)} is what is promised."
     )
 
 
