@@ -39,6 +39,26 @@ def test_contributions_sum_to_the_whole_saving():
     assert re.search(r"0.0 % \[0.0, 0.0\] +~ +\+0.0%$", shown["y"])
 
 
+def test_typical_turns_find_what_noise_hides_in_the_means_and_means_what_is_rare():
+    chance = random.Random(1)
+    noisy, rare = [], []
+    for _ in range(12):
+        one = Measured(1000, 1000, 10, {"x": 100, "y": 900})
+        loud = 100 * math.exp(chance.gauss(0, 0.5))
+        other = Measured(900 + loud, 1000, 10, {"x": loud, "y": 900})
+        noisy.append(MeasuredPair(one, other, typical={"x": 0.05 + chance.gauss(0, 0.005), "y": 0.0}))
+        often = Measured(1100, 1000, 10, {"x": 200 * math.exp(chance.gauss(0, 0.02)), "y": 900})
+        rare.append(MeasuredPair(one, often, typical={"x": chance.gauss(0, 0.1), "y": 0.0}))
+    (x,) = (one for one in compare("A", "B", noisy).components if one.name == "x")
+    assert x.significant
+    assert x.speedup is not None
+    assert x.speedup.estimate == pytest.approx(math.expm1(0.05), abs=0.005)
+    (x,) = (one for one in compare("A", "B", rare).components if one.name == "x")
+    assert x.significant
+    assert x.speedup is not None
+    assert x.speedup.estimate == pytest.approx(-0.5, abs=0.02)
+
+
 def test_what_only_one_arm_has_is_said():
     pairs = [MeasuredPair(pair.a, replace(pair.b, ledger={"x": 1000.0})) for pair in pairs_of([0.0] * 3)]
     found = {one.name: one for one in compare("A", "B", pairs).components}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import psutil
@@ -52,6 +53,7 @@ def test_a_planted_difference_is_found_where_it_is(training):
     assert b.ledger["env_step"] > 0.02e9
     assert a.ledger["env_step"] > 1.2 * b.ledger["env_step"]
     assert a.wall_ns > b.wall_ns
+    assert found.typical["env_step"] > math.log(1.2)
     assert "turn_wait" not in a.ledger
     assert sum(a.ledger.values()) == pytest.approx(a.wall_ns, rel=0.05)
     assert not [child for child in psutil.Process().children(recursive=True) if "train.py" in " ".join(child.cmdline())]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -54,6 +54,9 @@ class MeasuredPair:
     b: Measured
     drift: float = 0.0
     """By how much the log of the ratio changed from the first iteration to the last, along a straight line."""
+    typical: Mapping[str, float] = field(default_factory=dict)
+    """By component that every turn has: the log of the ratio of its times a step, in two turns that are neighbours,
+    over the typical ones. What the machine does from one moment to the next does not move it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Component:
     contribution: float
     """Of A's whole time, what B saves here: these sum to the whole saving."""
     speedup: Interval | None
-    """None where an arm does not have it."""
+    """In all turns, or in typical ones if that is surer; None where an arm does not have it."""
     significant: bool
     """After correction for the number of components."""
 
@@ -147,7 +150,7 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
     per_step = all(arm.steps > 0 for pair in pairs for arm in (pair.a, pair.b))
     scaled = [tuple(of_a_step(arm) if per_step else arm for arm in (pair.a, pair.b)) for pair in pairs]
     logs = [math.log(one.wall_ns / other.wall_ns) for one, other in scaled]
-    typical = [scaled[place] for place in kept(logs)]
+    middle = [scaled[place] for place in kept(logs)]
     mean = trimmed_mean(logs) if len(logs) > 1 else None
     return Comparison(
         a=a,
@@ -157,13 +160,13 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
         sessions=None,
         confidence=1 - alpha,
         per_step=per_step,
-        a_ns=fmean(one.wall_ns for one, _ in typical),
-        b_ns=fmean(other.wall_ns for _, other in typical),
+        a_ns=fmean(one.wall_ns for one, _ in middle),
+        b_ns=fmean(other.wall_ns for _, other in middle),
         speedup=_interval(logs, alpha),
         permutation_p=_permutation_p(logs),
         cpu=_interval([math.log(max(1, one.cpu_ns) / max(1, other.cpu_ns)) for one, other in scaled], alpha),
         least_seen=None if mean is None else least_seen(mean.error, mean.freedom, alpha),
-        components=_components(scaled, typical, alpha),
+        components=_components(scaled, middle, [pair.typical for pair in pairs], alpha),
         work=work([pair.a for pair in pairs], [pair.b for pair in pairs]),
         drift=_interval([pair.drift for pair in pairs], alpha),
     )
@@ -185,19 +188,36 @@ def whole_ledger(arm: Measured) -> dict[str, float]:
     return {**arm.ledger, TAKING_TURNS: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
 
 
-def _components(pairs: Sequence[_Pair], typical: Sequence[_Pair], alpha: float) -> tuple[Component, ...]:
+def _components(
+    pairs: Sequence[_Pair], middle: Sequence[_Pair], typical: Sequence[Mapping[str, float]], alpha: float
+) -> tuple[Component, ...]:
     """Tested over all pairs; their times and what they save are of those that the whole difference is of."""
     names = sorted({name for pair in pairs for arm in pair for name in whole_ledger(arm)})
     found, p_values = [], []
     for name in names:
         times = _times(pairs, name)
-        both = all(a > 0 and b > 0 for a, b in times)
-        logs = [math.log(a / b) for a, b in times] if both else []
-        p_values.append(_p_value(logs or _saved(pairs, name)) if name != TAKING_TURNS else None)
-        speedup = _interval(logs, alpha) if both else None
-        a_ns, b_ns = (fmean(time) for time in zip(*_times(typical, name)))
-        found.append(Component(name, a_ns, b_ns, fmean(_saved(typical, name)), speedup, significant=False))
+        estimates = []
+        if all(a > 0 and b > 0 for a, b in times):
+            estimates.append([math.log(a / b) for a, b in times])
+            if all(name in pair for pair in typical):
+                estimates.append([pair[name] for pair in typical])
+        p_values.append(_either(estimates or [_saved(pairs, name)]) if name != TAKING_TURNS else None)
+        # The surer one: that depends on how much they scatter, and not on what they say.
+        surest = min(estimates, key=_error, default=None)
+        speedup = None if surest is None else _interval(surest, alpha)
+        a_ns, b_ns = (fmean(time) for time in zip(*_times(middle, name)))
+        found.append(Component(name, a_ns, b_ns, fmean(_saved(middle, name)), speedup, significant=False))
     return holm(found, p_values, alpha)
+
+
+def _either(estimates: Sequence[Sequence[float]]) -> float | None:
+    """That neither differs from zero: typical turns are surer, but a change may be in rare ones only."""
+    known = [p for p in map(_p_value, estimates) if p is not None]
+    return min(1.0, len(known) * min(known)) if known else None
+
+
+def _error(values: Sequence[float]) -> float:
+    return trimmed_mean(values).error if len(values) > 1 else 0.0
 
 
 def _times(pairs: Sequence[_Pair], name: str) -> list[tuple[float, float]]:

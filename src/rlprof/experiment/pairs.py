@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import linear_regression
+from statistics import fmean, linear_regression
 
 from rlprof.analysis.changes import changes
 from rlprof.analysis.comparison import UPDATE, Measured, MeasuredPair
@@ -140,9 +140,37 @@ def _changes(folder: Path) -> tuple[str, ...]:
 
 
 def measured(pair: Pair, component_of: Callable[[str], str]) -> MeasuredPair:
-    """The means of both arms, with the ledger by component. Waiting for the other arm belongs to none."""
+    """The means of both arms, with the ledger by component."""
     a, b = [block.a for block in pair.blocks], [block.b for block in pair.blocks]
-    return MeasuredPair(_measured(a, component_of), _measured(b, component_of), _drift(pair))
+    return MeasuredPair(
+        _measured(a, component_of), _measured(b, component_of), _drift(pair), _typical(pair.blocks, component_of)
+    )
+
+
+def _typical(blocks: Sequence[Block], component_of: Callable[[str], str]) -> dict[str, float]:
+    ratios: defaultdict[str, list[float]] = defaultdict(list)
+    for block in blocks:
+        a, b = (_by_component(turn, component_of) for turn in (block.a, block.b))
+        work = math.log((block.b.steps or block.b.iterations) / (block.a.steps or block.a.iterations))
+        for name in a.keys() & b.keys():
+            if a[name] > 0 and b[name] > 0:
+                ratios[name].append(math.log(a[name] / b[name]) + work)
+    return {name: _middle(found) for name, found in ratios.items() if len(found) == len(blocks)}
+
+
+def _middle(values: Sequence[float]) -> float:
+    """The mean without the fifth at each end."""
+    cut = len(values) // 5
+    return fmean(sorted(values)[cut : len(values) - cut])
+
+
+def _by_component(turn: Turn, component_of: Callable[[str], str]) -> dict[str, float]:
+    """Waiting for the other arm belongs to none."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for path, ns in turn.ledger.items():
+        if path.rpartition("/")[2] != TURN_WAIT:
+            found[component_of(path)] += ns
+    return found
 
 
 def _drift(pair: Pair) -> float:
@@ -160,9 +188,8 @@ def _measured(turns: Sequence[Turn], component_of: Callable[[str], str]) -> Meas
     ledger: defaultdict[str, float] = defaultdict(float)
     iterations = sum(turn.iterations for turn in turns)
     for turn in turns:
-        for path, ns in turn.ledger.items():
-            if path.rpartition("/")[2] != TURN_WAIT:
-                ledger[component_of(path)] += ns / iterations
+        for name, ns in _by_component(turn, component_of).items():
+            ledger[name] += ns / iterations
     return Measured(
         wall_ns=sum(turn.wall_ns for turn in turns) / iterations,
         cpu_ns=sum(turn.cpu_ns for turn in turns) / iterations,
