@@ -1,8 +1,7 @@
 """A mean that a few values far off do not move: of pairs of processes, some meet what others do on the machine.
 
 From ten values on, the fifth at each end is left out, and the error is that of the winsorized values (Tukey and
-McLaughlin, 1963). Equal trainings are called different as rarely as with all of them, and intervals are narrower by a
-quarter on a machine that others use, too: see benchmarks/false_positives.py.
+McLaughlin, 1963): as rarely wrong as the mean of all, and surer where some are far off.
 """
 
 from __future__ import annotations
