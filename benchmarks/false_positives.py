@@ -25,7 +25,7 @@ from scipy.stats import binomtest, mannwhitneyu
 
 from rlprof.analysis.comparison import Comparison, Measured, MeasuredPair, compare
 from rlprof.analysis.components import component_of
-from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, MOST, Plan, is_narrow
+from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, MOST, MOST_PAIRS, Plan, is_narrow
 from rlprof.experiment.pairs import Pair, measured, run_pair
 from rlprof.selftest import small_ppo
 
@@ -46,7 +46,7 @@ def comparisons(pairs: Sequence[MeasuredPair], size: int) -> Iterator[Comparison
         if len(found) < (size or LEAST_PAIRS):
             continue
         compared = compare("A", "A", found, ALPHA)
-        if size or len(found) >= Plan("", "").pairs or is_narrow(compared, Plan("", "").width):
+        if size or len(found) >= MOST_PAIRS or is_narrow(compared, Plan("", "").width):
             yield compared
             begin = end
 
@@ -56,7 +56,7 @@ def resampled(logs: Sequence[float]) -> dict[str, Any]:
     chance = random.Random(1)
     wrong = 0
     for _ in range(DRAWS):
-        drawn = [log * chance.choice((-1, 1)) for log in chance.sample(logs, Plan("", "").pairs)]
+        drawn = [log * chance.choice((-1, 1)) for log in chance.sample(logs, MOST_PAIRS)]
         wrong += next(comparisons([_planted(log) for log in drawn], 0)).speedup.beyond_zero
     return {"comparisons": DRAWS, "false_positives": wrong / DRAWS}
 
@@ -103,7 +103,7 @@ def main() -> int:
     parser.add_argument("--iterations", type=int, default=20, help="of each arm in a pair, at least (20)")
     parser.add_argument("--load", type=int, default=2, help="programs that come and go meanwhile (2)")
     options = parser.parse_args()
-    if options.pairs < 2 * Plan("", "").pairs:
+    if options.pairs < 2 * MOST_PAIRS:
         parser.error("too few pairs for a comparison by every rule")
     os.environ["OMP_NUM_THREADS"] = "1"
     chance = random.Random()

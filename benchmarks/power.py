@@ -65,7 +65,7 @@ def table(results: dict[str, Any]) -> Table:
 
 def main() -> int:
     parser = argument_parser(__doc__)
-    parser.add_argument("--runs", type=int, default=12)
+    parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--pairs", type=int, default=70, help="in a run, at most (70)")
     parser.add_argument("--iterations", type=int, default=20, help="of each arm in a pair, at least (20)")
     parser.add_argument("--precision", type=float, default=0.004, help="at which a run stops (0.004)")

@@ -1,4 +1,5 @@
-"""A mean that a few values far off do not move: of pairs of processes, some meet what others do on the machine.
+"""A mean that a few values far off do not move: of turns and of pairs of processes, some meet what others do on the
+machine.
 
 From ten values on, the fifth at each end is left out, and the error is that of the winsorized values (Tukey and
 McLaughlin, 1963): as rarely wrong as the mean of all, and surer where some are far off.

@@ -21,13 +21,14 @@ from rlprof.cli.comparing import run_against_itself, run_comparison
 from rlprof.cli.output import show, write
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import words_of
-from rlprof.experiment.comparing import ALPHA, Plan
+from rlprof.experiment.comparing import ALPHA, MOST_PAIRS, Plan
 from rlprof.report import self_test as self_test_report
 from rlprof.report.comparison import render, to_json, to_text
 from rlprof.report.html.comparison import to_html
 from rlprof.session.folder import DATABASE, find_database
 
 SMALL_PPO = f"run {shlex.quote(str(Path(selftest.__file__).with_name('small_ppo.py')))}"
+SELF_TEST_PAIRS = 20
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
 
@@ -57,7 +58,10 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
     "--self-test", "against_itself", is_flag=True,
     help="Compare A with A, or a small PPO with itself: error rate and smallest effect on this machine.",
 )  # fmt: skip
-@click.option("--pairs", type=click.IntRange(2), default=20, show_default=True, help="Of processes, at most.")
+@click.option(
+    "--pairs", type=click.IntRange(2),
+    help=f"Of processes, at most: {MOST_PAIRS} unless told, {SELF_TEST_PAIRS} of a self-test.",
+)  # fmt: skip
 @click.option(
     "--iterations", type=click.IntRange(1), default=20, show_default=True, help="Of each arm in a pair, at least."
 )
@@ -71,8 +75,8 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
 @click.option("--html", metavar="FILE", help="Also as a page with a forest plot.")
 @click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
 def compare(
-    arms: tuple[str, ...], against_itself: bool, pairs: int, iterations: int, max_time: float, patience: float | None,
-    precision: float, fail_if_slower: float | None,
+    arms: tuple[str, ...], against_itself: bool, pairs: int | None, iterations: int, max_time: float,
+    patience: float | None, precision: float, fail_if_slower: float | None,
     as_json: bool, html: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """Is B really faster than A?
@@ -91,7 +95,7 @@ def compare(
         if html is not None or fail_if_slower is not None:
             raise click.UsageError("--html and --fail-if-slower are for two arms; --self-test has --json and --output")
         a = arms[0] if arms else SMALL_PPO
-        _test_itself(Plan(a, a, pairs, iterations, max_time, 0.0, patience), as_json, output)
+        _test_itself(Plan(a, a, pairs or SELF_TEST_PAIRS, iterations, max_time, 0.0, patience), as_json, output)
         return
     a, b = arms
     sides = [[] if _is_command(arm) else _sessions(arm) for arm in arms]
@@ -102,7 +106,8 @@ def compare(
     else:
         for command in arms:
             words_of(command)
-        found = run_comparison(Plan(a, b, pairs, iterations, max_time, precision, patience), component_of({}))
+        plan = Plan(a, b, pairs or MOST_PAIRS, iterations, max_time, precision, patience)
+        found = run_comparison(plan, component_of({}))
     _show(found, as_json, html, output)
     if fail_if_slower is not None:
         _gate(found, fail_if_slower)

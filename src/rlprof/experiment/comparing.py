@@ -18,6 +18,8 @@ from rlprof.experiment.pairs import measured, run_pair
 
 ALPHA = 0.03
 MOST = 5
+MOST_PAIRS = 100
+"""Where a machine is noisy, fewer say nothing of a few per cent."""
 LEAST_PAIRS = 4
 """Before its width is believed: of three values, a t-interval is narrow by chance too often."""
 
@@ -29,7 +31,7 @@ class Plan:
     a: str
     b: str
     """Command lines as one would type them after `rlprof`."""
-    pairs: int = 20
+    pairs: int = MOST_PAIRS
     """At most."""
     blocks: int = 20
     """Iterations of each arm in a pair, at least: short ones go on for as long as starting took, up to five times."""

@@ -19,6 +19,7 @@ from statistics import fmean, linear_regression
 
 from rlprof.analysis.changes import changes
 from rlprof.analysis.comparison import UPDATE, Measured, MeasuredPair
+from rlprof.analysis.trimmed import kept
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import MOST_ITERATIONS, PATIENCE_SECONDS, Arm, ArmError, Turn
 from rlprof.ledger.catalogue import TURN_WAIT
@@ -155,13 +156,9 @@ def _typical(blocks: Sequence[Block], component_of: Callable[[str], str]) -> dic
         for name in a.keys() & b.keys():
             if a[name] > 0 and b[name] > 0:
                 ratios[name].append(math.log(a[name] / b[name]) + work)
-    return {name: _middle(found) for name, found in ratios.items() if len(found) == len(blocks)}
-
-
-def _middle(values: Sequence[float]) -> float:
-    """The mean without the fifth at each end."""
-    cut = len(values) // 5
-    return fmean(sorted(values)[cut : len(values) - cut])
+    return {
+        name: fmean(found[place] for place in kept(found)) for name, found in ratios.items() if len(found) == len(blocks)
+    }
 
 
 def _by_component(turn: Turn, component_of: Callable[[str], str]) -> dict[str, float]:
