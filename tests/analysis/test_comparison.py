@@ -87,11 +87,19 @@ def test_the_page_has_the_verdict_a_line_a_component_and_what_differs():
     found = replace(compare("A <b>", "B", pairs_of([0.5, 0.52, 0.48, 0.51])), changes=("setting x: 1 -> <2>",))
     page = to_html(found)
     assert verdict(found) in page
-    assert page.count("<svg") == 2  # all of it, and x; y contributes nothing
-    assert "1 component more" in page
+    assert page.count("<svg") == 3  # all of it, x and y
     assert page.count("+3.9 %") == 2  # what x saves is the whole saving
     assert "A &lt;b&gt;" in page
     assert "setting x: 1 -&gt; &lt;2&gt;" in page
+
+
+def test_a_page_of_very_many_components_says_how_many_are_left():
+    (pair, other) = pairs_of([0.1, 0.12])
+    ledger = {f"part {number}": 10.0 for number in range(100)}
+    found = compare("A", "B", [MeasuredPair(replace(one.a, ledger=ledger), one.b) for one in (pair, other)])
+    page = to_html(found)
+    assert page.count("<tr>") == 1 + 1 + 60 + 1  # headers, all of it, and the rest
+    assert f"{len(found.components) - 60} components more" in page
 
 
 def test_the_json_has_everything_and_the_verdict():

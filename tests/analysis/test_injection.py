@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from lanes import queue, serial, session
 
-from rlprof.analysis.comparison import Interval
+from rlprof.analysis.inference import Interval
 from rlprof.analysis.injection import DOSES, DosedBlock, experiment, extrapolate, floor_of
 from rlprof.analysis.topology import topology
 from rlprof.analysis.verification import verify

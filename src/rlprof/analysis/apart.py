@@ -11,18 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from rlprof.analysis.comparison import (
-    UPDATE,
-    Comparison,
-    Component,
-    Interval,
-    Measured,
-    holm,
-    of_a_step,
-    t_distribution,
-    work,
-)
+from rlprof.analysis.comparison import UPDATE, Comparison, Component, Measured, holm, of_a_step, work
 from rlprof.analysis.facts import Facts
+from rlprof.analysis.inference import Interval, around, chance_of, least_seen
+from rlprof.analysis.trimmed import Mean
 from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import BESIDE_TRAINING
 
@@ -61,9 +53,7 @@ def compare_apart(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Measu
     scaled = [[of_a_step(one) if per_step else one for one in side] for side in (of_a, of_b)]
     log_a, log_b = ([math.log(one.wall_ns) for one in side] for side in scaled)
     whole = fmean(one.wall_ns for one in scaled[0])
-    error, freedom = _welch(log_a, log_b)
-    t = t_distribution()
-    seen = None if error is None else math.expm1((t.ppf(1 - alpha / 2, freedom) + t.ppf(0.8, freedom)) * error)
+    difference = _difference(log_a, log_b)
     return Comparison(
         a=a,
         b=b,
@@ -77,7 +67,7 @@ def compare_apart(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Measu
         speedup=_interval(log_a, log_b, alpha),
         permutation_p=None,
         cpu=None,
-        least_seen=seen,
+        least_seen=None if difference is None else least_seen(difference.error, difference.freedom, alpha),
         components=_components(scaled, whole, alpha),
         work=work(of_a, of_b),
         drift=None,
@@ -98,26 +88,23 @@ def _components(sides: Sequence[Sequence[Measured]], whole: float, alpha: float)
 
 
 def _interval(log_a: Sequence[float], log_b: Sequence[float], alpha: float) -> Interval:
-    estimate = fmean(log_a) - fmean(log_b)
-    error, freedom = _welch(log_a, log_b)
-    if error is None:
-        return Interval(math.expm1(estimate), None, None)
-    half = t_distribution().ppf(1 - alpha / 2, freedom) * error
-    return Interval(math.expm1(estimate), math.expm1(estimate - half), math.expm1(estimate + half))
+    difference = _difference(log_a, log_b)
+    if difference is None:
+        return Interval(math.expm1(fmean(log_a) - fmean(log_b)), None, None)
+    return around(difference, alpha)
 
 
 def _p_value(a: Sequence[float], b: Sequence[float]) -> float | None:
-    error, freedom = _welch(a, b)
-    if error is None:
-        return None
-    return float(2 * t_distribution().sf(abs(fmean(a) - fmean(b)) / error, freedom)) if error else float(a == b)
+    difference = _difference(a, b)
+    return None if difference is None else chance_of(difference)
 
 
-def _welch(a: Sequence[float], b: Sequence[float]) -> tuple[float | None, float]:
-    """The standard error of the difference of means, and its degrees of freedom; None with one value a side."""
+def _difference(a: Sequence[float], b: Sequence[float]) -> Mean | None:
+    """Of the means, with Welch's error and degrees of freedom; None with one value a side."""
     if len(a) < 2 or len(b) < 2:
-        return None, 0.0
+        return None
     variances = [stdev(side) ** 2 / len(side) for side in (a, b)]
     total = sum(variances)
     below = sum(variance**2 / (len(side) - 1) for variance, side in zip(variances, (a, b)))
-    return math.sqrt(total), total**2 / below if below else float(len(a) + len(b) - 2)
+    freedom = total**2 / below if below else float(len(a) + len(b) - 2)
+    return Mean(fmean(a) - fmean(b), math.sqrt(total), freedom)

@@ -12,16 +12,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any
 
 from rlprof.analysis.figures import rate
+from rlprof.analysis.inference import Interval, interval, least_seen, p_value, permutation_p
 from rlprof.analysis.trimmed import kept, trimmed_mean
-from rlprof.errors import MissingLibraryError
 
 ALPHA = 0.05
 MARGIN = 0.02
 """Less is the same, for all practical purposes."""
-POWER = 0.8
 SAME_WORK = 0.01
 """Steps an iteration, and optimizer steps, that differ by less are equal."""
 SAME_EPISODES = 0.2
@@ -60,26 +58,6 @@ class MeasuredPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """Of a figure that says how much faster B is: 0.06 for 6 %. None where too few pairs say nothing about it."""
-
-    estimate: float
-    low: float | None
-    high: float | None
-
-    @property
-    def beyond_zero(self) -> bool:
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-
-    @property
-    def turned(self) -> Interval:
-        """The same of how much slower it is."""
-        return Interval(
-            -self.estimate, None if self.high is None else -self.high, None if self.low is None else -self.low
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Component:
     name: str
     a_ns: float
@@ -88,7 +66,7 @@ class Component:
     contribution: float
     """Of A's whole time, what B saves here: these sum to the whole saving."""
     speedup: Interval | None
-    """In all turns, or in typical ones if that is surer; None where an arm does not have it."""
+    """In all turns, or in typical ones if that is surer; None where an arm does not have it, and of taking turns."""
     significant: bool
     """After correction for the number of components."""
 
@@ -162,13 +140,13 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
         per_step=per_step,
         a_ns=fmean(one.wall_ns for one, _ in middle),
         b_ns=fmean(other.wall_ns for _, other in middle),
-        speedup=_interval(logs, alpha),
-        permutation_p=_permutation_p(logs),
-        cpu=_interval([math.log(max(1, one.cpu_ns) / max(1, other.cpu_ns)) for one, other in scaled], alpha),
+        speedup=interval(logs, alpha),
+        permutation_p=permutation_p(logs),
+        cpu=interval([math.log(max(1, one.cpu_ns) / max(1, other.cpu_ns)) for one, other in scaled], alpha),
         least_seen=None if mean is None else least_seen(mean.error, mean.freedom, alpha),
         components=_components(scaled, middle, [pair.typical for pair in pairs], alpha),
         work=work([pair.a for pair in pairs], [pair.b for pair in pairs]),
-        drift=_interval([pair.drift for pair in pairs], alpha),
+        drift=interval([pair.drift for pair in pairs], alpha),
     )
 
 
@@ -195,24 +173,28 @@ def _components(
     names = sorted({name for pair in pairs for arm in pair for name in whole_ledger(arm)})
     found, p_values = [], []
     for name in names:
-        times = _times(pairs, name)
-        estimates = []
-        if all(a > 0 and b > 0 for a, b in times):
-            estimates.append([math.log(a / b) for a, b in times])
-            if all(name in pair for pair in typical):
-                estimates.append([pair[name] for pair in typical])
+        estimates = _estimates(pairs, typical, name) if name != TAKING_TURNS else []
         p_values.append(_either(estimates or [_saved(pairs, name)]) if name != TAKING_TURNS else None)
         # The surer one: that depends on how much they scatter, and not on what they say.
         surest = min(estimates, key=_error, default=None)
-        speedup = None if surest is None else _interval(surest, alpha)
+        speedup = None if surest is None else interval(surest, alpha)
         a_ns, b_ns = (fmean(time) for time in zip(*_times(middle, name)))
         found.append(Component(name, a_ns, b_ns, fmean(_saved(middle, name)), speedup, significant=False))
     return holm(found, p_values, alpha)
 
 
+def _estimates(pairs: Sequence[_Pair], typical: Sequence[Mapping[str, float]], name: str) -> list[list[float]]:
+    """Pair by pair, of all turns and of typical ones; none where an arm does not have the component."""
+    times = _times(pairs, name)
+    if not all(a > 0 and b > 0 for a, b in times):
+        return []
+    of_all = [math.log(a / b) for a, b in times]
+    return [of_all, [pair[name] for pair in typical]] if all(name in pair for pair in typical) else [of_all]
+
+
 def _either(estimates: Sequence[Sequence[float]]) -> float | None:
     """That neither differs from zero: typical turns are surer, but a change may be in rare ones only."""
-    known = [p for p in map(_p_value, estimates) if p is not None]
+    known = [p for p in map(p_value, estimates) if p is not None]
     return min(1.0, len(known) * min(known)) if known else None
 
 
@@ -241,43 +223,6 @@ def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: fl
     return tuple(sorted(marked, key=lambda component: -abs(component.contribution)))
 
 
-def _interval(logs: Sequence[float], alpha: float) -> Interval:
-    if len(logs) < 2:
-        return Interval(math.expm1(logs[0]), None, None)
-    mean = trimmed_mean(logs)
-    half = float(t_distribution().ppf(1 - alpha / 2, mean.freedom)) * mean.error
-    return Interval(math.expm1(mean.value), math.expm1(mean.value - half), math.expm1(mean.value + half))
-
-
-def _p_value(values: Sequence[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    mean = trimmed_mean(values)
-    if not mean.error:
-        return 0.0 if mean.value else 1.0
-    return float(2 * t_distribution().sf(abs(mean.value) / mean.error, mean.freedom))
-
-
-def least_seen(error: float, freedom: int, alpha: float) -> float:
-    """The effect that is found four times out of five, with such a standard error and its degrees of freedom."""
-    t = t_distribution()
-    return math.expm1(float(t.ppf(1 - alpha / 2, freedom) + t.ppf(POWER, freedom)) * error)
-
-
-def _permutation_p(logs: Sequence[float]) -> float | None:
-    """Were A and B the same, each pair's sign would be chance: of all the ways, which share is as far from zero? None
-    above 12 pairs, of which there are too many ways to count."""
-    if not 2 <= len(logs) <= 12:
-        return None
-    observed = abs(sum(logs)) * (1 - 1e-12)
-    ways = 1 << len(logs)
-    as_far = sum(
-        abs(sum(value if way >> place & 1 else -value for place, value in enumerate(logs))) >= observed
-        for way in range(ways)
-    )
-    return as_far / ways
-
-
 def work(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
     """How it differs, if it does: the steps of an iteration, and what a step brings with it."""
     found = [_differs("steps an iteration", [one.steps for one in of_a], [one.steps for one in of_b], SAME_WORK)]
@@ -293,12 +238,3 @@ def _differs(what: str, of_a: Sequence[float], of_b: Sequence[float], limit: flo
     a, b = fmean(of_a), fmean(of_b)
     differ = max(a, b) > 0 and abs(a - b) / max(a, b) > limit
     return f"{rate(a)} {what} in A, {rate(b)} in B" if differ else ""
-
-
-def t_distribution() -> Any:
-    """scipy's."""
-    try:
-        from scipy.stats import t  # noqa: PLC0415 - slow to import, and only a comparison needs it
-    except ImportError as error:
-        raise MissingLibraryError("comparing", "scipy", "compare") from error
-    return t

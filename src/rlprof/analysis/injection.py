@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.comparison import Interval
+from rlprof.analysis.inference import Interval
 from rlprof.analysis.jackknife import jackknife
 from rlprof.analysis.topology import Saving, left
 from rlprof.analysis.work import Work

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from rlprof.analysis.comparison import Interval, t_distribution
+from rlprof.analysis.inference import Interval, t_distribution
 
 Part = TypeVar("Part")
 

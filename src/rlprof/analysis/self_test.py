@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import stdev
 
-from rlprof.analysis.comparison import least_seen, t_distribution
+from rlprof.analysis.inference import least_seen, t_distribution
 from rlprof.analysis.trimmed import cut_of, trimmed_mean
 
 TRIALS = 4000

@@ -22,7 +22,7 @@ class Mean:
     value: float
     error: float
     """Its standard error."""
-    freedom: int
+    freedom: float
     """Degrees of freedom of that."""
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlprof.analysis.comparison import MARGIN, Interval
+from rlprof.analysis.comparison import MARGIN
+from rlprof.analysis.inference import Interval
 from rlprof.analysis.injection import DOSES, Experiment, extrapolate, floor_of
 from rlprof.analysis.topology import Saving, Topology, predict
 from rlprof.analysis.whatif import Prediction

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rlprof.analysis.comparison import Interval
+from rlprof.analysis.inference import Interval
 from rlprof.analysis.jackknife import left_out
 from rlprof.analysis.topology import Saving, Topology, left, predict, topology
 from rlprof.analysis.work import Batch, Work

@@ -157,7 +157,9 @@ def _typical(blocks: Sequence[Block], component_of: Callable[[str], str]) -> dic
             if a[name] > 0 and b[name] > 0:
                 ratios[name].append(math.log(a[name] / b[name]) + work)
     return {
-        name: fmean(found[place] for place in kept(found)) for name, found in ratios.items() if len(found) == len(blocks)
+        name: fmean(found[place] for place in kept(found))
+        for name, found in ratios.items()
+        if len(found) == len(blocks)
     }
 
 

@@ -9,8 +9,9 @@ from functools import partial
 import msgspec
 from rich.console import Console
 
-from rlprof.analysis.comparison import MARGIN, TAKING_TURNS, Comparison, Component, Interval
+from rlprof.analysis.comparison import MARGIN, TAKING_TURNS, Comparison, Component
 from rlprof.analysis.figures import duration, many, rate
+from rlprof.analysis.inference import Interval
 from rlprof.report.layout import Column, Layout, plain
 
 NO_EVIDENCE = "~"
@@ -36,10 +37,7 @@ def render(comparison: Comparison, console: Console) -> None:
     layout.heading(f"Time a {unit}, by component")
     names = [component.name for component in comparison.components]
     layout.table("component", names, comparison.components, _COLUMNS)
-    layout.line(
-        f'"{NO_EVIDENCE}": no evidence of a difference, so many components considered. "Saved": of A\'s time a {unit}, '
-        "what B saves there; these sum to the whole saving."
-    )
+    layout.line(legend(comparison))
     layout.line(basis(comparison))
     if comparison.changes:
         layout.heading("What differs between A and B")
@@ -62,6 +60,16 @@ def notes(comparison: Comparison) -> Iterator[str]:
         yield f"Not steady: from its start to its end a pair's difference changed by {drift}."
 
 
+def legend(comparison: Comparison) -> str:
+    """How to read the table of components."""
+    unit = "step" if comparison.per_step else "iteration"
+    typical = ' "B is faster by": in all turns, or in typical ones where that is surer.' if comparison.pairs else ""
+    return (
+        f'"{NO_EVIDENCE}": no evidence of a difference, so many components considered.{typical} "Saved": of A\'s mean '
+        f"time a {unit}, what B saves there; these sum to the whole saving."
+    )
+
+
 def basis(comparison: Comparison) -> str:
     """What the figures rest on."""
     intervals = f"intervals of {100 * comparison.confidence:g} %"
@@ -81,7 +89,7 @@ def _permutation(comparison: Comparison) -> str:
         return ""
     too_few = chance > 1 - comparison.confidence and chance <= 2.0 / 2**comparison.pairs
     least = ", the least that so few pairs can give" if too_few else ""
-    return f"; permutation test: p = {chance:.3f}{least}"
+    return f"; permutation test: p = {chance:.2g}{least}"
 
 
 def verdict(comparison: Comparison) -> str:
@@ -111,7 +119,7 @@ def shown(interval: Interval) -> str:
 
 def speedup_of(component: Component) -> str:
     """With its interval; nothing where an arm does not have it."""
-    return "" if component.name == TAKING_TURNS or component.speedup is None else shown(component.speedup)
+    return "" if component.speedup is None else shown(component.speedup)
 
 
 def verdict_of(component: Component) -> str:

@@ -8,8 +8,8 @@ from functools import partial
 import msgspec
 from rich.console import Console
 
-from rlprof.analysis.comparison import Interval
 from rlprof.analysis.figures import as_percent, many, rate
+from rlprof.analysis.inference import Interval
 from rlprof.analysis.topology import Topology
 from rlprof.analysis.verification import Verified
 from rlprof.analysis.whatif import Prediction, Priority, WhatIf

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from rlprof.analysis.comparison import Comparison, Component, Interval
+from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.figures import duration, many, rate
+from rlprof.analysis.inference import Interval
 from rlprof.report.comparison import (
     basis,
+    legend,
     notes,
     percent_of,
     range_of,
@@ -22,15 +24,14 @@ from rlprof.report.html.plain import page
 
 _WIDTH, _HEIGHT, _MARGIN = 320, 20, 6
 _MOST_ROWS = 60
-_SMALLEST = 0.005
-"""Of the whole: components that contribute less, and have no evidence, are in one row."""
+"""What is left has one together."""
 
 
 def to_html(comparison: Comparison) -> str:
     body = [
         element("section", element("h2", verdict(comparison)), *_figures(comparison), *_notes(comparison)),
         element("section", element("h2", "Where the difference is"), _forest(comparison)),
-        element("section", element("h2", "What it rests on"), element("p", basis(comparison)), _changes(comparison)),
+        element("section", element("h2", "What it rests on"), *_basis(comparison), _changes(comparison)),
     ]
     return page("rlprof compare", "Is B faster than A?", join(body))
 
@@ -59,7 +60,7 @@ def _notes(comparison: Comparison) -> Iterator[Markup]:
 
 def _forest(comparison: Comparison) -> Markup:
     """What matters comes first: a narrow page shows the rest when it is scrolled."""
-    drawn, rest = _parts(comparison)
+    drawn, rest = comparison.components[:_MOST_ROWS], comparison.components[_MOST_ROWS:]
     saved = sum(one.contribution for one in comparison.components)
     whole = (shown(comparison.speedup), "", _line(comparison.speedup, comparison, True))
     rows = [("all of it", *whole, _saved(saved), duration(comparison.a_ns), duration(comparison.b_ns))]
@@ -81,13 +82,6 @@ def _forest(comparison: Comparison) -> Markup:
     reach = f"{100 * _reach(comparison):.0f}"
     headers = ("component", "B is faster by", "verdict", f"from -{reach} to +{reach} %", "saved", "A", "B")
     return table("Time by component, how much faster it is in B, and what of A's time that saves", headers, rows)
-
-
-def _parts(comparison: Comparison) -> tuple[Sequence[Component], Sequence[Component]]:
-    """Those that have evidence or matter, and the others."""
-    drawn = [one for one in comparison.components if one.significant or abs(one.contribution) >= _SMALLEST]
-    drawn = drawn[:_MOST_ROWS]
-    return drawn, [one for one in comparison.components if one not in drawn]
 
 
 def _saved(contribution: float) -> str:
@@ -123,6 +117,11 @@ def _line(interval: Interval, comparison: Comparison, certain: bool) -> Markup:
 
 def _svg(tag: str, *children: Markup, **attributes: str) -> Markup:
     return element(tag, *children, **attributes)
+
+
+def _basis(comparison: Comparison) -> Iterator[Markup]:
+    for said in (basis(comparison), legend(comparison)):
+        yield element("p", said)
 
 
 def _changes(comparison: Comparison) -> Markup:

@@ -1,0 +1,86 @@
+"""What a few values say of the truth behind them: intervals, and how likely chance alone would be as far from zero.
+
+Values are logs of ratios, one of each pair of processes; figures are ratios less one: 0.06 for 6 % more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlprof.analysis.trimmed import Mean, trimmed_mean
+from rlprof.errors import MissingLibraryError
+
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Of a figure that says how much faster B is: 0.06 for 6 %. None where too few pairs say nothing about it."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+
+    @property
+    def beyond_zero(self) -> bool:
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+    @property
+    def turned(self) -> Interval:
+        """The same of how much slower it is."""
+        return Interval(
+            -self.estimate, None if self.high is None else -self.high, None if self.low is None else -self.low
+        )
+
+
+def interval(logs: Sequence[float], alpha: float) -> Interval:
+    return around(trimmed_mean(logs), alpha) if len(logs) > 1 else Interval(math.expm1(logs[0]), None, None)
+
+
+def p_value(values: Sequence[float]) -> float | None:
+    return chance_of(trimmed_mean(values)) if len(values) > 1 else None
+
+
+def around(mean: Mean, alpha: float) -> Interval:
+    """Student's interval."""
+    half = float(t_distribution().ppf(1 - alpha / 2, mean.freedom)) * mean.error
+    return Interval(math.expm1(mean.value), math.expm1(mean.value - half), math.expm1(mean.value + half))
+
+
+def chance_of(mean: Mean) -> float:
+    """That it is as far from zero, were the truth zero."""
+    if not mean.error:
+        return 0.0 if mean.value else 1.0
+    return float(2 * t_distribution().sf(abs(mean.value) / mean.error, mean.freedom))
+
+
+def least_seen(error: float, freedom: float, alpha: float) -> float:
+    """The effect that is found four times out of five, with such a standard error and its degrees of freedom."""
+    t = t_distribution()
+    return math.expm1(float(t.ppf(1 - alpha / 2, freedom) + t.ppf(POWER, freedom)) * error)
+
+
+def permutation_p(logs: Sequence[float]) -> float | None:
+    """Were A and B the same, each pair's sign would be chance: of all the ways, which share is as far from zero? None
+    above 12 pairs, of which there are too many ways to count."""
+    if not 2 <= len(logs) <= 12:
+        return None
+    observed = abs(sum(logs)) * (1 - 1e-12)
+    ways = 1 << len(logs)
+    as_far = sum(
+        abs(sum(value if way >> place & 1 else -value for place, value in enumerate(logs))) >= observed
+        for way in range(ways)
+    )
+    return as_far / ways
+
+
+def t_distribution() -> Any:
+    """scipy's."""
+    try:
+        from scipy.stats import t  # noqa: PLC0415 - slow to import, and only a comparison needs it
+    except ImportError as error:
+        raise MissingLibraryError("comparing", "scipy", "compare") from error
+    return t
