@@ -16,6 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from rlprof.errors import RlprofError
 from rlprof.launch.environment import TURNS
@@ -25,6 +26,8 @@ PATIENCE_SECONDS = 600.0
 """For an iteration, or for the start; after that, it hangs."""
 END_SECONDS = 20.0
 """For a training to end when it is told to."""
+LEFT_SECONDS = 0.2
+"""For what it has started, after each signal."""
 LAST_LINES = 8
 MOST_ITERATIONS = 255
 """Of one turn."""
@@ -107,21 +110,23 @@ class Arm:
 
     def take_turns(self, count: int) -> list[Turn]:
         """So many turns of one iteration without a wait between them; fewer where it has ended instead."""
-        self._go_on(1, count)
-        turns = (self._heard_turn(1) for _ in range(count))
+        self.go_on(1, count)
+        turns = (self.hear_turn() for _ in range(count))
         return list(takewhile(lambda turn: turn is not None, turns))  # type: ignore[arg-type]
 
     def take_turn(self, iterations: int = 1) -> Turn | None:
         """Up to MOST_ITERATIONS as one; None where it has ended instead."""
-        self._go_on(iterations, 1)
-        return self._heard_turn(iterations)
+        self.go_on(iterations)
+        return self.hear_turn(iterations)
 
-    def _go_on(self, iterations: int, turns: int) -> None:
+    def go_on(self, iterations: int = 1, turns: int = 1) -> None:
+        """Each turn is to be heard."""
         self._waits = False
         with suppress(BrokenPipeError):  # it died while it waited: what it left is heard next
             os.write(self._go, bytes([iterations]) * turns)
 
-    def _heard_turn(self, iterations: int) -> Turn | None:
+    def hear_turn(self, iterations: int = 1) -> Turn | None:
+        """Wait until it has taken one; None where it has ended instead."""
         told, before = self._hear(), self._before
         if told is None or before is None:
             self.ended = True
@@ -137,32 +142,51 @@ class Arm:
             iterations,
         )
 
-    def close(self) -> None:
-        """Let it end itself, and what does not."""
-        if self._process.returncode is not None and self._go < 0:
+    def let_end(self) -> None:
+        """Without a wait for it; `close` is still needed."""
+        if self._go < 0:
             return
         os.close(self._go)
         self._go = -1
+        if not self._waits:
+            self._signal(signal.SIGTERM)  # it hears of the pipe at its next iteration only, if there is one
+
+    def close(self) -> None:
+        """Let it end itself, and end what does not."""
+        if self._done < 0:
+            return
         try:
-            if not self._waits:
-                self._signal(signal.SIGTERM)  # it hears of the pipe at its next iteration only, if there is one
+            self.let_end()
             self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             pass  # it is ended below, with what it has started
         finally:
-            for number in (signal.SIGTERM, signal.SIGKILL):
+            for number in (0, signal.SIGTERM, signal.SIGKILL):  # most of what it has started ends with it
                 if self._signal(number):
-                    time.sleep(0.2)
+                    self._wait_for_the_rest()
             self._process.wait()
             os.close(self._done)
+            self._done = -1
 
     def _signal(self, number: int) -> bool:
-        """To the training and what it has started; whether there is anything left of them."""
+        """To the training and what it has started; whether there is anything left of them, if only a zombie."""
         try:
             os.killpg(self._process.pid, number)
         except (ProcessLookupError, PermissionError):
             return False
         return True
+
+    def _wait_for_the_rest(self) -> None:
+        """Of its processes, for a moment."""
+        deadline = time.monotonic() + LEFT_SECONDS
+        while time.monotonic() < deadline and any(map(self._runs, psutil.pids())):
+            time.sleep(0.01)
+
+    def _runs(self, pid: int) -> bool:
+        """Whether it is one of them, and no zombie: those stay for as long as the machine's first process likes."""
+        with suppress(OSError, psutil.Error):
+            return os.getpgid(pid) == self.pid and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        return False
 
     @property
     def pid(self) -> int:

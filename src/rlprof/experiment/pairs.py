@@ -59,8 +59,8 @@ def run_pair(
     tell: Callable[[int], None] = lambda _: None,
 ) -> Pair:
     """Start both arms and let them take turns until they have done `blocks` iterations that count; `tell` hears how
-    many. With more turns at `most`, they go on for as long as it took to start them, which is the better use of the
-    time. Ctrl-C leaves what was measured by then."""
+    many. With more turns at `most`, they go on for as long as starting and warming up took, which is the better use of
+    the time. Ctrl-C leaves what was measured by then."""
     measured: list[Block] = []
     interrupted = False
     with tempfile.TemporaryDirectory(prefix="rlprof-compare-") as folder:
@@ -68,21 +68,25 @@ def run_pair(
             with ExitStack() as stack:
                 began = time.monotonic()
                 arms = _start(stack, Path(folder), commands, chance, patience)
+                for number in range(1, warm_up + 1):
+                    if not _warm_up(arms):
+                        raise _ended_early(arms, number, warm_up, blocks)
+                    tell(number - warm_up)
                 started = time.monotonic()
-                number, length = -warm_up, 1
+                number, length = 0, 1
                 while number < blocks or (len(measured) < most and time.monotonic() - started < started - began):
                     length = min(length, blocks - number) if number < blocks else length
                     block = _block(arms, chance, length)
                     if block is None:
                         if number < blocks:
-                            ended = next(arm for arm in arms if arm.ended)
-                            raise _ended_early(ended, number + warm_up + 1, warm_up, blocks)
+                            raise _ended_early(arms, number + warm_up + 1, warm_up, blocks)
                         break
-                    if number >= 0:
-                        measured.append(block)
+                    measured.append(block)
                     number += length
-                    length = _length(block) if number >= 0 else 1
+                    length = _length(block)
                     tell(number)
+                for arm in arms:
+                    arm.let_end()  # both at once: each takes its time
         except KeyboardInterrupt:
             if not measured:
                 raise
@@ -100,6 +104,13 @@ def _start(
     for arm in arms:
         arm.begin()
     return sorted(arms, key=lambda arm: arm.name)
+
+
+def _warm_up(arms: Sequence[Arm]) -> bool:
+    """An iteration of both at once, as its time does not count; whether there was one."""
+    for arm in arms:
+        arm.go_on()
+    return None not in [arm.hear_turn() for arm in arms]
 
 
 def _length(block: Block) -> int:
@@ -120,7 +131,8 @@ def _block(arms: Sequence[Arm], chance: random.Random, iterations: int) -> Block
     return Block(a, b)
 
 
-def _ended_early(arm: Arm, iterations: int, warm_up: int, blocks: int) -> ArmError:
+def _ended_early(arms: Sequence[Arm], iterations: int, warm_up: int, blocks: int) -> ArmError:
+    arm = next(arm for arm in arms if arm.ended)
     # The last one has no end that could be measured: another iteration would have to begin.
     possible = iterations - warm_up - 1
     fewer = f", or ask for fewer: --iterations {possible}" if possible > 0 else ""

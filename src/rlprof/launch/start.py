@@ -76,7 +76,9 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
         recording = record(_program())
     recording.launched = True
     recording.before_end.append(phases.off)
-    if not quiet and environment.TURNS not in os.environ:  # the session of an arm is gone when it has ended
+    if environment.TURNS in os.environ:
+        recording.at_end.clear()  # the session of an arm is gone when it has ended; nobody would read of it
+    elif not quiet:
         recording.at_end.append(Farewell())
     if captures:
         from rlprof.recording import capturing  # noqa: PLC0415 - most runs capture nothing more

@@ -40,7 +40,9 @@ _AFTERWARDS = (
     ),
     click.option("--expect", is_flag=True, help="Then measure its parts alone, and say how fast it should have been."),
     click.option("--compare", is_flag=True, help="Compare it without its cure and with it, in processes by turns."),
-    click.option("--pairs", type=click.IntRange(1), default=6, show_default=True, help="Of processes, with --compare."),
+    click.option(
+        "--pairs", type=click.IntRange(1), help="Of processes, with --compare: six, but no longer than two minutes."
+    ),
     click.option("--progress/--no-progress", " /--no-tui", default=True, help="A bar, or lines in a file."),
 )  # fmt: skip
 

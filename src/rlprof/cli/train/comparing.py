@@ -11,24 +11,28 @@ from rlprof.analysis.components import component_of
 from rlprof.cli.comparing import run_comparison
 from rlprof.cli.output import show
 from rlprof.errors import RlprofError
-from rlprof.experiment.comparing import Plan
+from rlprof.experiment.comparing import MOST, Plan
 from rlprof.experiment.pairs import WARM_UP
 from rlprof.report.comparison import render
 from rlprof.workloads.settings import Settings, as_words
 from rlprof.workloads.workload import Workload
 
+PAIRS, SECONDS = 6, 110.0
+"""At most, unless told: an answer in two minutes."""
+FEW = 5
+"""Iterations in a pair, at least, where the training's own number was not changed."""
 
-def compare_cure(workload: Workload, settings: Settings, pairs: int, breakdown: bool, detailed: bool) -> None:
+
+def compare_cure(workload: Workload, settings: Settings, pairs: int | None, breakdown: bool, detailed: bool) -> None:
     """Both arms have these settings, but for the cure; as many iterations of each as were asked for in every pair."""
-    blocks = settings.turns
+    blocks = settings.turns if settings.turns != workload.settings().turns else FEW
     given = [word for word in as_words(settings) if word.partition("=")[0] not in ("iterations", "timesteps")]
     arms = tuple([*given, f"{workload.cure}={cure}"] for cure in ("false", "true"))
-    commands = [
-        shlex.join(["train", workload.name, *arm, f"iterations={blocks + WARM_UP + 2}", "--no-progress"])
-        for arm in arms
-    ]
+    enough = f"iterations={MOST * blocks + WARM_UP + 2}"
+    commands = [shlex.join(["train", workload.name, *arm, enough, "--no-progress"]) for arm in arms]
     named = component_of(workload.components if breakdown else {})
-    plan = Plan(commands[0], commands[1], pairs=pairs, blocks=blocks)
+    limit = {} if pairs else {"seconds": SECONDS}
+    plan = Plan(commands[0], commands[1], pairs=pairs or PAIRS, blocks=blocks, **limit)
     show(partial(render, run_comparison(plan, named)))
     if detailed:
         for arm, off in zip(arms, ("no-", "")):
