@@ -54,7 +54,7 @@ def run_checks(folder: Path | None, truth: Truth) -> Iterator[Check]:
     yield _attempt("calls are those made", lambda: _calls(report, truth, events))
     yield _attempt("steps, episodes and iterations are counted", lambda: _counts(report))
     yield _attempt("memory is what was touched", lambda: _memory(report))
-    yield _attempt("the analysis finds what was planted", lambda: _analysis(report))
+    yield _attempt("the analysis finds what was planted", lambda: _analysis(report, truth))
     yield _attempt("the system was sampled", lambda: _samples(report))
     for format_ in ("text", "markdown", "csv"):
         yield _attempt(f"report as {format_}", lambda name=format_: _shows_names(renderer(name)(report)))  # type: ignore[misc]
@@ -138,13 +138,15 @@ def _memory(report: Report) -> str:
     return f"{rise >> 20} MB, {MEMORY >> 20} MB touched"
 
 
-def _analysis(report: Report) -> str:
+def _analysis(report: Report, truth: Truth) -> str:
     found = {(item.severity, item.operation) for item in report.findings.recommendations}
-    for planted in (("CRITICAL", "simulated_data_collection"), ("MEMORY", "simulated_model_update")):
+    # Collection, unless the machine took very long to give the memory of the update.
+    longest = max(("simulated_data_collection", "simulated_model_update"), key=truth.seconds.__getitem__)
+    for planted in (("CRITICAL", longest), ("MEMORY", "simulated_model_update")):
         if planted not in found:
             raise WrongError(f"no {planted[0]} for {planted[1]}")
-    if "simulated_data_collection" not in analysis_text(report):
-        raise WrongError("the analysis does not name simulated_data_collection")
+    if longest not in analysis_text(report):
+        raise WrongError(f"the analysis does not name {longest}")
     return f"{len(found)} recommendations"
 
 
