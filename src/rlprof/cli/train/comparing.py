@@ -17,7 +17,7 @@ from rlprof.report.comparison import render
 from rlprof.workloads.settings import Settings, as_words
 from rlprof.workloads.workload import Workload
 
-PAIRS, SECONDS = 6, 110.0
+PAIRS, SECONDS = 6, 105.0
 """At most, unless told: an answer in two minutes."""
 FEW = 5
 """Iterations in a pair, at least, where the training's own number was not changed."""
