@@ -16,7 +16,7 @@ test: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not figures and not long"
 	$(BIN)/python -m pytest -m figures
 
-# What takes minutes: the commands of pages that train, the rarer algorithms, fifty kills.
+# What takes long: the commands of pages that train, builds, the rarer algorithms, fifty kills.
 test-long: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
 

@@ -44,8 +44,9 @@ def test_a_python_example_runs_as_it_stands(program, tmp_path):
 
 
 def is_long(page: Path) -> bool:
-    """Pages that train, one process after the other."""
-    return "workloads" in str(page.relative_to(ROOT)) or page.name in ("capture.md", "compare.md", "whatif.md")
+    """Pages that train, one process after the other, or have many commands."""
+    long = ("capture.md", "compare.md", "report.md", "stable-baselines3.md", "trace.md", "whatif.md")
+    return "workloads" in str(page.relative_to(ROOT)) or page.name in long
 
 
 WITH_COMMANDS = [pytest.param(page, id=page.name, marks=[pytest.mark.long] if is_long(page) else []) for page in PAGES]

@@ -38,6 +38,7 @@ def install(into: Path, **environment: str) -> str:
     return core
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_it_builds_its_c_core(tmp_path):
     assert install(tmp_path, RLPROF_CFLAGS="-O0") == "c"

@@ -109,6 +109,7 @@ def test_epochs_of_a_loop_nobody_knows_are_found_by_what_it_learns_from(tmp_path
     assert {"rollout", "update", "env_step", "policy_forward", "backward"} <= {phase.name for phase in found.phases}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "steps"), [("iteration", 2), ("env_step", 20)])
 def test_a_step_may_be_something_else(tmp_path, kind, steps):
     run(tmp_path, HANDWRITTEN, *schedule(1, 1, steps, "--torch-profiler-step", kind))
@@ -131,6 +132,7 @@ def test_a_run_that_is_too_short_says_so_at_the_start_and_at_the_end(tmp_path):
     assert len(traces_of(tmp_path)) == 1
 
 
+@pytest.mark.long
 def test_repeats_folders_and_the_summary(tmp_path):
     folder = tmp_path / "elsewhere"
     options = ("--torch-profiler-repeat", "2", "--torch-profiler-dir", str(folder), "--torch-profiler-summary")

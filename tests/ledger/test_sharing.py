@@ -87,6 +87,7 @@ def test_spans_inside_spans_and_waits_inside_workers(driver, begin):
     assert driver.missing() == received(raw)
 
 
+@pytest.mark.figures
 def test_threads_inside_workers_are_lanes_that_share(driver, begin):
     one, three = begin(), begin()
     with driver.profiler.profile("env_wait", wait=True):

@@ -168,6 +168,7 @@ PPO.load(sys.argv[1], env=gymnasium.make("CartPole-v1"), device="cpu").learn(32)
 """
 
 
+@pytest.mark.long
 def test_a_model_with_classes_of_ones_own_loads_where_rlprof_is_not_installed(tmp_path):
     for program in (SAVES, LOADS):
         subprocess.run([sys.executable, "-c", program, str(tmp_path / "model.zip")], check=True)

@@ -188,6 +188,7 @@ def make_env():
     return GymEnv("CartPole-v1")
 
 
+@pytest.mark.long
 def test_environments_reach_workers_that_are_spawned():
     with recorded() as profiler:
         env = ParallelEnv(2, make_env, mp_start_method="spawn")

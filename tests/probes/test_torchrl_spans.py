@@ -170,6 +170,7 @@ def test_an_environments_rollout_inside_the_loop_is_evaluation():
     assert found["update/evaluation/env_step"] > 0
 
 
+@pytest.mark.long
 def test_the_driver_waits_for_parallel_environments():
     env = ParallelEnv(2, make_env)
     try:
@@ -186,6 +187,7 @@ def test_the_driver_waits_for_parallel_environments():
     assert found["rollout/env_step/env_wait"] >= 16
 
 
+@pytest.mark.long
 def test_collectors_in_workers_are_counted_where_their_batches_arrive():
     actor = QValueActor(torch.nn.Linear(4, 2), spec=make_env().action_spec)
     with recorded(torchrl_probe.PROBE) as profiler:

@@ -140,6 +140,7 @@ def test_environments_in_worker_processes_are_waited_for():
     assert "pipe_wait" not in calls(snapshot) or "rollout/env_step/env_wait/pipe_wait" not in places(snapshot)
 
 
+@pytest.mark.long
 def test_worker_processes_change_no_result():
     plain = ppo.train(iterations=2, envs=2, steps=16, vector=gym.vector.AsyncVectorEnv)
     same, _ = profile_training(ppo.train, iterations=2, envs=2, steps=16, vector=gym.vector.AsyncVectorEnv)

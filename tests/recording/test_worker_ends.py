@@ -48,6 +48,7 @@ recording.stop()
     assert facts.breakdown.lanes.by_kind["process"] >= 2
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed(tmp_path):
     process = start_training(
         tmp_path,

@@ -196,6 +196,7 @@ recording.stop()
     assert facts.operation("env_step").ledger_ns > facts.operation("env_wait").ledger_ns
 
 
+@pytest.mark.long
 def test_many_short_lived_workers_stay_bounded(tmp_path):
     """Each a process of its own, as data loaders' are, epoch after epoch: their sums are kept, not all their lanes."""
     _, facts = run_training(

@@ -321,6 +321,7 @@ def test_what_is_not_there_is_said_in_one_sentence(flags, said, capsys):
     assert errors.count("\n") == 1
 
 
+@pytest.mark.long
 def test_the_documents_command_lines_leave_a_trace_with_the_update_in_it_and_count_every_image(tmp_path):
     """Both in one: the trace, and the recipe for Python's functions."""
     (tmp_path / "config.json").write_text(json.dumps({"host": {"batch_size": 16}, "controller": {"hidden": 16}}))
