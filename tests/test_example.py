@@ -75,6 +75,7 @@ def test_it_leaves_a_session_that_counts_its_steps_and_episodes(trained, folder)
     assert facts.session.settings["envs"] == 8
 
 
+@pytest.mark.long
 def test_returns_and_weights_are_the_same_bit_for_bit_without_profiling(tmp_path):
     arguments = ("--iterations", "3", "--envs", "4", "--steps", "64", "--seed", "7")
     profiled, plain = run(tmp_path, *arguments), run(tmp_path, *arguments, "--no-profile")

@@ -26,6 +26,7 @@ def test_a_whole_run(tmp_path):
         assert {artifact.path for artifact in session.artifacts()} == {"functions/whole.pstats", "functions/whole.txt"}
 
 
+@pytest.mark.long
 def test_only_inside_a_phase(tmp_path):
     run(tmp_path, HANDWRITTEN, "--cprofile", "--phase", "env_step", "--phase", "optimizer_step")
     folder = session_of(tmp_path) / "functions"

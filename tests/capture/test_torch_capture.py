@@ -99,6 +99,7 @@ def test_a_capture_of_ppo_has_all_phases_and_was_predicted(tmp_path):
     assert [line for line in done.stdout.splitlines() if line.startswith("weights")] == plain.stdout.splitlines()[-1:]
 
 
+@pytest.mark.long
 def test_epochs_of_a_loop_nobody_knows_are_found_by_what_it_learns_from(tmp_path):
     run(tmp_path, HANDWRITTEN, *schedule(3, 3, 4))
     (path,) = traces_of(tmp_path)
@@ -194,6 +195,7 @@ print(json.dumps([str(path) for path in capture.files]))
     assert [file.name for file in tmp_path.iterdir()] == [Path(path).name]
 
 
+@pytest.mark.long
 def test_a_program_marks_its_steps_itself(tmp_path):
     program = """
 import torch
@@ -210,6 +212,7 @@ for _ in range(6):
     assert {total.name: total.calls for total in found.operators}["aten::linear"] == 3
 
 
+@pytest.mark.long
 def test_a_trace_that_will_be_large_is_announced_after_the_warm_up(tmp_path):
     program = """
 import torch

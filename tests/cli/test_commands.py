@@ -172,6 +172,7 @@ def test_the_selftest_passes_and_cleans_up(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_the_selftest_keeps_its_session_unless_told(tmp_path):
     rlprof("selftest", "--dir", tmp_path)
     (session,) = tmp_path.iterdir()

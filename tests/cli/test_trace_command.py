@@ -71,6 +71,7 @@ def test_several_ranks_are_compared_and_missing_ones_named(tmp_path):
     assert "Not given: ranks 1, 3." in done.stdout
 
 
+@pytest.mark.long
 def test_a_folder_a_pattern_and_nothing(tmp_path, trace):
     assert rlprof("trace", "summary", tmp_path).returncode == 0
     assert rlprof("trace", "summary", f"{tmp_path}/*.json.gz").returncode == 0

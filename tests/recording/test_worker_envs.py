@@ -10,6 +10,7 @@ from rlprof.ledger import profiler as module
 pytestmark = pytest.mark.skipif(module._core is None, reason="only the C core shares")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("vector", ["gymnasium", "stable_baselines3"])
 def test_environments_of_the_libraries(vector, tmp_path):
     gymnasium = pytest.importorskip("gymnasium")

@@ -191,6 +191,7 @@ def recorded(server, tmp_path_factory):
     return scores, steps, facts_of(Path(session))
 
 
+@pytest.mark.long
 def test_profiling_changes_no_score(recorded, server):
     assert recorded[0] == scores(server)
 
@@ -225,6 +226,7 @@ def test_every_operation_of_the_document_has_its_time_and_little_has_none(record
     assert unattributed.ledger_ns < 0.05 * breakdown.wall_ns
 
 
+@pytest.mark.long
 def test_the_documents_command_leaves_its_files(server, tmp_path):
     (tmp_path / "train_config.yml").write_text("hidden: 16\nheads: 2\nmax_turns: 3\nopponent: max_damage\n")
     command = (

@@ -168,6 +168,7 @@ def test_a_session_with_nothing_in_it_says_so_in_every_panel(opener: Opener, fol
     assert empty == []
 
 
+@pytest.mark.long
 def test_thousands_of_operations_and_hundreds_of_points_stay_quick_and_small(opener: Opener, folder: Path) -> None:
     def work(profiler: Profiler) -> None:
         with profiler.iteration():
