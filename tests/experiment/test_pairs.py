@@ -166,6 +166,38 @@ def test_cpu_time_is_that_of_workers_too(tmp_path):
         assert 0.02e9 <= turn.cpu_ns < 0.06e9
 
 
+def test_an_arm_leaves_its_session_and_no_reports_that_nobody_reads(training, tmp_path):
+    with Arm("A", f"run {training} 0.001 1000", tmp_path) as arm:
+        arm.begin()
+        arm.take_turn()
+        arm.let_end()
+    left = {path.name for path in (tmp_path / "A").rglob("*") if path.is_file()}
+    assert "session.db" in left
+    assert not left & {"raw.json", "summary.txt"}
+
+
+WITH_ONE_THAT_STAYS = """
+import subprocess, sys
+from rlprof import get_profiler
+program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+child.stdout.readline()
+open(sys.argv[1], "w").write(str(child.pid))
+while True:
+    get_profiler().iteration()
+"""
+
+
+def test_what_an_arm_has_started_is_gone_with_it_even_if_it_does_not_want_to(tmp_path):
+    path, pid = tmp_path / "stays.py", tmp_path / "pid"
+    path.write_text(WITH_ONE_THAT_STAYS)
+    with Arm("A", f"run {path} {pid}", tmp_path) as arm:
+        arm.begin()
+        left = psutil.Process(int(pid.read_text()))
+        assert left.is_running()
+    assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE
+
+
 SHORT = """
 import time
 from rlprof import get_profiler, profile
