@@ -31,7 +31,8 @@ def to_html(comparison: Comparison) -> str:
     body = [
         element("section", element("h2", verdict(comparison)), *_figures(comparison), *_notes(comparison)),
         element("section", element("h2", "Where the difference is"), _forest(comparison)),
-        element("section", element("h2", "What it rests on"), *_basis(comparison), _changes(comparison)),
+        element("section", element("h2", "What it rests on"), *_basis(comparison)),
+        _changes(comparison),
     ]
     return page("rlprof compare", "Is B faster than A?", join(body))
 
@@ -127,4 +128,5 @@ def _basis(comparison: Comparison) -> Iterator[Markup]:
 def _changes(comparison: Comparison) -> Markup:
     if not comparison.changes:
         return Markup()
-    return element("ul", *(element("li", prose(change)) for change in comparison.changes))
+    changes = element("ul", *(element("li", prose(change)) for change in comparison.changes))
+    return element("section", element("h2", "What differs between A and B"), changes)
