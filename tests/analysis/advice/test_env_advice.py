@@ -133,6 +133,7 @@ def test_without_one_lane_that_is_always_slow_there_is_no_straggler(tmp_path, de
     assert straggler_env(train(tmp_path, lockstep(delay))) is None
 
 
+@pytest.mark.figures
 def test_a_slow_environment_that_moves_between_the_threads_of_a_pool_is_no_slow_lane(tmp_path):
     def program(profiler):
         def step(env):
