@@ -1,0 +1,52 @@
+"""An actor-critic by hand on AsyncVectorEnv, whose workers start as the first argument says."""
+
+from __future__ import annotations
+
+import sys
+
+import gymnasium as gym
+import own
+import torch
+from parts import Env, network
+
+ENVS, STEPS, ITERATIONS = 2, 64, 20
+
+
+def make() -> Env:
+    return Env(computes=0.0005)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    envs = gym.vector.AsyncVectorEnv([make] * ENVS, context=sys.argv[1])
+    net = network(4, 3)
+    optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+    observation, _ = envs.reset(seed=1)
+    own.resume()
+    for _ in range(ITERATIONS):
+        logs, values, rewards = [], [], []
+        for _ in range(STEPS):
+            out = net(torch.from_numpy(observation))
+            policy = torch.distributions.Categorical(logits=out[:, :2])
+            action = policy.sample()
+            logs.append(policy.log_prob(action))
+            values.append(out[:, 2])
+            observation, reward, *_ = envs.step(action.numpy())
+            rewards.append(torch.from_numpy(reward).float())
+            own.steps += ENVS
+        returns, last = [], torch.zeros(ENVS)
+        for reward_ in reversed(rewards):
+            last = reward_ + 0.95 * last
+            returns.append(last)
+        error = torch.stack(returns[::-1]) - torch.stack(values)
+        loss = (-torch.stack(logs) * error.detach()).mean() + error.pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        own.iterations += 1
+    own.write()
+    envs.close()
+
+
+if __name__ == "__main__":
+    main()

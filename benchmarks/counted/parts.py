@@ -1,0 +1,53 @@
+"""What the trainings written by hand are made of: an environment with a planted cost, and a small network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from own import computes_and_sleeps
+from torch import nn
+
+
+class Env(gym.Env):
+    """Episodes of 50 steps. A step computes and sleeps for planted times."""
+
+    observation_space = gym.spaces.Box(-1, 1, (4,), np.float32)
+    action_space: Any = gym.spaces.Discrete(2)
+
+    def __init__(self, computes: float = 0.0002, sleeps: float = 0.0002, length: int = 50) -> None:
+        self._costs = computes, sleeps
+        self._length = length
+        self._at = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self._at = 0
+        return self._observation(), {}
+
+    def step(self, action: Any) -> Any:
+        computes_and_sleeps(*self._costs)
+        self._at += 1
+        return self._observation(), 1.0, self._at >= self._length, False, {}
+
+    def _observation(self) -> Any:
+        return self.np_random.uniform(-1, 1, 4).astype(np.float32)
+
+
+class ContinuousEnv(Env):
+    action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+
+
+def network(inputs: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(inputs, 64), nn.Tanh(), nn.Linear(64, outputs))
+
+
+def evaluate(env: Any, act: Any, episodes: int) -> None:
+    """Whole episodes, as everybody writes it."""
+    for _ in range(episodes):
+        observation, _ = env.reset()
+        done = False
+        while not done:
+            observation, _, terminated, truncated, _ = env.step(act(observation))
+            done = terminated or truncated

@@ -1,0 +1,42 @@
+"""stable-baselines3's PPO on worker processes, started as the first argument says."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import own
+import torch
+from parts import Env
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import SubprocVecEnv
+
+
+class Count(BaseCallback):
+    def _on_training_start(self) -> None:
+        own.resume()
+
+    def _on_step(self) -> bool:
+        own.steps += self.training_env.num_envs
+        return True
+
+    def _on_rollout_end(self) -> None:
+        own.iterations += 1
+
+
+def make() -> Any:
+    return Env(computes=0.0005)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    envs = SubprocVecEnv([make, make], start_method=sys.argv[1])
+    model = PPO("MlpPolicy", envs, n_steps=256, batch_size=64, n_epochs=4, device="cpu", seed=1)
+    model.learn(5120, callback=Count())
+    own.write()
+    envs.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""REINFORCE by hand on one environment, of the kind that the first argument names:
+
+mixin: `step` is inherited from a class that is no environment; recreated: a new environment for each episode;
+several: a list of environments, an episode in each before an update.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import own
+import torch
+from parts import Env, network
+
+
+class Simulator:
+    """Knows nothing of gymnasium."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self._at = 0
+        return np.zeros(4, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        own.computes_and_sleeps(0.0002, 0.0002)
+        self._at += 1
+        return np.full(4, self._at / 50, np.float32), 1.0, self._at >= 50, False, {}
+
+
+class Mixed(Simulator, gym.Env):
+    observation_space, action_space = Env.observation_space, Env.action_space
+
+
+KINDS = {"mixin": Mixed, "recreated": Env, "several": Env}
+ITERATIONS = 60
+
+
+def main() -> None:
+    kind = sys.argv[1]
+    torch.set_num_threads(1)
+    envs = [KINDS[kind]() for _ in range(3 if kind == "several" else 1)]
+    net = network(4, 2)
+    optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+    own.resume()
+    for _ in range(ITERATIONS):
+        logs = []
+        for index, env in enumerate(envs):
+            if kind == "recreated":
+                env = envs[index] = KINDS[kind]()  # noqa: PLW2901 - as some write it
+            observation, _ = env.reset(seed=index)
+            done = False
+            while not done:
+                policy = torch.distributions.Categorical(logits=net(torch.from_numpy(observation)[None]))
+                action = policy.sample()
+                logs.append(policy.log_prob(action))
+                observation, _, terminated, truncated, _ = env.step(int(action))
+                own.steps += 1
+                done = terminated or truncated
+        optimizer.zero_grad()
+        (-torch.cat(logs).mean()).backward()
+        optimizer.step()
+        own.iterations += 1
+    own.write()
+
+
+if __name__ == "__main__":
+    main()
