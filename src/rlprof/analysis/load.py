@@ -96,6 +96,13 @@ def _wrong(facts: Facts) -> Iterator[str]:
     for name in ("series", "resources.samples"):
         if len(set(_lengths(facts.series if name == "series" else facts.resources.samples))) > 1:
             yield f"facts.{name} has columns of different lengths"
+    before = 0
+    for first, last in zip(facts.series.first, facts.series.last):
+        if last < first:
+            yield f"facts.series has a point that ends before it begins, at iteration {first}"
+        if first <= before:
+            yield f"facts.series is out of order at iteration {first}"
+        before = last
     for operation in facts.operations:
         if not all(0 <= bucket < BUCKETS_PER_OCTAVE * OCTAVES for bucket in operation.histogram):
             yield f"the histogram of {operation.operation!r} has a bucket that does not exist"
