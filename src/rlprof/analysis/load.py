@@ -21,6 +21,9 @@ from rlprof.session.reader import Session
 LARGEST = 2**62
 """Of any figure. Above it, it is not a measurement, and sums would not fit 64 bits."""
 
+MOST_BYTES = 1_000_000_000
+"""Of a JSON report. One of 50,000 operations has about 100 MB."""
+
 _MAY_BE_NEGATIVE = ("start_ns", "time_ns", "ledger_ns", "origin")
 """In a series, what one point gained may be less than nothing after a correction; clocks begin anywhere."""
 
@@ -60,6 +63,8 @@ def _looks_like_json(path: Path) -> bool:
 
 def _read_json(path: Path) -> Facts:
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UnreadableError(f"{path} has more than {MOST_BYTES / 1e9:.1f} GB, which no report has")
         data = path.read_bytes()
         version = msgspec.json.decode(data, type=_Header).schema_version
         if version != SCHEMA_VERSION:

@@ -72,6 +72,11 @@ def main(args: list[str] | None = None) -> None:
             raise
         _say(f"rlprof: {error}")
         code = 2
+    except MemoryError:
+        if "--debug" in args:
+            raise
+        _say("rlprof: there is not enough memory for this; try a machine with more, or a smaller file")
+        code = 2
     except BrokenPipeError:  # `rlprof report last | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0

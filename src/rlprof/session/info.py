@@ -111,8 +111,9 @@ _VARIABLES = (
 
 
 def readable(text: str) -> str:
-    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8."""
-    return text.replace("\0", "?").encode("utf-8", "replace").decode()
+    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8. Nobody
+    reads more than the first 100,000 characters."""
+    return text[:100_000].replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 def _settings(settings: Mapping[str, Any]) -> dict[str, Setting]:
