@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 
 import pytest
 from scipy import stats
+from sessions import Written, report_of
 
 from rlprof import Profiler
 from rlprof.analysis.apart import WARM_UP, compare_apart, measure_session
@@ -16,6 +18,7 @@ from rlprof.analysis.load import load_facts
 from rlprof.cli.compare import is_slower
 from rlprof.cli.main import main
 from rlprof.recording.record import record
+from rlprof.report.json import to_json
 
 A = (1000.0, 1100.0, 1050.0, 990.0)
 B = (800.0, 850.0, 790.0)
@@ -97,6 +100,51 @@ def test_a_session_among_several_that_is_not_there_is_named(tmp_path, capsys):
         main(["compare", str(a), "run train.py"])
     assert ended.value.code == 2
     assert "a session and a command line cannot be compared" in capsys.readouterr().err
+
+
+def compared(a, b, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", str(a), str(b)])
+    return ended.value.code, capsys.readouterr().err
+
+
+def test_iterations_without_any_training_time_are_refused_in_one_sentence(tmp_path, capsys):
+    """All the time of these iterations is start-up, so nothing is left to compare."""
+    trained, started = Written(tmp_path / "trained"), Written(tmp_path / "started")
+    for written, operation in ((trained, "env_step"), (started, "startup")):
+        for _ in range(6):
+            with written.fake.profiler.iteration():
+                written.work(operation, 1_000)
+    a, b = trained.end(), started.end()
+    for sides in ((a, b), (b, a)):
+        code, said = compared(*sides, capsys)
+        assert code == 2
+        assert said == f"rlprof: {b} has no training time in its iterations, and cannot be compared\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "because"),
+    [
+        ({"first": [4, 5], "last": [3, 4]}, "ends before it begins"),
+        ({"first": [1, 1], "last": [1, 2]}, "out of order"),
+        ({"wall_ns": [-1_000, -1_000], "ledger_ns": {"env_step": [-1_000, -1_000]}}, "wall_ns"),
+        ({"wall_ns": [0, 0], "ledger_ns": {"env_step": [0, 0]}}, "has no training time"),
+        ({"ledger_ns": {"env_step": [-1_000, -1_000], "startup": [2_000, 2_000]}}, "has no training time"),
+    ],
+)
+def test_a_damaged_report_is_refused_in_one_sentence(wrong, because, tmp_path, capsys):
+    written = Written(tmp_path / "run")
+    for _ in range(2):
+        with written.fake.profiler.iteration():
+            written.work("env_step", 1_000)
+    session = written.end()
+    report = json.loads(to_json(report_of(session)))
+    report["facts"]["series"].update({"calls": {}, "ledger_ns": {"env_step": [1_000, 1_000]}, **wrong})
+    damaged = tmp_path / "report.json"
+    damaged.write_text(json.dumps(report))
+    code, said = compared(session, damaged, capsys)
+    assert (code, said.count("\n")) == (2, 1)
+    assert because in said
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ import csv
 import io
 
 import pytest
-from timelines import BACKWARD, ITERATION, MS, NASTY, STARTED, STEP, Kept, training
+from timelines import BACKWARD, ITERATION, MS, STARTED, STEP, Kept, training
 
 from rlprof import SpanCost
 from rlprof.analysis.report import build_report
+from rlprof.report import spreadsheet
 from rlprof.report.spreadsheet import TABLES, to_csv, write_csv
 
 
@@ -37,7 +38,53 @@ def test_an_operation_is_a_row_with_its_figures(tmp_path):
     assert float(backward["p95_ns"]) == BACKWARD
     assert (backward["calls"], backward["busy_ns"]) == ("3", str(3 * BACKWARD))
     assert backward["memory_peak_bytes"] == "", "not measured is empty, not zero"
-    assert set(NASTY) < set(rows), "names come back as they were"
+    assert {"環境 größe", "</b>&amp;", '<script>alert("x")</script>'} < set(rows), "names come back as they were"
+
+
+FORMULAS = ("=cmd|'/c calc'!A0", "+1", "-1+1", "@SUM(1)", "＝1", "x;=1+1", 'a",=1+1,"', "\t=1", "\r=1", "\n=1")  # noqa: RUF001
+CONTROLS = (
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07",
+    "\x9b2J",
+    "two\nlines",
+    "a\rb",
+    "tab\there",
+    "\u202egnp.exe",
+    "del\x7f",
+)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_name_is_a_formula_and_no_control_character_reaches_the_file(tmp_path, name):
+    kept = Kept(tmp_path)
+    with kept.iteration():
+        for operation in (*FORMULAS, *CONTROLS):
+            with kept.profile(operation):
+                kept.work("inside", 10)
+    file = io.StringIO(newline="")
+    with kept.session() as session:
+        write_csv(session, file, name)
+        shown = to_csv(build_report(session))
+    for text in (file.getvalue(), shown):
+        assert all(char.isprintable() or char == "\n" for char in text)
+        for delimiter in ",;\t":  # as spreadsheets of other countries read it
+            for row in csv.reader(io.StringIO(text), delimiter=delimiter):
+                assert not any(cell.lstrip()[:1] in tuple("=+@＝") for cell in row), delimiter  # noqa: RUF001
+                assert not any(cell.startswith("-") and not cell[1:2].isdigit() for cell in row)
+
+
+def test_a_masked_formula_still_says_its_name(tmp_path):
+    kept = Kept(tmp_path)
+    for operation in ("=cmd()", "-5", "\x1b[31m", "plain"):
+        kept.work(operation, 10)
+    rows = {row["operation"] for row in table(kept.session(), "operations")}
+    assert rows == {"'=cmd()", "'-5", "\\x1b[31m", "plain", "unattributed", "rlprof"}
+
+
+def test_negative_figures_stay_figures():
+    file = io.StringIO(newline="")
+    spreadsheet._write(file, [("a", -5, -0.5, None, 1e300)])
+    assert file.getvalue() == "a,-5,-0.5,,1e+300\n"
 
 
 def test_a_row_of_the_tree_names_the_one_it_is_in(tmp_path):

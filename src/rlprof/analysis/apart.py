@@ -28,7 +28,7 @@ def measure_session(facts: Facts, name: str) -> Measured:
     first = next((place for place, number in enumerate(series.first) if number > WARM_UP), 0)
     places = range(first if len(series) > first + 1 else 0, len(series))
     iterations = sum(series.last[place] - series.first[place] + 1 for place in places)
-    if not iterations:
+    if iterations <= 0:
         raise RlprofError(f"{name} has no iterations, and cannot be compared")
     ledger = Counter(
         {
@@ -37,8 +37,11 @@ def measure_session(facts: Facts, name: str) -> Measured:
             if operation not in BESIDE_TRAINING
         }
     )
+    wall_ns = sum(ledger.values())
+    if wall_ns <= 0:  # a ratio to it has no logarithm
+        raise RlprofError(f"{name} has no training time in its iterations, and cannot be compared")
     return Measured(
-        wall_ns=sum(ledger.values()),
+        wall_ns=wall_ns,
         cpu_ns=0.0,
         steps=sum(series.steps[place] for place in places) / iterations,
         ledger=ledger,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.operations import Operation
-from rlprof.ledger.catalogue import BESIDE_TRAINING
+from rlprof.ledger.catalogue import BESIDE_TRAINING, PHASES
 
 WEIGHTS = {"time": 40, "per_call": 30, "memory": 15, "device_memory": 15}
 """Of the parts of a score; they sum to 100."""
@@ -15,6 +15,8 @@ CRITICAL_SHARE = 30.0
 """Percent of the wall time."""
 SLOW_NS = 100_000_000
 LARGE_BYTES = 100 * 1024 * 1024
+LEAF = 0.99
+"""Share of its calls' time that an operation with nothing inside it has itself. The rest is rlprof's own cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,21 @@ def recommendations(operations: Sequence[Operation], min_calls: int = 1) -> tupl
 
 
 def _of_the_training(operations: Sequence[Operation], min_calls: int) -> list[Operation]:
-    return [item for item in operations if item.calls >= min_calls and item.operation not in BESIDE_TRAINING]
+    return [
+        item
+        for item in operations
+        if item.calls >= min_calls and item.operation not in BESIDE_TRAINING and not _is_phase(item)
+    ]
+
+
+def _is_phase(operation: Operation) -> bool:
+    """True if it structures the tree. A phase with nothing inside is an operation like any other."""
+    return operation.operation in PHASES and _own_share(operation) < LEAF
+
+
+def _own_share(operation: Operation) -> float:
+    """The part of its calls' time that is not in what it calls."""
+    return operation.self_ns / operation.busy_ns if operation.busy_ns else 1.0
 
 
 def _recommend(operation: Operation) -> list[Recommendation]:
@@ -104,8 +120,9 @@ def _recommend(operation: Operation) -> list[Recommendation]:
     if operation.share > CRITICAL_SHARE:
         text = f"{name} takes {operation.share:.1f}% of the wall time: whatever makes it faster pays first"
         found.append(Recommendation("CRITICAL", name, operation.share, CRITICAL_SHARE, text))
-    if operation.mean_ns is not None and operation.mean_ns > SLOW_NS:
-        text = f"{name} takes {operation.mean_ns / 1e6:,.0f} ms a call{_inside(operation)}"
+    # A call whose time is mostly in what it calls is a container. The slow part is listed under its own name.
+    if operation.mean_ns is not None and operation.mean_ns > SLOW_NS and _own_share(operation) > 0.5:
+        text = f"{name} takes {operation.mean_ns / 1e6:,.0f} ms per call: look at its own code"
         found.append(Recommendation("SLOW", name, operation.mean_ns, SLOW_NS, text))
     for severity, what, rise in (
         ("MEMORY", "memory", operation.memory_rise),
@@ -115,9 +132,3 @@ def _recommend(operation: Operation) -> list[Recommendation]:
             text = f"{name} needs up to {rise / 2**20:,.0f} MB of {what} above what was in use at its start"
             found.append(Recommendation(severity, name, rise, LARGE_BYTES, text))
     return found
-
-
-def _inside(operation: Operation) -> str:
-    """Where a slow call's time is, when it is not in the operation itself."""
-    own = operation.self_ns / operation.busy_ns if operation.busy_ns else 1.0
-    return ": look at its own code" if own > 0.5 else ", most of it in what it calls: look there"

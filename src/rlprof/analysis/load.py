@@ -21,6 +21,9 @@ from rlprof.session.reader import Session
 LARGEST = 2**62
 """Of any figure. Above it, it is not a measurement, and sums would not fit 64 bits."""
 
+MOST_BYTES = 1_000_000_000
+"""Of a JSON report. One of 50,000 operations has about 100 MB."""
+
 _MAY_BE_NEGATIVE = ("start_ns", "time_ns", "ledger_ns", "origin")
 """In a series, what one point gained may be less than nothing after a correction; clocks begin anywhere."""
 
@@ -60,6 +63,8 @@ def _looks_like_json(path: Path) -> bool:
 
 def _read_json(path: Path) -> Facts:
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UnreadableError(f"{path} has more than {MOST_BYTES / 1e9:.1f} GB, which no report has")
         data = path.read_bytes()
         version = msgspec.json.decode(data, type=_Header).schema_version
         if version != SCHEMA_VERSION:
@@ -96,6 +101,13 @@ def _wrong(facts: Facts) -> Iterator[str]:
     for name in ("series", "resources.samples"):
         if len(set(_lengths(facts.series if name == "series" else facts.resources.samples))) > 1:
             yield f"facts.{name} has columns of different lengths"
+    before = 0
+    for first, last in zip(facts.series.first, facts.series.last):
+        if last < first:
+            yield f"facts.series has a point that ends before it begins, at iteration {first}"
+        if first <= before:
+            yield f"facts.series is out of order at iteration {first}"
+        before = last
     for operation in facts.operations:
         if not all(0 <= bucket < BUCKETS_PER_OCTAVE * OCTAVES for bucket in operation.histogram):
             yield f"the histogram of {operation.operation!r} has a bucket that does not exist"

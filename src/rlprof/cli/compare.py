@@ -26,6 +26,7 @@ from rlprof.report import self_test as self_test_report
 from rlprof.report.comparison import render, to_json, to_text
 from rlprof.report.html.comparison import to_html
 from rlprof.session.folder import DATABASE, find_database
+from rlprof.session.secrets import mask_line
 
 SMALL_PPO = f"run {shlex.quote(str(Path(selftest.__file__).with_name('small_ppo.py')))}"
 SELF_TEST_PAIRS = 20
@@ -128,7 +129,7 @@ def _test_itself(plan: Plan, as_json: bool, output: str | None) -> None:
     logs = run_against_itself(plan)
     if len(logs) < 2:
         raise RlprofError("one pair says nothing of the noise here; give it more --max-time")
-    found = self_test(plan.a, logs, ALPHA)
+    found = self_test(mask_line(plan.a), logs, ALPHA)
     if as_json:
         write(self_test_report.to_json(found), output)
     elif output is not None:

@@ -70,7 +70,12 @@ def main(args: list[str] | None = None) -> None:
     except RlprofError as error:
         if "--debug" in args:
             raise
-        print(f"rlprof: {error}", file=sys.stderr)  # noqa: T201 - this is where it is said
+        _say(f"rlprof: {error}")
+        code = 2
+    except MemoryError:
+        if "--debug" in args:
+            raise
+        _say("rlprof: there is not enough memory for this; try a machine with more, or a smaller file")
         code = 2
     except BrokenPipeError:  # `rlprof report last | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,6 +83,13 @@ def main(args: list[str] | None = None) -> None:
     except OSError as error:  # a full disk behind the standard output, a folder that may not be read
         if "--debug" in args:
             raise
-        print(f"rlprof: {error.filename or 'the output'}: {error.strerror or error}", file=sys.stderr)  # noqa: T201
+        _say(f"rlprof: {error.filename or 'the output'}: {error.strerror or error}")
         code = 2
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(text: str) -> None:
+    """On the standard error. The names of files and operations in it may hold what a terminal would obey."""
+    from rlprof.cli.output import harmless  # noqa: PLC0415 - only where something went wrong
+
+    print(harmless(text), file=sys.stderr)  # noqa: T201 - this is where it is said

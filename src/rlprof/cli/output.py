@@ -41,6 +41,8 @@ def write(text: str, output: str | None) -> None:
     if output is None:
         if sys.stdout is None:
             raise RlprofError("the standard output is closed; give --output FILE")
+        if sys.stdout.isatty():
+            text = harmless(text)
         try:
             sys.stdout.write(text)
         except UnicodeEncodeError:  # LANG=C: what it cannot say becomes a question mark
@@ -48,6 +50,14 @@ def write(text: str, output: str | None) -> None:
         sys.stdout.flush()
         return
     write_file(Path(output), text.encode("utf-8", "replace"))
+
+
+def harmless(text: str) -> str:
+    """For a terminal: characters that it would obey are written as escapes, which JSON understands too."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else " " if char == "\t" else f"\\u{min(ord(char), 0xFFFF):04x}"
+        for char in text
+    )
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -21,6 +21,7 @@ import psutil
 from rlprof.errors import RlprofError
 from rlprof.launch.environment import TURNS
 from rlprof.launch.turns import LENGTH, Told
+from rlprof.session.secrets import mask_line
 
 PATIENCE_SECONDS = 600.0
 """For an iteration, or for the start; after that, it hangs."""
@@ -193,7 +194,7 @@ class Arm:
         return self._process.pid
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.command})"
+        return f"{self.name} ({mask_line(self.command)})"
 
     def _hear(self) -> Told | None:
         """None where it has ended, by itself and well."""

@@ -15,6 +15,7 @@ from functools import partial
 from rlprof.analysis.comparison import Comparison, MeasuredPair, compare
 from rlprof.experiment.arm import PATIENCE_SECONDS
 from rlprof.experiment.pairs import measured, run_pair
+from rlprof.session.secrets import mask_line
 
 ALPHA = 0.03
 MOST = 5
@@ -79,7 +80,7 @@ def compare_live(
         if pair.interrupted and so_far is not None:
             return so_far
         found.append(measured(pair, component_of))
-        compared = compare(f"rlprof {plan.a}", f"rlprof {plan.b}", found, ALPHA)
+        compared = compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ALPHA)
         so_far = replace(compared, changes=pair.changes)
         if pair.interrupted or len(found) >= plan.pairs or is_narrow(so_far, plan.width):
             return so_far

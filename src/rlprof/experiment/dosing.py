@@ -22,6 +22,7 @@ from rlprof.experiment.arm import PATIENCE_SECONDS, Arm, ArmError
 from rlprof.experiment.looking import look
 from rlprof.launch.doses import Dose, Doses
 from rlprof.launch.environment import DOSES as VARIABLE
+from rlprof.session.secrets import MASKED
 
 BLOCKS_OF_A_PROCESS = 10
 SECONDS_OF_A_PROCESS = 10.0
@@ -169,6 +170,8 @@ def _block(
 def command_of(command: Sequence[str]) -> str:
     """What one would type after `rlprof` to run a recorded program again."""
     words = list(command)
+    if any(MASKED in word for word in words):
+        raise RlprofError("this session masks a secret in its command line; give it with --command 'run train.py ...'")
     for place, word in enumerate(words[:-1]):
         if Path(word).name in ("rlprof", "__main__.py") and words[place + 1] == "train":
             return shlex.join(words[place + 1 :])

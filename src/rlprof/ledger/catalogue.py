@@ -51,6 +51,9 @@ TURN_WAIT = "turn_wait"
 """An arm of a comparison while it is the other one's turn."""
 BESIDE_TRAINING = frozenset({STARTUP, TRACE_EXPORT, TURN_WAIT})
 
+PHASES = frozenset({"rollout", "update", "training_total"})
+"""Operations that only contain others. They structure the tree and are never a finding."""
+
 WAITS = frozenset({"thread_wait", "future_wait", "queue_wait", "pipe_wait", "process_wait", "inference_wait"})
 """What probes name a wait for others: nothing that could be made faster in itself."""
 

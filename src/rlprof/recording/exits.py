@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Protocol
 
 from rlprof.recording.departures import Departures
+from rlprof.session.secrets import mask_text
 
 try:
     from rlprof.ledger import _core
@@ -81,8 +82,8 @@ def outcome(error: BaseException | None) -> str:
         return "finished"
     try:
         if isinstance(error, SystemExit):
-            return "finished" if error.code is None or error.code == 0 else f"exit {error.code}"[:500]
-        return f"{type(error).__name__}: {error}".strip(": ")[:500]
+            return "finished" if error.code is None or error.code == 0 else mask_text(f"exit {error.code}"[:500])
+        return mask_text(f"{type(error).__name__}: {error}".strip(": ")[:500])
     except Exception:  # an exception that cannot say what it is
         return type(error).__name__
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlprof.report.names import literal, shorten
+from rlprof.report.names import LONGEST, bounded, literal, shorten
 
 WIDEST = 120
 """Longer lines are hard to follow from one end to the other."""
@@ -51,7 +51,7 @@ class Layout:
 
     def name(self, name: str, width: int = WIDEST) -> str:
         """A name on one line, of at most so many cells."""
-        return shorten(literal(name, self.ascii), width, "..." if self.ascii else "…")
+        return shorten(literal(bounded(name), self.ascii), width, "..." if self.ascii else "…")
 
     def heading(self, text: str) -> None:
         self._console.print()
@@ -59,7 +59,7 @@ class Layout:
 
     def line(self, text: str, style: str = "", indent: int = 0) -> None:
         """A paragraph, wrapped where the console ends."""
-        shown = literal(text, self.ascii)
+        shown = literal(bounded(text, 5 * LONGEST), self.ascii)
         if self.ascii:
             shown = shown.replace("\\xd7", "x").replace("\\xb1", "+-")
         for line in Text(shown, style=style).wrap(self._console, max(10, self.width - indent)):
@@ -77,7 +77,7 @@ class Layout:
         """One row an item. The names come first, shortened to what the columns leave; empty columns are left out."""
         cells = [(column, [column.of(item) for item in items]) for column in columns]
         shown = [(column, values) for column, values in cells if any(values)]
-        names = [literal(name, self.ascii) for name in names]
+        names = [literal(bounded(name), self.ascii) for name in names]
         wanted = max([cell_len(name) for name in names] + [len(what)])
         while self._room(shown) < min(wanted, SHORTEST_NAME) and any(column.dispensable for column, _ in shown):
             least = max(shown, key=lambda entry: entry[0].dispensable)

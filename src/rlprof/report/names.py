@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
+LONGEST = 2_000
+"""Characters of a name or a paragraph that are looked at. Nobody reads more, and a file may have names of megabytes."""
+
+
+def bounded(name: str, most: int = LONGEST) -> str:
+    """At most so many characters of it, from its begin and its end."""
+    return name if len(name) <= most else f"{name[: 2 * most // 3]}\u2026{name[-(most // 3) :]}"
+
 
 def literal(name: str, ascii_only: bool = False) -> str:
     """A name on one line, whatever is in it: characters that would move the cursor are written as escapes."""

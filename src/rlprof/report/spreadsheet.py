@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
@@ -11,10 +12,15 @@ from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown, breakdown
 from rlprof.analysis.operations import Operation, operations
 from rlprof.analysis.report import Report
 from rlprof.analysis.series import series
+from rlprof.report.names import literal
 from rlprof.session.reader import Session
 from rlprof.session.records import Sample
 
 Rows = Iterator[Sequence[Any]]
+
+_FORMULA = re.compile(r"((?:^|;)\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""Before these, or their full-width forms, at a cell's begin. In some countries a semicolon begins a cell, even if the
+text around it is quoted."""
 
 _OPERATION: tuple[tuple[str, Callable[[Operation], Any]], ...] = (
     ("operation", lambda row: row.operation),
@@ -67,7 +73,12 @@ def write_csv(session: Session, file: TextIO, table: str = "operations") -> None
 
 
 def _write(file: TextIO, rows: Iterable[Sequence[Any]]) -> None:
-    csv.writer(file, lineterminator="\n").writerows(rows)
+    csv.writer(file, lineterminator="\n").writerows(map(_harmless, row) for row in rows)
+
+
+def _harmless(value: Any) -> Any:
+    """Names are whatever a program chose: none may be a formula, and none may hold control characters."""
+    return _FORMULA.sub(r"\1'", literal(value)) if isinstance(value, str) else value
 
 
 def _rounded(ns: float | None) -> float | None:

@@ -15,6 +15,8 @@ from typing import Any
 
 import psutil
 
+from rlprof.session.secrets import mask_command, mask_setting, mask_text
+
 Setting = str | int | float | bool | None
 
 PACKAGES = (
@@ -45,6 +47,7 @@ class Info:
     """The ledger's clock at that time."""
     pid: int
     command: tuple[str, ...]
+    """What looks like a secret is masked here, in the environment and in the settings."""
     folder: str
     """The working directory."""
     python: str
@@ -77,7 +80,7 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> In
         started=time.time_ns(),
         origin=origin,
         pid=os.getpid(),
-        command=tuple(map(readable, sys.orig_argv)),
+        command=mask_command(map(readable, sys.orig_argv)),
         folder=readable(str(here)) if here else "",
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -88,7 +91,7 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> In
         memory=psutil.virtual_memory().total,
         core=core,
         packages=_packages(),
-        environment={name: readable(os.environ[name]) for name in _VARIABLES if name in os.environ},
+        environment={name: mask_text(readable(os.environ[name])) for name in _VARIABLES if name in os.environ},
         git=next((git for git in map(_git, _code_folders(here)) if git), None),
         settings=_settings(settings),
     )
@@ -108,22 +111,24 @@ _VARIABLES = (
 
 
 def readable(text: str) -> str:
-    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8."""
-    return text.replace("\0", "?").encode("utf-8", "replace").decode()
+    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8. Nobody
+    reads more than the first 100,000 characters."""
+    return text[:100_000].replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 def _settings(settings: Mapping[str, Any]) -> dict[str, Setting]:
-    return {str(_plain(str(name))): _plain(value) for name, value in settings.items()}
+    return {readable(str(name)): _plain(str(name), value) for name, value in settings.items()}
 
 
-def _plain(value: Any) -> Setting:
-    """A setting as JSON can say it: whatever else it is, as it is printed."""
-    if value is None or isinstance(value, (bool, str)):
-        return readable(value) if isinstance(value, str) else value
-    if isinstance(value, (int, float)) and type(value) in (int, float) and abs(value) < 2**63:
-        return value
+def _plain(name: str, value: Any) -> Setting:
+    """A setting as JSON can say it, without secrets: whatever else it is, as it is printed."""
     try:
-        return readable(str(value))[:500]
+        masked = mask_setting(name, value)
+        if masked is None or isinstance(masked, bool):
+            return masked
+        if isinstance(masked, (int, float)) and type(masked) in (int, float) and abs(masked) < 2**63:
+            return masked
+        return readable(str(masked)) if isinstance(value, str) else readable(str(masked))[:500]
     except Exception:
         return f"a {type(value).__name__}"
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import quote
 
 import msgspec
 
 from rlprof.errors import UnreadableError
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 from rlprof.session import schema
-from rlprof.session.folder import DATABASE, find_database
+from rlprof.session.connection import MOST_BLOCK, Database
+from rlprof.session.folder import find_database
 from rlprof.session.info import Info
 from rlprof.session.records import Artifact, Mark, Sample
 from rlprof.session.schema import FIRST_OF_WORKERS
+
+EVENT_BYTES = 24
+MOST_EVENTS = 50_000_000
+"""Of the timeline; they take 1.2 GB unpacked."""
 
 Checked = TypeVar("Checked")
 
@@ -92,10 +92,11 @@ class Session:
 
     def __init__(self, given: str | Path) -> None:
         self.path = find_database(given)
-        with self._explained():
-            self._connection = _connect(self.path)
+        self._database = Database(self.path)
+        self._damaged, self._explained = self._database.damaged, self._database.explained
         try:
             self._check_format()
+            self._database.check_tables()
             values = dict(self._rows("SELECT key, value FROM session", tuple[str, str]))
             if "info" not in values:
                 raise self._damaged("it does not say what was recorded")
@@ -114,7 +115,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        self._connection.close()
+        self._database.close()
 
     @property
     def folder(self) -> Path:
@@ -175,31 +176,44 @@ class Session:
 
     def timeline(self) -> Iterator[bytes]:
         """Blocks of packed span events: int64 start, int64 duration, uint32 node, uint32 depth, native order."""
+        self._database.check_rows("timeline")
+        ((total,),) = self._rows("SELECT coalesce(sum(events), 0) FROM timeline", tuple[Count])
+        if total > MOST_EVENTS:
+            raise self._damaged(f"its timeline has {total:,} events, and at most {MOST_EVENTS:,} are read")
+        self._database.limit_values(MOST_BLOCK)
         with self._explained():
-            for (block,) in self._connection.execute("SELECT block FROM timeline ORDER BY id"):
-                yield self._decompress(block)
+            for events, block in self._database.execute("SELECT events, block FROM timeline ORDER BY id"):
+                yield self._decompress(events, block)
 
     def timeline_lost(self) -> int:
         """Spans that are not on the timeline: overwritten before they were flushed, or fallen off its far end."""
         ((lost,),) = self._rows("SELECT coalesce(sum(lost), 0) FROM timeline", tuple[Count])
         return int(lost)
 
-    def _decompress(self, block: Any) -> bytes:
+    def _decompress(self, count: Any, block: Any) -> bytes:
+        """A block says how many events it has: it is not unpacked any further."""
+        if not isinstance(count, int) or not 0 <= count <= MOST_EVENTS:
+            raise self._damaged("a block of the timeline does not say how many events it has")
         try:
-            events = zlib.decompress(block)
+            unpacking = zlib.decompressobj()
+            events = unpacking.decompress(block, count * EVENT_BYTES + 1)
         except (zlib.error, TypeError) as error:
             raise self._damaged(f"a block of the timeline: {error}") from error
-        if len(events) % 24:
+        if len(events) > count * EVENT_BYTES:
+            raise self._damaged(f"a block of the timeline unpacks to more than its {count:,} events")
+        if len(events) < count * EVENT_BYTES or not unpacking.eof:
             raise self._damaged("a block of the timeline is cut")
         return events
 
-    def _rows(self, query: str, kind: Any, values: Sequence[Any] = ()) -> list[Any]:
+    def _rows(self, query: str, kind: Any, values: tuple[Any, ...] = ()) -> list[Any]:
+        table = query.partition(" FROM ")[2].split()[0]
+        if table != "gain":  # it is read by its sums
+            self._database.check_rows(table)
         with self._explained():
-            rows = self._connection.execute(query, values).fetchall()
+            rows = self._database.execute(query, values).fetchall()
         try:
             checked: list[Any] = msgspec.convert(rows, list[kind])
         except msgspec.ValidationError as error:
-            table = query.partition(" FROM ")[2].split()[0]
             raise self._damaged(f"table {table}: {error}") from error
         return checked
 
@@ -211,8 +225,8 @@ class Session:
 
     def _check_format(self) -> None:
         with self._explained():
-            (application,) = self._connection.execute("PRAGMA application_id").fetchone()
-            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            (application,) = self._database.execute("PRAGMA application_id").fetchone()
+            (version,) = self._database.execute("PRAGMA user_version").fetchone()
         if application != schema.APPLICATION_ID:
             raise UnreadableError(
                 f"{self.path} is an SQLite file, but no rlprof session; give a session's folder or `last`"
@@ -242,55 +256,3 @@ class Session:
             total += sum(rest[:8])
         if total > 2**62:
             raise self._damaged("its times are longer than any run")
-
-    def _damaged(self, what: str) -> UnreadableError:
-        return UnreadableError(f"{self.path} is damaged: {what}")
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            if "file is not a database" in str(error):
-                raise UnreadableError(
-                    f"{self.path} is no session: it is not an SQLite file; give the session's folder or its session.db"
-                ) from error
-            raise UnreadableError(f"{self.path} cannot be read: {error}") from error
-        except UnicodeDecodeError as error:
-            raise self._damaged(f"text that is not UTF-8: {error.reason}") from error
-
-
-def _connect_to_copy(path: Path) -> sqlite3.Connection:
-    """Of a session with a journal, in memory: reading the journal needs a file beside it, which cannot be made here."""
-    with TemporaryDirectory(prefix="rlprof-") as folder:
-        for suffix in ("", "-wal"):
-            shutil.copyfile(path.with_name(path.name + suffix), Path(folder) / (DATABASE + suffix))
-        source = sqlite3.connect(Path(folder) / DATABASE)
-        try:
-            connection = sqlite3.connect(":memory:", isolation_level=None)
-            source.backup(connection)
-        finally:
-            source.close()
-    return connection
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Read-only. On a disk that cannot be written, what was left by a killed run is read without its journal's lock."""
-    if path.stat().st_size == 0:
-        raise UnreadableError(f"{path} is empty: the run was stopped before its first flush")
-    address = f"file:{quote(str(path.absolute()))}"
-    connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=5, isolation_level=None)
-    try:
-        connection.execute("BEGIN")  # all tables as of one moment
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
-        connection.close()
-        if "unable to open" not in str(error) and "readonly" not in str(error):
-            raise
-        if path.with_name(f"{path.name}-wal").exists():
-            return _connect_to_copy(path)
-        connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
-    except BaseException:
-        connection.close()
-        raise
-    return connection

@@ -47,6 +47,8 @@ CREATE TABLE artifact (path TEXT PRIMARY KEY, kind TEXT NOT NULL, time INTEGER N
 CREATE TABLE timeline (id INTEGER PRIMARY KEY, events INTEGER NOT NULL, lost INTEGER NOT NULL, block BLOB NOT NULL);
 """
 
+TABLES = ("session", "operation", "lane", "node", "iteration", "gain", "sample", "mark", "artifact", "timeline")
+
 
 def create(connection: sqlite3.Connection) -> None:
     """Make an empty session."""

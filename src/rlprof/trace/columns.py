@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from rlprof.trace.kinds import Kind
 
 ABSENT = -(2**63)
+LONGEST_NAME = 10_000
+"""Characters: what looks for words in names would take long with those of megabytes."""
 
 Rows = NDArray[np.int64]
 """Indices of events."""
@@ -57,13 +59,19 @@ class Texts:
 
     def name(self, index: int) -> str:
         found = self[index]
-        return found if isinstance(found, str) else "" if found is None else str(found)
+        name = found if isinstance(found, str) else "" if found is None else str(found)
+        half = LONGEST_NAME // 2
+        return name if len(name) <= LONGEST_NAME else f"{name[:half]}\u2026{name[-half:]}"
 
 
 def _decode(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # a control character, half a multi-byte one: as it is
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+    ):  # a control character, half a multi-byte one: as it is
         return text.decode("utf-8", "replace").strip('"')
 
 

@@ -10,6 +10,7 @@ from threading import Event, Thread
 from typing import BinaryIO
 
 from rlprof.errors import UnreadableError
+from rlprof.trace.limits import NO_LIMITS, Limits
 
 PIECE = 1 << 20
 _GZIP = b"\x1f\x8b"
@@ -19,13 +20,14 @@ class Pieces:
     """Iterate over it once. `read` tells how far it has come in the file, `size` is the file's, `cut` why it ended
     too early."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limits: Limits = NO_LIMITS) -> None:
         try:
             self._file: BinaryIO = path.open("rb")
             self.size = path.stat().st_size
         except OSError as error:
             raise UnreadableError(f"{path} cannot be read: {error.strerror or error}") from error
         self.path = path
+        self._limits = limits
         self.read = 0
         self.unpacked = 0
         self.cut = ""
@@ -34,9 +36,11 @@ class Pieces:
         with self._file:
             first = self._file.read(len(_GZIP))
             self._file.seek(0)
+            self._limits.check_text(self.path, self.size, self.size)
             pieces = _ahead(self._unzip()) if first == _GZIP else self._plain()
             for piece in pieces:
                 self.unpacked += len(piece)
+                self._limits.check_text(self.path, self.read, self.unpacked)
                 yield piece
 
     def _plain(self) -> Iterator[bytes]:

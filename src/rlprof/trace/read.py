@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rlprof.errors import UnreadableError
 from rlprof.trace.columns import ABSENT, Sparse, Texts, Trace
 from rlprof.trace.kinds import ANNOTATIONS, BY_CATEGORY, Kind
+from rlprof.trace.limits import LIMITS, Limits
 from rlprof.trace.pieces import Pieces
 
 try:
@@ -36,22 +37,36 @@ _NEGATIVE = "{} of a negative duration left out"
 _ODD = "{} that are no objects left out"
 
 
-def read_trace(path: str | Path, progress: Progress | None = None, places: bool = False) -> Trace:
-    """Raises UnreadableError where nothing can be used; a file that is broken somewhere gives what comes before.
+def read_trace(
+    path: str | Path, progress: Progress | None = None, places: bool = False, limits: Limits = LIMITS
+) -> Trace:
+    """Raises UnreadableError where nothing can be used, and beyond the limits; a file that is broken somewhere gives
+    what comes before.
 
     places: keep where in the text each event stands, for who wants to copy some of them.
     """
     path = Path(path)
-    pieces = Pieces(path)
+    try:
+        return _read(path, progress, places, limits)
+    except MemoryError as error:
+        raise UnreadableError(
+            f"{path} needs more memory than there is; rlprof trace cut makes a small trace of it elsewhere"
+        ) from error
+
+
+def _read(path: Path, progress: Progress | None, places: bool, limits: Limits) -> Trace:
+    pieces = Pieces(path, limits)
     scanner = Scanner(NUMBERS, TEXTS, places)
     with closing(iter(pieces)) as stream:
         for piece in stream:
             going_on = scanner.feed(piece)
+            limits.check_content(path, scanner)
             if progress is not None:
                 progress(pieces.read, pieces.size)
             if not going_on:
                 break
     columns, args = scanner.columns()
+    limits.check_content(path, scanner)
     if pieces.unpacked == 0 and not pieces.cut:
         raise UnreadableError(f"{path} is empty; the profiler that wrote it did not come to its end")
     broken = _broken(scanner, pieces)
@@ -158,7 +173,7 @@ def _count(number: int, what: str) -> str:
 def _header(members: bytes) -> dict[str, Any]:
     try:
         found: dict[str, Any] = msgspec.json.decode(b"{" + members + b"}")
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}  # nothing in it is needed to use the events
     return found
 

@@ -16,6 +16,7 @@ class Scanner:
 
     def __init__(self, numbers: tuple[str, ...], texts: tuple[str, ...], places: bool = False) -> None:
         self.seen = self.odd = self.offset = 0
+        self.waiting = self.text_bytes = 0  # it takes the text as a whole
         self.broken_at = -1
         self.ended = self.has_events = False
         self._numbers, self._texts, self._keeps_places = numbers, texts, places

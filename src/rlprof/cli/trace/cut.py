@@ -9,8 +9,9 @@ import click
 from rlprof.analysis.figures import count, size
 from rlprof.analysis.traces.selection import selected
 from rlprof.cli.output import writing
-from rlprof.cli.trace.files import showing
+from rlprof.cli.trace.files import no_limits, showing
 from rlprof.trace.cut import write_cut
+from rlprof.trace.limits import Limits
 from rlprof.trace.read import read_trace
 
 
@@ -19,13 +20,14 @@ from rlprof.trace.read import read_trace
 @click.option("--step", "steps", multiple=True, type=int, metavar="N", help="Keep this step; may be given again.")
 @click.option("--phase", "phases", multiple=True, metavar="NAME", help="Keep this annotation; may be given again.")
 @click.option("--output", "-o", required=True, metavar="FILE", help="The small trace; gzipped where it ends with .gz.")
-def cut(file: str, steps: tuple[int, ...], phases: tuple[str, ...], output: str) -> None:
+@no_limits
+def cut(file: str, steps: tuple[int, ...], phases: tuple[str, ...], output: str, limits: Limits) -> None:
     """Make a small trace of one that is too large to open: some steps, some phases, and what they launched."""
     if not steps and not phases:
         raise click.UsageError("say what to keep: --step N, --phase NAME, or both")
     path, target = Path(file), Path(output)
     with showing(f"reading {path.name}", path) as progress:
-        trace = read_trace(path, progress, places=True)
+        trace = read_trace(path, progress, places=True, limits=limits)
     for problem in trace.problems:
         click.echo(f"rlprof: {path}: {problem}", err=True)
     rows = selected(trace, steps, phases)

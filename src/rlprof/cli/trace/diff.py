@@ -9,10 +9,11 @@ import click
 from rlprof.analysis.traces.diff import compare
 from rlprof.analysis.traces.per_step import steps_of
 from rlprof.cli.output import show, write
-from rlprof.cli.trace.files import read_each, traces_named
+from rlprof.cli.trace.files import no_limits, read_each, traces_named
 from rlprof.cli.trace.summary import chosen_by
 from rlprof.report.traces.diff import render, to_text
 from rlprof.report.traces.json import to_json
+from rlprof.trace.limits import Limits
 
 
 @click.command()
@@ -21,8 +22,14 @@ from rlprof.report.traces.json import to_json
 @click.option("--after", "-b", multiple=True, metavar="FILE", help="A trace of side B; may be given again.")
 @click.option("--format", "format_", type=click.Choice(("text", "json")))
 @click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
+@no_limits
 def diff(
-    sides: tuple[str, ...], before: tuple[str, ...], after: tuple[str, ...], format_: str | None, output: str | None
+    sides: tuple[str, ...],
+    before: tuple[str, ...],
+    after: tuple[str, ...],
+    format_: str | None,
+    output: str | None,
+    limits: Limits,
 ) -> None:
     """What differs between two trainings, a step, and whether that is more than noise.
 
@@ -39,7 +46,7 @@ def diff(
         before, after = (tuple(side.split(",")) for side in sides)
     if not before or not after:
         raise click.UsageError("give two sides: rlprof trace diff A B")
-    found = compare(*(read_each(traces_named(side), steps_of) for side in (before, after)))
+    found = compare(*(read_each(traces_named(side), steps_of, limits) for side in (before, after)))
     chosen = format_ or ("json" if chosen_by(output) == "json" else "text")
     if chosen == "text" and output is None:
         show(partial(render, found))

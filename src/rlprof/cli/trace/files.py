@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rlprof.errors import RlprofError
 from rlprof.session.folder import DATABASE, find_database
 from rlprof.trace.columns import Trace
+from rlprof.trace.limits import LIMITS, NO_LIMITS, Limits
 from rlprof.trace.read import read_trace
 
 _ENDINGS = (".json", ".json.gz")
@@ -47,12 +49,24 @@ def _named(name: str) -> list[Path]:
     return [path]
 
 
-def read_each(paths: Iterable[Path], use: Callable[[Trace], Result], places: bool = False) -> list[Result]:
+no_limits = click.option(
+    "--no-limits",
+    "limits",
+    is_flag=True,
+    callback=lambda _context, _option, given: NO_LIMITS if given else LIMITS,
+    help=f"Read traces of any size (default: up to {LIMITS.text / 1e9:.0f} GB of text, {LIMITS.events:,} events, and "
+    f"{LIMITS.ratio} times the compressed size).",
+)
+
+
+def read_each(
+    paths: Iterable[Path], use: Callable[[Trace], Result], limits: Limits = LIMITS, places: bool = False
+) -> list[Result]:
     """One after the other, so that no more than one is in memory."""
     results = []
     for path in paths:
         with showing(f"reading {path.name}", path) as progress:
-            trace = read_trace(path, progress, places)
+            trace = read_trace(path, progress, places, limits)
         results.append(use(trace))
         del trace
     return results

@@ -9,9 +9,10 @@ import click
 from rlprof.analysis.traces.summarize import summarize
 from rlprof.analysis.traces.summary import SCHEMA_VERSION, Summary
 from rlprof.cli.output import show, write
-from rlprof.cli.trace.files import read_each, traces_named
+from rlprof.cli.trace.files import no_limits, read_each, traces_named
 from rlprof.report.traces.json import to_json
 from rlprof.report.traces.text import render, to_text
+from rlprof.trace.limits import Limits
 
 FORMATS = ("text", "json", "html")
 
@@ -20,13 +21,14 @@ FORMATS = ("text", "json", "html")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="text unless --output's name says otherwise.")
 @click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
-def summary(files: tuple[str, ...], format_: str | None, output: str | None) -> None:
+@no_limits
+def summary(files: tuple[str, ...], format_: str | None, output: str | None, limits: Limits) -> None:
     """What took the time, on the host and on the GPU, and why the GPU was idle.
 
     FILE is a trace (*.pt.trace.json, gzipped or not), a folder of them, a session, or `last`. Several are the ranks of
     one training: they are compared, and the slowest is shown whole.
     """
-    found = Summary(SCHEMA_VERSION, tuple(read_each(traces_named(files), summarize)))
+    found = Summary(SCHEMA_VERSION, tuple(read_each(traces_named(files), summarize, limits)))
     chosen = format_ or chosen_by(output)
     if chosen == "text" and output is None:
         show(partial(render, found))

@@ -54,6 +54,7 @@ typedef struct {
     Column ends;   /* uint64_t: where each ends */
     uint32_t *table; /* index + 1; 0 is free */
     size_t capacity; /* a power of two */
+    uint64_t seed;   /* as random as Python's hashes: nobody can choose names that all have one hash */
 } Texts;
 
 int64_t texts_add(Texts *texts, Text text); /* its index; -1: no memory */

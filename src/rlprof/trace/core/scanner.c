@@ -13,6 +13,7 @@ typedef struct {
     Place place;
     Column rest;     /* what has come and is not used */
     size_t wanted;   /* bytes, before it is worth looking again */
+    size_t waiting;  /* bytes of a value that was not whole when it was last looked at */
     uint64_t offset; /* of the first of these in the whole text */
     Column header;   /* "key":value, of all that stands beside the events */
     long long broken_at;
@@ -123,7 +124,8 @@ take(Scanner *scanner, const char *data, size_t size)
             return found;
         }
         scanner->wanted = 0;
-        return column_add(&scanner->rest, cursor.at, (size_t)(cursor.end - cursor.at)) < 0 ? SCAN_MEMORY : SCAN_MORE;
+        scanner->waiting = (size_t)(cursor.end - cursor.at);
+        return column_add(&scanner->rest, cursor.at, scanner->waiting) < 0 ? SCAN_MEMORY : SCAN_MORE;
     }
     if (column_add(&scanner->rest, data, size) < 0) {
         return SCAN_MEMORY;
@@ -137,7 +139,7 @@ take(Scanner *scanner, const char *data, size_t size)
     Scan found = scan(scanner, &cursor);
     size_t used = (size_t)(cursor.at - joined.data);
     scanner->offset += used;
-    scanner->rest.used -= used;
+    scanner->waiting = scanner->rest.used -= used;
     memmove(joined.data, cursor.at, scanner->rest.used);
     scanner->wanted = used ? 0 : 2 * scanner->rest.used;
     return found;
@@ -258,6 +260,9 @@ scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     scanner->broken_at = -1;
     scanner->events.keeps_places = places;
+    PyObject *random = PyUnicode_FromString("texts");
+    scanner->events.texts.seed = random ? (uint64_t)PyObject_Hash(random) : 0;
+    Py_XDECREF(random);
     if (take_keys(&scanner->events, numbers, false) < 0 || take_keys(&scanner->events, texts, true) < 0) {
         Py_DECREF(scanner);
         return NULL;
@@ -284,8 +289,24 @@ scanner_ended(PyObject *self, void *Py_UNUSED(closure))
     return PyBool_FromLong(((Scanner *)self)->place == AT_END);
 }
 
+static PyObject *
+scanner_waiting(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromSize_t(((Scanner *)self)->waiting);
+}
+
+/* Bytes of all different texts, and of what stands beside the events. */
+static PyObject *
+scanner_text_bytes(PyObject *self, void *Py_UNUSED(closure))
+{
+    Scanner *scanner = (Scanner *)self;
+    return PyLong_FromSize_t(scanner->events.texts.bytes.used + scanner->header.used);
+}
+
 static PyGetSetDef scanner_getset[] = {
     {"ended", scanner_ended, NULL, NULL, NULL},
+    {"waiting", scanner_waiting, NULL, NULL, NULL},
+    {"text_bytes", scanner_text_bytes, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

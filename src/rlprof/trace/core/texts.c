@@ -4,9 +4,9 @@
 #include <string.h>
 
 static uint64_t
-hash_of(Text text)
+hash_of(Text text, uint64_t seed)
 {
-    uint64_t hash = text.size * 0x9E3779B97F4A7C15u, word;
+    uint64_t hash = seed ^ (text.size * 0x9E3779B97F4A7C15u), word;
     const char *at = text.at;
     size_t left = text.size;
     for (; left >= 8; at += 8, left -= 8) {
@@ -31,7 +31,7 @@ text_at(const Texts *texts, size_t index)
 static uint32_t *
 slot_of(const Texts *texts, Text text)
 {
-    size_t at = hash_of(text) & (texts->capacity - 1);
+    size_t at = hash_of(text, texts->seed) & (texts->capacity - 1);
     while (texts->table[at] != 0) {
         Text other = text_at(texts, texts->table[at] - 1);
         if (other.size == text.size && memcmp(other.at, text.at, text.size) == 0) {

@@ -1,0 +1,97 @@
+"""Names with control characters: none reaches a terminal or a file that people look at."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from sessions import Written, report_of
+from traces import event, written
+
+from rlprof.analysis.traces.diff import compare
+from rlprof.analysis.traces.per_step import steps_of
+from rlprof.analysis.traces.summarize import summarize
+from rlprof.analysis.traces.summary import SCHEMA_VERSION, Summary
+from rlprof.report import analysis
+from rlprof.report.html.document import to_html
+from rlprof.report.json import to_json
+from rlprof.report.markdown import to_markdown
+from rlprof.report.spreadsheet import to_csv
+from rlprof.report.text import to_text
+from rlprof.report.traces import diff as traces_diff
+from rlprof.report.traces import html as traces_html
+from rlprof.report.traces import text as traces_text
+from rlprof.trace.read import read_trace
+
+MS = 1_000_000
+NAME = "a\x1b[31m\x07\x9b2J\x7f\r\u202eb"
+
+
+@pytest.fixture
+def session(tmp_path):
+    run = Written(tmp_path)
+    for _ in range(3):
+        with run.fake.profiler.iteration():
+            run.work(NAME, 200 * MS)
+            run.work("env_step", 100 * MS)
+    return run.end(f"ValueError: {NAME}")
+
+
+def shown(text):
+    """Of the whole text, what a terminal would obey."""
+    return {char for char in text if not char.isprintable() and char != "\n"}
+
+
+def test_a_report_has_none_in_any_format(session):
+    report = report_of(session)
+    for render in (to_text, to_markdown, to_html, to_csv, analysis.to_text):
+        text = render(report)
+        # The page's own scripts have some, in texts of their own.
+        found = shown(text) & set(NAME) if render is to_html else shown(text)
+        assert found == set(), render.__module__
+        assert "31m" in text, "the name is there all the same"
+
+
+def test_a_trace_has_none_in_any_format(tmp_path):
+    events = [event("ProfilerStep#1", 0, 1000, "user_annotation"), event(NAME, 10, 500), event(NAME, 600, 20, NAME)]
+    trace = read_trace(written(tmp_path, events))
+    found = Summary(SCHEMA_VERSION, (summarize(trace),))
+    for text in (
+        traces_text.to_text(found),
+        traces_html.to_html(found),
+        traces_diff.to_text(compare([steps_of(trace)], [steps_of(trace)])),
+    ):
+        assert shown(text) == set()
+
+
+def on_terminal(*words):
+    """What the command writes to a terminal, standard error included."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "rlprof", *words], stdout=follower, stderr=follower)
+    os.close(follower)
+    said = b""
+    try:
+        while piece := os.read(leader, 65536):
+            said += piece
+    except OSError:
+        pass  # the other end is closed
+    os.close(leader)
+    process.wait(60)
+    return said.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "markdown"])
+def test_a_terminal_gets_none(session, format_):
+    assert "\x9b" in to_json(report_of(session)), "JSON itself may hold it"
+    text = on_terminal("report", str(session), "--format", format_)
+    assert "31m" in text
+    assert shown(text) == set()
+
+
+def test_an_error_about_a_file_with_such_a_name_has_none(tmp_path):
+    text = on_terminal("report", str(tmp_path / "no\x1b[31mfile"))
+    assert text.startswith("rlprof: ")
+    assert shown(text) == set()
