@@ -254,7 +254,9 @@ ledger_own(Ledger *ledger, PyObject *cost)
     }
     Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
     if (thread != NULL) {
-        thread->lane->top->node->cost += ns;
+        Node *node = thread->lane->top->node;
+        lane_stand(thread->lane, node);
+        node->cost += ns;
     }
     Py_RETURN_NONE;
 }
