@@ -1,4 +1,4 @@
-"""A span that is found to have ended earlier: what came after it goes to another operation, with all that is known of it."""
+"""A span that turns out to have ended earlier: what came after it is another operation's, its CPU time included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies between rollout and update is called `advantage`, whatever it is: only what computes is a loop in Python."""
+"""What lies between rollout and update is called `advantage`, whatever it is. Only what computes is a Python loop."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ def python_gae(facts: Facts) -> Advice | None:
         "vectorised one would.",
         operations=names_of(found),
         evidence=(
-            f"{count(calls)} calls for {count(steps)} env steps took {duration(spent)} of CPU time, {as_percent(share)} "
-            "of the wall time.",
+            f"{count(calls)} calls for {count(steps)} env steps took {duration(spent)} of CPU time, "
+            f"{as_percent(share)} of the wall time.",
             f"That is {duration(ratio(spent, steps))} an env step and {duration(ratio(spent, calls))} a call; a loop "
             "over timesteps in Python costs so much, a few operations on whole arrays do not.",
             f"It was computing on a CPU for {as_percent(on_cpu)} of its own time.",

@@ -184,6 +184,9 @@ typedef struct {
     uint32_t count;   /* closed iterations */
     uint32_t emitted; /* of them, in a mark already */
     int64_t start;    /* of the first one not emitted */
+    int64_t begun;    /* of the open one */
+    Histogram durations; /* of all closed ones: marks are merged, and a merged one's mean hides the slow ones in it */
+    int64_t shortest, longest;
     bool open;
     int64_t steps, episodes; /* counted since the last reset */
     int64_t marked_steps, marked_episodes;

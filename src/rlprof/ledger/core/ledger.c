@@ -413,6 +413,7 @@ ledger_dealloc(Ledger *ledger)
     free(ledger->timeline.events);
     free(ledger->iterations.rows);
     free(ledger->iterations.marks);
+    histogram_free(&ledger->iterations.durations);
     if (ledger->clear_refs >= 0) {
         close(ledger->clear_refs);
     }

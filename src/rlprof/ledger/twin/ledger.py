@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from rlprof.ledger.compiled import compiling
-from rlprof.ledger.histogram import bucket_of
+from rlprof.ledger.histogram import bucket_of, pack
 from rlprof.ledger.twin.attribution import Attribution
 from rlprof.ledger.twin.cpu import CpuClock
 from rlprof.ledger.twin.journal import Iterations, Timeline
@@ -559,6 +559,9 @@ class Ledger:
             "clock_drift": 0,
             "open": self._open(),
             "iterations": self._iterations.count,
+            "iteration_min": self._iterations.shortest,
+            "iteration_max": self._iterations.longest,
+            "iteration_histogram": pack(self._iterations.durations),
             "steps": self._iterations.steps,
             "episodes": self._iterations.episodes,
             "process_peak": self._memory.peak,
