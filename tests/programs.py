@@ -29,6 +29,8 @@ commands = st.one_of(
 rare = st.one_of(
     st.tuples(st.sampled_from(("stop", "start", "reset"))),
     st.tuples(st.just("drive"), st.sampled_from(LANES)),
+    st.tuples(st.just("split"), st.sampled_from(LANES), st.sampled_from(OPERATIONS)),
+    st.tuples(st.just("split"), st.just("main"), st.sampled_from(OPERATIONS)),
     st.tuples(st.just("end"), st.sampled_from(WORKERS)),
 )
 # Short programs hardly ever have a worker at work while the driver waits.
@@ -75,6 +77,15 @@ class Machine:
         if len(self.open[lane]) > depth:
             span = self.open[lane].pop(innermost_like(self.open[lane], depth))
             self.on(lane, lambda: span.__exit__(None, None, None))
+
+    def split(self, lane: str, operation: str) -> None:
+        if not self.open[lane]:
+            return
+        span, rest = self.open[lane][-1], self.fake.profile(operation)
+        gap = self.on(lane, lambda: self.fake.profiler._ledger.split(span, rest))
+        self.seen.append(gap)
+        if gap >= 0:
+            self.open[lane].pop()
 
     def tick(self, wall: int, cpu: int) -> None:
         self.fake.tick(wall, min(wall, cpu))

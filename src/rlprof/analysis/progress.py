@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from rlprof.ledger.catalogue import STARTUP
+from rlprof.ledger.histogram import quantile
 from rlprof.ledger.snapshot import Snapshot
 from rlprof.session.reader import Turn
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a figure of the iterations is spread. ns."""
+    """How a figure of the iterations is spread. ns; quantiles are known to within 1.1 %."""
 
     mean_ns: float
     p50_ns: float
@@ -37,7 +36,7 @@ class Progress:
     steps_per_second: float | None
     """Since the training began."""
     iteration_ns: Spread | None
-    """Of iterations that have ended; merged ones count with their mean."""
+    """Of iterations that have ended."""
     steps_per_iteration: float | None
     seconds_per_episode: float | None
     steps_per_episode: float | None
@@ -60,23 +59,25 @@ def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
         steps=steps,
         episodes=episodes,
         steps_per_second=steps / seconds if steps and seconds else None,
-        iteration_ns=_spread(turns),
+        iteration_ns=_spread(snapshot, turns),
         steps_per_iteration=in_turns / count if count and in_turns else None,
         seconds_per_episode=seconds / episodes if episodes else None,
         steps_per_episode=steps / episodes if episodes and steps else None,
     )
 
 
-def _spread(turns: Sequence[Turn]) -> Spread | None:
-    weighted = sorted((turn.wall_ns / (turn.last - turn.first + 1), turn.last - turn.first + 1) for turn in turns)
-    count = sum(weight for _, weight in weighted)
-    if not count:
+def _spread(snapshot: Snapshot, turns: Sequence[Turn]) -> Spread | None:
+    """Where turns are several iterations merged, they tell the sum; how it is spread the ledger has counted."""
+    count = sum(turn.last - turn.first + 1 for turn in turns)
+    histogram = snapshot.iteration_histogram
+    if not count or not histogram:
         return None
-
-    seen = list(accumulate(weight for _, weight in weighted))
-
-    def quantile(q: float) -> float:
-        return weighted[bisect_right(seen, q * (count - 1))][0]
-
-    mean = sum(ns * weight for ns, weight in weighted) / count
-    return Spread(mean, quantile(0.5), quantile(0.95), weighted[0][0], weighted[-1][0])
+    mean = sum(turn.wall_ns for turn in turns) / count
+    if len(turns) == sum(histogram.values()):
+        single = sorted(float(turn.wall_ns) for turn in turns)
+        p50, p95 = (single[int(q * (count - 1))] for q in (0.5, 0.95))
+        return Spread(mean, p50, p95, single[0], single[-1])
+    shortest, longest = float(snapshot.iteration_min_ns), float(snapshot.iteration_max_ns)
+    quantiles = [quantile(histogram, q) for q in (0.5, 0.95)]
+    p50, p95 = (min(max(ns, shortest), longest) for ns in quantiles if ns is not None)
+    return Spread(mean, p50, p95, shortest, longest)

@@ -135,6 +135,10 @@ class Snapshot:
     """The same with rlprof's cost taken out, as in the accounts."""
     lanes: list[Lane]
     iterations: int
+    iteration_min_ns: int
+    iteration_max_ns: int
+    iteration_histogram: dict[int, int]
+    """Ended iterations by duration: see rlprof.ledger.histogram."""
     steps: int
     """Environment steps counted: see `Profiler.add_steps`."""
     episodes: int
@@ -184,6 +188,9 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
         net_nodes=_used(net),
         lanes=lanes,
         iterations=raw["iterations"],
+        iteration_min_ns=raw["iteration_min"],
+        iteration_max_ns=raw["iteration_max"],
+        iteration_histogram=unpack(raw["iteration_histogram"]),
         steps=raw["steps"],
         episodes=raw["episodes"],
         open_spans=raw["open"],

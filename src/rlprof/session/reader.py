@@ -45,6 +45,9 @@ class State(msgspec.Struct, frozen=True):
     clock_drift: Signed
     open: Count
     iterations: Count
+    iteration_min: Count
+    iteration_max: Count
+    iteration_histogram: bytes
     steps: Signed
     episodes: Signed
     process_peak: Count
@@ -238,6 +241,11 @@ class Session:
             )
         if version < 1:
             raise self._damaged(f"its format is {version}")
+        if version < schema.VERSION:
+            raise UnreadableError(
+                f"{self.path} was written by an older rlprof (format {version}; this one reads {schema.VERSION});"
+                " record it again, or read it with that rlprof"
+            )
 
     def _check_tree(self, nodes: Sequence[tuple[Any, ...]], operations: set[int], lanes: Sequence[int]) -> None:
         # Worker processes' lanes have numbers far behind the driver's.

@@ -11,8 +11,8 @@ import sqlite3
 APPLICATION_ID = 0x726C7066
 """ "rlpf" in the file's header: this is a session, not somebody else's SQLite file."""
 
-VERSION = 1
-"""Counted up when a reader would have to know; then it also reads the one before."""
+VERSION = 2
+"""Counted up when a reader would have to know."""
 
 FIRST_OF_WORKERS = 1 << 20
 """Ids of operations, lanes and nodes below it are the driver's process's; each worker process has as many above."""

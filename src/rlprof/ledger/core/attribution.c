@@ -86,6 +86,7 @@ attribution_advance(Ledger *ledger, int64_t now)
     }
     else if (loop_idles(ledger)) {
         Node *giver = ledger->driver->lane->top->node;
+        lane_stand(ledger->driver->lane, giver);
         giver->shift -= hand_out(dt, ledger->suspended, &ledger->idle_clock, &ledger->idle_rest);
     }
 }
@@ -97,6 +98,7 @@ charge(Thread *thread, int64_t now, bool own)
     Ledger *ledger = thread->ledger;
     Lane *lane = thread->lane;
     Node *node = lane->top->node;
+    lane_stand(lane, node);
     sharing_lock(ledger);
     attribution_advance(ledger, now);
     Sharing *sharing = ledger->sharing;
@@ -107,8 +109,10 @@ charge(Thread *thread, int64_t now, bool own)
         node->waited += elapsed;
     }
     if (lane->kind == LANE_TASK && lane->top == lane->stack && lane->on_driver) {
+        Node *behalf = thread->base->top->node;
+        lane_stand(thread->base, behalf);
         node->shift -= elapsed;
-        thread->base->top->node->shift += elapsed;
+        behalf->shift += elapsed;
     }
     if (!own || cpu_broken(&thread->cpu)) {
         node->off_cpu += cpu_collect(&thread->cpu, &ledger->clock, now, own);
@@ -175,6 +179,7 @@ static void
 charge_displaced(Ledger *ledger, Lane *lane, int64_t now)
 {
     Node *node = lane->top->node;
+    lane_stand(lane, node);
     int64_t gap = now - lane->mark;
     lane->mark = now;
     node->self += gap;
@@ -279,6 +284,7 @@ set_on_driver(Ledger *ledger, Lane *lane, bool on_driver)
         node->shift += on_driver ? -node->self : node->self;
         node->marked.shift += on_driver ? -node->marked.self : node->marked.self;
     }
+    lane->left = lane->mark; /* what came before is booked by the other formula: no later split may move it */
     lane->on_driver = on_driver;
 }
 

@@ -105,6 +105,10 @@ struct Lane {
     Entry *top; /* stack[0] is the root, always open */
     int64_t mark; /* time is booked up to here */
     int64_t left; /* when its last span ended */
+    struct {      /* the innermost node, as it was at `left`: see lane_stand */
+        const Node *node; /* NULL: nothing of it has changed since */
+        int64_t left, shift, covered, waited, off_cpu, cost;
+    } stood;
     Entry *stack;
     Entry *end;
     int waits; /* open wait spans */
@@ -180,6 +184,9 @@ typedef struct {
     uint32_t count;   /* closed iterations */
     uint32_t emitted; /* of them, in a mark already */
     int64_t start;    /* of the first one not emitted */
+    int64_t begun;    /* of the open one */
+    Histogram durations; /* of all closed ones: marks are merged, and a merged one's mean hides the slow ones in it */
+    int64_t shortest, longest;
     bool open;
     int64_t steps, episodes; /* counted since the last reset */
     int64_t marked_steps, marked_episodes;
@@ -375,6 +382,22 @@ not_before(const Ledger *ledger, int64_t now)
 {
     const Sharing *sharing = ledger->sharing;
     return sharing->waiting && now < sharing->waiting_mark ? sharing->waiting_mark : now;
+}
+
+/* Keeps what the innermost node had when the lane's last span ended. Must come before any of it changes: whoever learns
+ * later that the node's span was over then (ledger_split) has to know what came after. The hot path changes none of it. */
+static inline void
+lane_stand(Lane *lane, const Node *node)
+{
+    if (lane->stood.node != node || lane->stood.left != lane->left) {
+        lane->stood.node = node;
+        lane->stood.left = lane->left;
+        lane->stood.shift = node->shift;
+        lane->stood.covered = node->covered;
+        lane->stood.waited = node->waited;
+        lane->stood.off_cpu = node->off_cpu;
+        lane->stood.cost = node->cost;
+    }
 }
 
 /* attribution.c */

@@ -107,6 +107,18 @@ remember(Ledger *ledger, int64_t now)
     iterations->start = now;
 }
 
+static void
+count_duration(Iterations *iterations, int64_t duration)
+{
+    histogram_add(&iterations->durations, duration);
+    if (iterations->count == 0 || duration < iterations->shortest) {
+        iterations->shortest = duration;
+    }
+    if (duration > iterations->longest) {
+        iterations->longest = duration;
+    }
+}
+
 /* The open iteration, if there is one, ends now; a new one begins unless this only closes. What ran before the first
  * iteration, or between a closed one and the next, is in no row. */
 int64_t
@@ -116,6 +128,7 @@ iteration_mark(Ledger *ledger, int64_t now, bool closes)
     now = settle(ledger, now);
     bool merges = iterations->emitted < iterations->count; /* earlier ones still wait to be written */
     if (iterations->open) {
+        count_duration(iterations, now - iterations->begun);
         iterations->count++;
         if (ledger->member.page != NULL && !ledger->elsewhere) {
             ledger->member.page->iteration = iterations->count;
@@ -129,6 +142,7 @@ iteration_mark(Ledger *ledger, int64_t now, bool closes)
         remember(ledger, now);
     }
     iterations->open = !closes;
+    iterations->begun = now;
     return now;
 }
 
@@ -141,7 +155,9 @@ iteration_reset(Ledger *ledger, int64_t now)
     iterations->steps = iterations->marked_steps = 0;
     iterations->episodes = iterations->marked_episodes = 0;
     iterations->open = false;
-    iterations->start = now;
+    iterations->start = iterations->begun = now;
+    histogram_zero(&iterations->durations);
+    iterations->shortest = iterations->longest = 0;
 }
 
 /* Returns (marks, rows), both packed, since the last drain. */

@@ -254,7 +254,9 @@ ledger_own(Ledger *ledger, PyObject *cost)
     }
     Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
     if (thread != NULL) {
-        thread->lane->top->node->cost += ns;
+        Node *node = thread->lane->top->node;
+        lane_stand(thread->lane, node);
+        node->cost += ns;
     }
     Py_RETURN_NONE;
 }
@@ -411,6 +413,7 @@ ledger_dealloc(Ledger *ledger)
     free(ledger->timeline.events);
     free(ledger->iterations.rows);
     free(ledger->iterations.marks);
+    histogram_free(&ledger->iterations.durations);
     if (ledger->clear_refs >= 0) {
         close(ledger->clear_refs);
     }

@@ -101,6 +101,7 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
 static SLOW_PATH void
 collect_off_cpu(Thread *thread, Node *node, int64_t now)
 {
+    lane_stand(thread->lane, node);
     node->off_cpu += cpu_collect(&thread->cpu, &thread->ledger->clock, now, true);
 }
 
@@ -358,6 +359,39 @@ lane_unwind(Lane *lane, int64_t now)
     }
 }
 
+/* Moves what a node has got in the last `gap` ns, since the lane's last span ended, to another one. Returns how much time
+ * that is: what an iteration that has ended counts is written, and stays where it is. */
+static int64_t
+move_rest(const Lane *lane, Node *node, Node *other, int64_t gap)
+{
+    int64_t own = node->self - node->marked.self;
+    bool marked = gap > own;
+    gap = marked ? own : gap;
+    int64_t covered = node->covered - lane->stood.covered;
+    if (marked && !lane->on_driver) {
+        covered = gap - (node->waited - node->marked.waited) - (node_overlapped(node) - node->marked.overlapped);
+    }
+    Node moved = {
+        .self = gap,
+        .covered = covered,
+        .shift = node->shift - (marked ? node->marked.shift : lane->stood.shift),
+        .waited = node->waited - (marked ? node->marked.waited : lane->stood.waited),
+        .off_cpu = node->off_cpu - (marked ? node->marked.off_cpu : lane->stood.off_cpu),
+        .cost = node->cost - lane->stood.cost,
+    };
+#define MOVE(field)              \
+    node->field -= moved.field; \
+    other->field += moved.field
+    MOVE(self);
+    MOVE(covered);
+    MOVE(shift);
+    MOVE(waited);
+    MOVE(off_cpu);
+    MOVE(cost);
+#undef MOVE
+    return gap;
+}
+
 /* split(outer, rest): ends the innermost span as of the end of what it last contained; what came after becomes a call
  * of `rest` beside it. For who learns only afterwards that something else had begun. Returns how long that was, ns; -1
  * where `outer` is not the innermost. */
@@ -374,21 +408,16 @@ ledger_split(Ledger *ledger, PyObject *args)
         return PyLong_FromLong(-1);
     }
     Node *node = lane->top->node;
-    Node *other = node_of(ledger, (lane->top - 1)->node, rest->operation);
     int64_t now = clock_now(&ledger->clock);
     now = now < lane->mark ? lane->mark : now;
     sharing_lock(ledger);
     now = not_before(ledger, now);
     charge(thread, now, true);
     int64_t since = lane->left > lane->top->start ? lane->left : lane->top->start;
-    /* Time of an iteration that has ended is written: it stays where it is. */
-    int64_t gap = now - since;
-    int64_t own = node->self - node->marked.self;
-    gap = other == NULL ? 0 : gap > own ? own : gap;
+    Node *other = now > since ? node_of(ledger, (lane->top - 1)->node, rest->operation) : NULL;
+    int64_t gap = other != NULL ? move_rest(lane, node, other, now - since) : 0;
     Entry ended = remove_entry(ledger, lane, lane->top, now - gap);
     if (gap > 0) {
-        node->self -= gap;
-        other->self += gap;
         Entry call = {.node = other, .span = rest, .start = now - gap};
         Entry *place = lane->top + 1; /* where the span stood that has just ended */
         *place = call;

@@ -75,6 +75,7 @@ begin_anew(Ledger *ledger)
     tree_reset(ledger);
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
         Lane *lane = ledger->lanes[i];
+        lane->stood.node = NULL;
         for (Entry *entry = lane->stack; entry <= lane->top; entry++) {
             entry->start = now;
         }

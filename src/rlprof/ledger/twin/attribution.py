@@ -33,6 +33,7 @@ class Attribution:
         self.waiting_mark = now
         self.wait_clock += elapsed
         giver = self.driver.lane.top.node
+        self.driver.lane.stand(giver)
         if self.workers:
             part, self.share_rest = divmod(elapsed + self.share_rest, self.workers)
             self.share_clock += part
@@ -45,17 +46,20 @@ class Attribution:
 
     def charge(self, thread: Thread, now: int) -> None:
         """Book the running lane's time up to now."""
-        self._advance(now)
         entry = thread.lane.top
         node = entry.node
+        thread.lane.stand(node)
+        self._advance(now)
         elapsed = now - thread.lane.mark
         node.self += elapsed
         thread.lane.mark = now
         if entry.waits:
             node.waited += elapsed
         if thread.lane.kind == "task" and entry.span is None and thread.lane.on_driver:
+            behalf = thread.base.top.node
+            thread.base.stand(behalf)
             node.shift -= elapsed
-            thread.base.top.node.shift += elapsed
+            behalf.shift += elapsed
         node.off_cpu += self.cpu.collect(thread, now)
         if thread.working:
             node.shift += self.share_clock - thread.share_mark
@@ -75,6 +79,7 @@ class Attribution:
 
     def _charge_displaced(self, lane: Lane, now: int) -> None:
         node = lane.top.node
+        lane.stand(node)
         gap = now - lane.mark
         lane.mark = now
         node.self += gap
@@ -149,6 +154,7 @@ class Attribution:
                 node.shift += sign * node.self
                 calls, own, shift, *rest = node.marked
                 node.marked = (calls, own, shift + sign * own, *rest)  # type: ignore[assignment]  # the same six
+        lane.left = lane.mark
         lane.on_driver = on_driver
 
     def forget_suspended(self, lane: Lane, now: int) -> None:

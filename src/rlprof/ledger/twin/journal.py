@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections import deque
+from collections import Counter, deque
 
+from rlprof.ledger.histogram import bucket_of
 from rlprof.ledger.twin.records import Entry, Node
 
 _MAX_ROWS = 1 << 13
@@ -42,6 +43,9 @@ class Iterations:
     def __init__(self) -> None:
         self.count = 0
         self.start = 0
+        self.durations: Counter[int] = Counter()
+        self.shortest = self.longest = 0
+        self._begun = 0
         self.steps = 0
         self.episodes = 0
         self._counted = (0, 0)
@@ -53,6 +57,7 @@ class Iterations:
     def mark(self, nodes: list[Node], now: int, closes: bool) -> None:
         merges = self._emitted < self.count
         if self._open:
+            self._count_duration(now - self._begun)
             self.count += 1
             if self._write(nodes, now):
                 self._emitted = self.count
@@ -60,6 +65,12 @@ class Iterations:
         elif not merges:
             self._remember(nodes, now)
         self._open = not closes
+        self._begun = now
+
+    def _count_duration(self, duration: int) -> None:
+        self.durations[bucket_of(duration)] += 1
+        self.shortest = min(self.shortest, duration) if self.count else duration
+        self.longest = max(self.longest, duration)
 
     def _write(self, nodes: list[Node], now: int) -> bool:
         rows = [self._row(node) for node in nodes if node.marks()[:3] != node.marked[:3]]
@@ -99,7 +110,9 @@ class Iterations:
         self.steps = self.episodes = 0
         self._counted = (0, 0)
         self._open = False
-        self.start = now
+        self.start = self._begun = now
+        self.durations.clear()
+        self.shortest = self.longest = 0
 
     def drain(self) -> tuple[bytes, bytes]:
         drained = b"".join(self._marks), b"".join(self._rows)

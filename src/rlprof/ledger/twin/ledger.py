@@ -11,13 +11,13 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from rlprof.ledger.compiled import compiling
-from rlprof.ledger.histogram import bucket_of
+from rlprof.ledger.histogram import bucket_of, pack
 from rlprof.ledger.twin.attribution import Attribution
 from rlprof.ledger.twin.cpu import CpuClock
 from rlprof.ledger.twin.journal import Iterations, Timeline
 from rlprof.ledger.twin.lanes import Lanes
 from rlprof.ledger.twin.memory import DeviceSpans, ProcessMemory
-from rlprof.ledger.twin.records import Entry, Lane, Operation, Thread
+from rlprof.ledger.twin.records import Entry, Lane, Node, Operation, Thread
 from rlprof.ledger.twin.span import Span
 from rlprof.ledger.twin.watch import Watch, Watcher
 
@@ -270,12 +270,12 @@ class Ledger:
         now = max(self.now(), lane.mark)
         self._attribution.charge(thread, now)
         node = entry.node
-        gap = min(now - max(lane.left, entry.start), node.self - node.marked[1])
+        gap = now - max(lane.left, entry.start)
+        if gap > 0:
+            other = self._lanes.child(lane.stack[-2].node, rest.operation)
+            gap = _move_rest(lane, node, other, gap)
         self._remove(lane, depth, now - gap)
         if gap > 0:
-            other = self._lanes.child(lane.top.node, rest.operation)
-            node.self -= gap
-            other.self += gap
             self._close(lane, Entry(other, rest, now - gap), depth, now)
         self._attribution.restate(thread, now)
         self._watch.note(outer, False)
@@ -424,6 +424,7 @@ class Ledger:
         for node in self._attribution.nodes:
             node.reset()
         for lane in self._attribution.lanes:
+            lane.stood = None
             for entry in lane.stack:
                 entry.start = now
         self._attribution.share_rest = self._attribution.idle_rest = 0  # time of before
@@ -532,7 +533,9 @@ class Ledger:
         """Book time that the calling thread has just spent on rlprof itself."""
         thread = self._lanes.known() if self.enabled else None
         if thread is not None:
-            thread.lane.top.node.cost += ns
+            node = thread.lane.top.node
+            thread.lane.stand(node)
+            node.cost += ns
 
     def __reduce__(self) -> Any:
         return self.hooks.reduce()
@@ -556,6 +559,9 @@ class Ledger:
             "clock_drift": 0,
             "open": self._open(),
             "iterations": self._iterations.count,
+            "iteration_min": self._iterations.shortest,
+            "iteration_max": self._iterations.longest,
+            "iteration_histogram": pack(self._iterations.durations),
             "steps": self._iterations.steps,
             "episodes": self._iterations.episodes,
             "process_peak": self._memory.peak,
@@ -565,3 +571,21 @@ class Ledger:
             "lanes": [lane.row() for lane in self._attribution.lanes],
             "nodes": [node.row() for node in self._attribution.nodes],
         }
+
+
+def _move_rest(lane: Lane, node: Node, other: Node, gap: int) -> int:
+    """Move what a node has got in the last `gap` ns to another one; returns how much time that is: see core/span.c."""
+    stood = lane.stood
+    assert stood is not None  # a charge has just been made
+    _, own, shift, overlapped, waited, off_cpu = node.marked
+    kept = {name: getattr(stood, name) for name in ("shift", "covered", "waited", "off_cpu", "cost")}
+    if gap > node.self - own:
+        gap = node.self - own
+        kept.update(shift=shift, waited=waited, off_cpu=off_cpu)
+        if not lane.on_driver:
+            kept["covered"] = node.covered - (gap - (node.waited - waited) - (node.overlapped() - overlapped))
+    for name, value in {**kept, "self": node.self - gap}.items():
+        moved = getattr(node, name) - value
+        setattr(node, name, value)
+        setattr(other, name, getattr(other, name) + moved)  # it may be the same
+    return gap

@@ -101,6 +101,17 @@ class Entry:
         return self.span is not None and self.span.track_memory
 
 
+@dataclass(frozen=True, slots=True)
+class Stood:
+    node: Node
+    left: int
+    shift: int
+    covered: int
+    waited: int
+    off_cpu: int
+    cost: int
+
+
 @dataclass(slots=True, eq=False)
 class Lane:
     id: int
@@ -111,6 +122,8 @@ class Lane:
     stack: list[Entry] = field(default_factory=list)
     mark: int = 0
     left: int = 0
+    stood: Stood | None = None
+    """The innermost node, as it was at `left`; None where nothing of it has changed since."""
     suspended: bool = False
     idle_mark: int = 0
     host: Thread | None = None
@@ -120,6 +133,11 @@ class Lane:
     @property
     def top(self) -> Entry:
         return self.stack[-1]
+
+    def stand(self, node: Node) -> None:
+        """Keep what the innermost node had when the last span ended: see core/core.h."""
+        if self.stood is None or self.stood.node is not node or self.stood.left != self.left:
+            self.stood = Stood(node, self.left, node.shift, node.covered, node.waited, node.off_cpu, node.cost)
 
     @property
     def open(self) -> bool:
