@@ -111,7 +111,7 @@ def test_an_arm_that_fails_is_named_while_the_other_still_starts(training, tmp_p
     slow = tmp_path / "slow.py"
     slow.write_text("import time\ntime.sleep(1000)\n")
     with pytest.raises(ArmError, match=r"^A \(run .*/train.py 0 0 7\) failed with exit code 7"):
-        run_pair((f"run {training} 0 0 7", f"run {slow}"), 3, Chosen("BA"))
+        run_pair((f"run {training} 0 0 7", f"run {slow}"), 3, Chosen("BA"), patience=60)
 
 
 class Chosen(random.Random):
