@@ -22,7 +22,8 @@ class Compare(Protocol):
 
 @pytest.fixture
 def rlprof_compare() -> Compare:
-    """`rlprof_compare("run train.py", "run train.py --fast", pairs=10).verdict` is faster, slower, same or unknown."""
+    """`rlprof_compare("run train.py", "run train.py --fast", pairs=10).verdict` is faster, slower, same, unknown or
+    different work."""
 
     def compare(a: str, b: str, **options: Any) -> Comparison:
         from rlprof.analysis.components import component_of  # noqa: PLC0415 - only a test that compares needs it

@@ -61,15 +61,31 @@ def test_the_gate_asks_the_whole_interval():
     assert not is_slower(slower, 0.20)
 
 
-def session(folder, name, seconds, **settings):
+def session(folder, name, seconds, updates=0, **settings):
     profiler = Profiler()
     with record(name, dir=folder, profiler=profiler, settings=settings) as recording:
         for turn in range(8):
             profiler.iteration()
             with profiler.profile("env_step"):
                 time.sleep(0.3 if turn < WARM_UP else seconds)
+            for _ in range(updates):
+                with profiler.profile("optimizer_step"):
+                    pass
             profiler.add_steps(4)
     return recording.folder
+
+
+def test_sessions_that_did_different_work_pass_no_gate(tmp_path, capsys):
+    """One with half the optimizer steps is no faster for that, though it takes a fifth of the time."""
+    a = [str(session(tmp_path, f"a{i}", 0.05, updates=8)) for i in range(2)]
+    b = [str(session(tmp_path, f"b{i}", 0.01, updates=4)) for i in range(2)]
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", ",".join(a), ",".join(b), "--fail-if-slower", "1%"])
+    assert ended.value.code == 2
+    told = capsys.readouterr()
+    differs = "2,000 optimizer steps per 1,000 environment steps in A, 1,000 in B"
+    assert told.out.startswith("No verdict: A and B do different work.")
+    assert f"A and B do different work, so --fail-if-slower has no answer: {differs}" in told.err
 
 
 def test_sessions_are_measured_without_their_first_iterations_and_told_apart(tmp_path, capsys):
@@ -85,7 +101,7 @@ def test_sessions_are_measured_without_their_first_iterations_and_told_apart(tmp
     told = capsys.readouterr()
     assert "No error rate can be given from one session a side" in told.out
     assert "setting envs: 4 -> 8" in told.out
-    assert "one session a side has no error rate, so that nothing can fail" in told.err
+    assert "with one session a side no error rate can be computed, so the gate cannot fail" in told.err
 
 
 def test_a_session_among_several_that_is_not_there_is_named(tmp_path, capsys):
@@ -162,6 +178,14 @@ def test_a_damaged_report_is_refused_in_one_sentence(wrong, because, tmp_path, c
         (["--self-test", "--html", "x.html"], "--html and --fail-if-slower are for two arms"),
         (["run a.py", "run b.py", "--max-time", "soon"], "is no time"),
         (["run a.py", "run b.py", "--precision", "much"], "is no share"),
+        (["run nosuch.py", f"run {__file__}"], "A (run nosuch.py): there is no script nosuch.py"),
+        ([f"run {__file__}", "run nosuch.py"], "B (run nosuch.py): there is no script nosuch.py"),
+        ([f"run {__file__}", "run -- nosuch --fast"], "B (run -- nosuch --fast): there is no command nosuch"),
+        ([f"run {__file__}", "run -m no.such"], "B (run -m no.such): there is no module no.such"),
+        ([f"run {__file__}", "run --no-such x.py"], "B (run --no-such x.py): No such option"),
+        (["train nosuch", f"run {__file__}"], "A (train nosuch): No such command 'nosuch'"),
+        (["train", f"run {__file__}"], "A (train): it names no workload"),
+        (["--self-test", "run nosuch.py"], "A (run nosuch.py): there is no script nosuch.py"),
     ],
 )
 def test_what_is_wrong_is_said_with_exit_code_2(words, said, capsys):

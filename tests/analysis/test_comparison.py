@@ -132,22 +132,50 @@ def test_a_trend_is_said():
     assert compare("A", "B", pairs_of([0.5, 0.5, 0.5])).steady
 
 
-def test_more_steps_an_iteration_is_other_work_and_is_said():
-    found = compare("A", "B", pairs_of([0.0, 0.0, 0.0], steps=(10, 20)))
-    assert found.work == "10 steps an iteration in A, 20 in B"
-    assert found.speedup.estimate == pytest.approx(1.0)  # the same time for twice the steps
-    assert "The workload differs" in to_text(found)
+def test_iterations_of_another_size_are_said_and_compared_by_the_step():
+    found = compare("A", "B", pairs_of([0.0, 0.01, 0.0], steps=(10, 20)))
+    assert (found.work, found.sizes) == (None, "10 steps per iteration in A, 20 in B")
+    assert found.speedup.estimate == pytest.approx(1.0, abs=0.01)  # the same time for twice the steps
+    assert found.verdict == "faster"
+    assert "Iterations differ in size: 10 steps per iteration in A, 20 in B." in to_text(found)
 
 
-def test_what_a_step_brings_with_it_is_work_too():
-    pairs = [
-        MeasuredPair(replace(pair.a, updates=4, episodes=1), replace(pair.b, updates=8, episodes=1.1))
-        for pair in pairs_of([0.0, 0.1, 0.05])
-    ]
-    found = compare("A", "B", pairs)
-    assert found.work == "400 optimizer steps in 1,000 environment steps in A, 800 in B"  # episodes differ by chance
-    fewer = [MeasuredPair(pair.a, replace(pair.b, updates=4, episodes=0.5)) for pair in pairs]
-    assert compare("A", "B", fewer).work == "100 episodes in 1,000 environment steps in A, 50 in B"
+def with_work(pairs, a, b):
+    return [MeasuredPair(replace(pair.a, **a), replace(pair.b, **b)) for pair in pairs]
+
+
+def test_arms_that_do_different_work_get_no_verdict():
+    """B is twice as fast, and does half of the optimizer steps."""
+    found = compare("A", "B", with_work(pairs_of([0.5, 0.51, 0.52]), {"updates": 8}, {"updates": 4}))
+    assert found.speedup.low > 0
+    assert found.work == "800 optimizer steps per 1,000 environment steps in A, 400 in B"
+    assert found.verdict == json.loads(to_json(found))["verdict"] == "different work"
+    for shown in (to_text(found), to_html(found)):
+        assert "No verdict: A and B do different work." in shown
+        assert found.work in shown
+        assert "faster by" not in shown
+        assert "slower" not in shown
+    counted_by_iteration = with_work(pairs_of([0.5, 0.51]), {"steps": 0, "updates": 8}, {"steps": 0, "updates": 4})
+    assert compare("A", "B", counted_by_iteration).work == "8 optimizer steps per iteration in A, 4 in B"
+
+
+@pytest.mark.parametrize(
+    ("episodes", "iterations", "differ"),
+    [
+        pytest.param((1, 1.1), 1000, False, id="a few per cent"),
+        pytest.param((1, 0.5), 100, True, id="half of very many"),
+        pytest.param((1, 0.5), 4, False, id="by chance: 12 and 6"),
+        pytest.param((0.25, 0), 4, False, id="by chance: 3 and none"),
+        pytest.param((0.25, 0), 100, True, id="75 and none"),
+    ],
+)
+def test_resets_are_work_too_where_more_than_chance_tells_them_apart(episodes, iterations, differ):
+    a, b = ({"episodes": number, "iterations": iterations} for number in episodes)
+    found = compare("A", "B", with_work(pairs_of([0.5, 0.51, 0.52]), a, b))
+    assert found.verdict == ("different work" if differ else "faster")
+    if differ:
+        of_a, of_b = (f"{100 * number:.3g}" for number in episodes)
+        assert found.work == f"{of_a} episodes per 1,000 environment steps in A, {of_b} in B"
 
 
 def test_equal_arms_are_called_different_in_one_case_of_twenty():

@@ -142,6 +142,14 @@ def software(**changes: Any) -> Machine:
     return part("software", **changes)
 
 
+def test_a_missing_core_is_compiled_from_where_rlprof_came_from():
+    """Not by its name alone: pip then asks an index, and rlprof is on none."""
+    missing = part("clock", core="python", core_built=False)
+    for source, command in ((None, "."), ("-e /src/rlprof", "-e /src/rlprof")):
+        machine = replace(missing, software=replace(missing.software, source=source))
+        assert remark(machine, "core_missing").fix.endswith(f": pip install --force-reinstall --no-deps {command}")
+
+
 def test_a_debug_python_is_bad_and_an_unoptimized_one_a_hint():
     python = good_machine().software.python
     assert remark(software(python=replace(python, debug=True)), "debug_python").severity == "bad"

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import math
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -272,3 +273,28 @@ def test_no_file_imports_torch_or_numpy_before_it_is_needed():
         for node in ast.parse(Path(module.__file__).read_text()).body:
             if isinstance(node, ast.Import):
                 assert not {alias.name for alias in node.names} & {"torch", "numpy", "pynvml"}, module
+
+
+def test_pip_can_install_rlprof_from_what_is_said_to_be_its_source():
+    source = software.look_at_software().source
+    assert source is not None
+    offline = ["--dry-run", "--no-index", "--no-build-isolation", "--quiet"]
+    command = [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps", *offline, *shlex.split(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("written", "source"),
+    [
+        (None, "rlprof"),
+        ('{"url": "file:///no/such/folder", "dir_info": {}}', None),
+        ('{"url": "file:///tmp", "dir_info": {}}', "/tmp"),
+        ('{"url": "https://host/r.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}', "git+https://host/r.git@abc"),
+        ("[]", None),
+    ],
+)
+def test_the_source_of_rlprof_is_what_pip_has_written_down(written, source, monkeypatch):
+    found = SimpleNamespace(read_text=lambda _: written)
+    monkeypatch.setattr(software.metadata, "distribution", lambda _: found)
+    assert software._source() == source

@@ -174,7 +174,7 @@ def test_a_running_training_is_captured_when_somebody_asks(tmp_path):
 
 def test_in_code_with_steps_of_ones_own(tmp_path):
     program = f"""
-import json, torch
+import json, os, sys, torch
 from rlprof import TorchCapture, get_profiler, profile
 get_profiler().enable()
 net = torch.nn.Linear(8, 8)
@@ -184,10 +184,12 @@ with TorchCapture(wait_steps=1, warmup_steps=1, active_steps=2, step="mark", dir
             with profile("forward"):
                 net(torch.zeros(4, 8))
             capture.step()
+            print("a line of its own", file=sys.stderr)
+assert "KINETO_LOG_LEVEL" not in os.environ
 print(json.dumps([str(path) for path in capture.files]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "rlprof" not in done.stderr  # torch says there that it begins and ends
+    assert done.stderr == 5 * "a line of its own\n"  # and nothing of Kineto's
     (path,) = json.loads(done.stdout)
     found = {phase.name: phase.calls for phase in summarize(read_trace(path)).phases}
     found.pop("(unmarked)", None)

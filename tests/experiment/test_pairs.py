@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import math
 import random
+import signal
+import subprocess
+import sys
+import tracemalloc
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -101,6 +106,14 @@ def test_an_arm_that_hangs_is_named_after_the_patience_it_was_given(tmp_path):
     assert not [child for child in psutil.Process().children(recursive=True) if "hang.py" in " ".join(child.cmdline())]
 
 
+def test_an_arm_that_fails_is_named_while_the_other_still_starts(training, tmp_path):
+    """Not after the other's start, which may take minutes, and not the other instead, which is well."""
+    slow = tmp_path / "slow.py"
+    slow.write_text("import time\ntime.sleep(1000)\n")
+    with pytest.raises(ArmError, match=r"^A \(run .*/train.py 0 0 7\) failed with exit code 7"):
+        run_pair((f"run {training} 0 0 7", f"run {slow}"), 3, Chosen("BA"), patience=60)
+
+
 class Chosen(random.Random):
     """Whose order is known."""
 
@@ -112,6 +125,33 @@ class Chosen(random.Random):
         return sorted(population, key=lambda one: self._order.index(one[0] if isinstance(one, tuple) else one.name))[:k]
 
 
+@pytest.mark.parametrize(("gate", "code"), [([], 0), (["--fail-if-slower", "5%"], 130)])
+def test_an_interrupted_comparison_shows_what_it_has_and_passes_no_gate(training, tmp_path, gate, code):
+    """B is far faster: but for Ctrl-C, it would pass."""
+    commands = [f"run {training} 0.05 100000", f"run {training} 0.001 100000"]
+    command = [
+        sys.executable,
+        "-m",
+        "rlprof",
+        "compare",
+        *commands,
+        "--iterations",
+        "2",
+        "--precision",
+        "0.001%",
+        *gate,
+    ]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            if line.startswith("pair 2"):  # the first has been measured
+                break
+        process.send_signal(signal.SIGINT)
+        shown, said = process.communicate(timeout=120)
+    assert process.returncode == code, said
+    assert "Interrupted: this is the result so far." in shown
+    assert ("interrupted, so --fail-if-slower has no answer" in said) == bool(gate)
+
+
 def test_an_interrupt_leaves_what_was_measured_of_the_first_pair(training):
     def interrupt(state):
         if state.block == 2:
@@ -120,6 +160,7 @@ def test_an_interrupt_leaves_what_was_measured_of_the_first_pair(training):
     commands = (f"run {training} 0.01 1000", f"run {training} 0.01 1000")
     found = compare_live(Plan(*commands, blocks=5), component_of({}), interrupt)
     assert found.pairs == 1
+    assert found.interrupted
     assert found.speedup.low is None
     assert "No error rate can be given from one pair" in verdict(found)
 
@@ -180,7 +221,8 @@ WITH_ONE_THAT_STAYS = """
 import subprocess, sys
 from rlprof import get_profiler
 program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
-child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+own_session = sys.argv[2] == "True"
+child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=own_session)
 child.stdout.readline()
 open(sys.argv[1], "w").write(str(child.pid))
 while True:
@@ -188,14 +230,36 @@ while True:
 """
 
 
-def test_what_an_arm_has_started_is_gone_with_it_even_if_it_does_not_want_to(tmp_path):
+@pytest.mark.parametrize("own_session", [False, True], ids=["in its group", "in a session of its own"])
+def test_what_an_arm_has_started_is_gone_with_it_even_if_it_does_not_want_to(tmp_path, own_session):
     path, pid = tmp_path / "stays.py", tmp_path / "pid"
     path.write_text(WITH_ONE_THAT_STAYS)
-    with Arm("A", f"run {path} {pid}", tmp_path) as arm:
+    with Arm("A", f"run {path} {pid} {own_session}", tmp_path) as arm:
         arm.begin()
         left = psutil.Process(int(pid.read_text()))
         assert left.is_running()
-    assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE
+    try:
+        assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            left.kill()
+
+
+def test_the_last_words_of_an_arm_that_has_printed_much_take_little_memory(training, tmp_path):
+    with Arm("A", f"run {training} 0.001 1000", tmp_path) as arm:
+        arm.begin()
+        with (tmp_path / "A.out").open("r+b") as output:
+            output.truncate(1 << 30)  # a hole, which takes no room on the disk
+            output.seek(0, 2)
+            output.write(b"\nthe last words\n")
+        tracemalloc.start()
+        try:
+            words = arm.last_words()
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert words.endswith("\n  the last words")
+    assert most < 1 << 22
 
 
 SHORT = """

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from rlprof.analysis.comparison import UPDATE, Comparison, Component, Measured, holm, of_a_step, work
+from rlprof.analysis.comparison import UPDATE, Comparison, Component, Measured, holm, of_a_step, sizes, work
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.inference import Interval, around, chance_of, least_seen
 from rlprof.analysis.trimmed import Mean
@@ -47,6 +47,7 @@ def measure_session(facts: Facts, name: str) -> Measured:
         ledger=ledger,
         episodes=sum(series.episodes[place] for place in places) / iterations,
         updates=sum(series.calls[UPDATE][place] for place in places) / iterations if UPDATE in series.calls else 0.0,
+        iterations=iterations,
     )
 
 
@@ -73,6 +74,7 @@ def compare_apart(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Measu
         least_seen=None if difference is None else least_seen(difference.error, difference.freedom, alpha),
         components=_components(scaled, whole, alpha),
         work=work(of_a, of_b),
+        sizes=sizes(of_a, of_b),
         drift=None,
     )
 

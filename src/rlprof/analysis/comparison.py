@@ -9,7 +9,7 @@ difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -21,9 +21,12 @@ ALPHA = 0.05
 MARGIN = 0.02
 """Less is the same, for all practical purposes."""
 SAME_WORK = 0.01
-"""Steps an iteration, and optimizer steps, that differ by less are equal."""
+"""Steps per iteration, and optimizer steps per step, that differ by less are equal."""
 SAME_EPISODES = 0.2
-"""Their number is chance where arms do not learn the same."""
+"""Episodes per step that differ by less are equal, and so are those that differ by less than CHANCE."""
+CHANCE = 3.0
+"""Standard deviations of a difference of two counts: episodes end by chance where arms do not learn the same."""
+DIFFERENT_WORK = "different work"
 UPDATE = "optimizer_step"
 TAKING_TURNS = "taking turns"
 """Between the boundary of an iteration and the wait for the other arm."""
@@ -42,6 +45,8 @@ class Measured:
     episodes: float = 0.0
     updates: float = 0.0
     """Optimizer steps."""
+    iterations: int = 1
+    """That these are means of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +102,15 @@ class Comparison:
     components: tuple[Component, ...]
     """The largest contribution first."""
     work: str | None
-    """How the arms' work differs, if it does."""
+    """How the arms' work differs, if it does: then their times say nothing of which is faster."""
+    sizes: str | None
+    """How the sizes of their iterations differ, if they do: figures per step allow for that."""
     drift: Interval | None
     """How B's speed-up changed from the beginning of a pair to its end; None where nothing took turns."""
     changes: tuple[str, ...] = ()
     """What differs between the arms, apart from their times."""
+    interrupted: bool = False
+    """By Ctrl-C, before it was as sure as it was to be."""
 
     @property
     def steady(self) -> bool:
@@ -110,7 +119,9 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """`faster`, `slower`, `same` or `unknown`."""
+        """`faster`, `slower`, `same`, `unknown` or `different work`."""
+        if self.work is not None:
+            return DIFFERENT_WORK
         speedup = self.speedup
         if speedup.low is None or speedup.high is None:
             return "unknown"
@@ -146,6 +157,7 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
         least_seen=None if mean is None else least_seen(mean.error, mean.freedom, alpha),
         components=_components(scaled, middle, [pair.typical for pair in pairs], alpha),
         work=work([pair.a for pair in pairs], [pair.b for pair in pairs]),
+        sizes=sizes([pair.a for pair in pairs], [pair.b for pair in pairs]),
         drift=interval([pair.drift for pair in pairs], alpha),
     )
 
@@ -224,17 +236,44 @@ def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: fl
 
 
 def work(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
-    """How it differs, if it does: the steps of an iteration, and what a step brings with it."""
-    found = [_differs("steps an iteration", [one.steps for one in of_a], [one.steps for one in of_b], SAME_WORK)]
-    if all(one.steps > 0 for one in (*of_a, *of_b)):
-        a, b = ([1000 * one.updates / one.steps for one in side] for side in (of_a, of_b))
-        found.append(_differs("optimizer steps in 1,000 environment steps", a, b, SAME_WORK))
-        a, b = ([1000 * one.episodes / one.steps for one in side] for side in (of_a, of_b))
-        found.append(_differs("episodes in 1,000 environment steps", a, b, SAME_EPISODES))
-    return "; ".join(one for one in found if one) or None
+    """How it differs, if it does: what an environment step brings with it, or an iteration where steps are not
+    counted."""
+    both = (*of_a, *of_b)
+    if not all(one.steps > 0 for one in both):
+        found = [_differs("steps per iteration", of_a, of_b, lambda one: one.steps)]
+        found.append(_differs("optimizer steps per iteration", of_a, of_b, lambda one: one.updates))
+        return "; ".join(filter(None, found)) or None
+    updates = _differs(
+        "optimizer steps per 1,000 environment steps", of_a, of_b, lambda one: 1000 * one.updates / one.steps
+    )
+    return "; ".join(filter(None, (updates, _episodes(of_a, of_b)))) or None
 
 
-def _differs(what: str, of_a: Sequence[float], of_b: Sequence[float], limit: float) -> str:
-    a, b = fmean(of_a), fmean(of_b)
-    differ = max(a, b) > 0 and abs(a - b) / max(a, b) > limit
-    return f"{rate(a)} {what} in A, {rate(b)} in B" if differ else ""
+def sizes(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
+    """How the sizes of iterations differ, if they do."""
+    if not all(one.steps > 0 for one in (*of_a, *of_b)):
+        return None
+    return _differs("steps per iteration", of_a, of_b, lambda one: one.steps)
+
+
+def _differs(
+    what: str, of_a: Sequence[Measured], of_b: Sequence[Measured], value: Callable[[Measured], float]
+) -> str | None:
+    a, b = fmean(map(value, of_a)), fmean(map(value, of_b))
+    differ = max(a, b) > 0 and abs(a - b) / max(a, b) > SAME_WORK
+    return f"{rate(a)} {what} in A, {rate(b)} in B" if differ else None
+
+
+def _episodes(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
+    """Every episode is a reset. Counts of a few are chance: 3 against 5 are no different work."""
+    (a, a_error), (b, b_error) = map(_episode_rate, (of_a, of_b))
+    if abs(a - b) <= max(SAME_EPISODES * max(a, b), CHANCE * math.hypot(a_error, b_error)):
+        return None
+    return f"{rate(1000 * a)} episodes per 1,000 environment steps in A, {rate(1000 * b)} in B"
+
+
+def _episode_rate(side: Sequence[Measured]) -> tuple[float, float]:
+    """Episodes per step, and its standard deviation if they end by chance."""
+    episodes = sum(one.episodes * one.iterations for one in side)
+    steps = sum(one.steps * one.iterations for one in side)
+    return episodes / steps, math.sqrt(episodes) / steps

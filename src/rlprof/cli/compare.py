@@ -17,10 +17,10 @@ from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.components import component_of
 from rlprof.analysis.load import load_facts
 from rlprof.analysis.self_test import self_test
+from rlprof.cli.arms import check_arms
 from rlprof.cli.comparing import run_against_itself, run_comparison
 from rlprof.cli.output import show, write
 from rlprof.errors import RlprofError
-from rlprof.experiment.arm import words_of
 from rlprof.experiment.comparing import ALPHA, MOST_PAIRS, Plan
 from rlprof.report import self_test as self_test_report
 from rlprof.report.comparison import render, to_json, to_text
@@ -30,6 +30,8 @@ from rlprof.session.secrets import mask_line
 
 SMALL_PPO = f"run {shlex.quote(str(Path(selftest.__file__).with_name('small_ppo.py')))}"
 SELF_TEST_PAIRS = 20
+INTERRUPTED = 130
+"""As a shell has it for Ctrl-C."""
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
 
@@ -71,7 +73,11 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
 )
 @click.option("--patience", callback=seconds, help="An arm that takes longer for an iteration or its start hangs.")
 @click.option("--precision", callback=share, default="2%", show_default=True, help="Stop at an interval of ± this.")
-@click.option("--fail-if-slower", callback=share, metavar="PERCENT", help="Exit 1 if B is slower by more, for certain.")
+@click.option(
+    "--fail-if-slower", callback=share, metavar="PERCENT",
+    help="Exit 1 if B is slower than A by more than PERCENT and the whole confidence interval agrees; 2 if A and B do "
+    "different work; 130 after Ctrl-C.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--html", metavar="FILE", help="Also as a page with a forest plot.")
 @click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
@@ -105,8 +111,7 @@ def compare(
     elif any(sides):
         raise RlprofError("a session and a command line cannot be compared; give two of a kind")
     else:
-        for command in arms:
-            words_of(command)
+        check_arms({"A": a, "B": b})
         plan = Plan(a, b, pairs or MOST_PAIRS, iterations, max_time, precision, patience)
         found = run_comparison(plan, component_of({}))
     _show(found, as_json, html, output)
@@ -115,17 +120,24 @@ def compare(
 
 
 def _gate(found: Comparison, limit: float) -> None:
-    """Exit 1 where the whole interval is beyond it."""
+    """Exit 1 where the whole interval is beyond it; a comparison that cannot tell passes no gate, either."""
+    if found.interrupted:
+        click.echo("rlprof: interrupted, so --fail-if-slower has no answer", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
+    if found.work is not None:
+        raise RlprofError(f"A and B do different work, so --fail-if-slower has no answer: {found.work}")
     if found.speedup.high is None:
-        said = "one session a side" if found.sessions else "one pair"
-        click.echo(f"rlprof: {said} has no error rate, so that nothing can fail; give several", err=True)
+        said, remedy = (
+            ("one session a side", "Give several sessions") if found.sessions else ("one pair", "Raise --max-time")
+        )
+        click.echo(f"rlprof: with {said} no error rate can be computed, so the gate cannot fail. {remedy}.", err=True)
     elif is_slower(found, limit):
         click.echo(f"rlprof: B is slower by more than {100 * limit:g} %", err=True)
         raise click.exceptions.Exit(1)
 
 
 def _test_itself(plan: Plan, as_json: bool, output: str | None) -> None:
-    words_of(plan.a)
+    check_arms({"A": plan.a})
     logs = run_against_itself(plan)
     if len(logs) < 2:
         raise RlprofError("one pair says nothing of the noise here; give it more --max-time")

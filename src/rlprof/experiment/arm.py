@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -19,7 +20,7 @@ import msgspec
 import psutil
 
 from rlprof.errors import RlprofError
-from rlprof.launch.environment import TURNS
+from rlprof.launch.environment import ARM, TURNS
 from rlprof.launch.turns import LENGTH, Told
 from rlprof.session.secrets import mask_line
 
@@ -29,7 +30,9 @@ END_SECONDS = 20.0
 """For a training to end when it is told to."""
 LEFT_SECONDS = 0.2
 """For what it has started, after each signal."""
-LAST_LINES = 8
+LAST_LINES, LAST_LETTERS = 8, 500
+LAST_BYTES = 1 << 16
+"""In which these lines are looked for: an arm may print gigabytes."""
 MOST_ITERATIONS = 255
 """Of one turn."""
 
@@ -73,13 +76,20 @@ class Arm:
         self.ended = False
         """It has no more iterations."""
         self._patience = patience
+        self.deadline = time.monotonic() + patience
+        """Of the start or of the turn that it is at."""
         self._output = folder / f"{name}.out"
         self._before: Told | None = None
         self._waits = False
         """At the start of an iteration, to be told to go on."""
         go_read, self._go = os.pipe()
         self._done, done_write = os.pipe()
-        turns = {TURNS: f"{go_read},{done_write},{int(ledger)}", "RLPROF_DIR": str(folder / name)}
+        self._mark = secrets.token_hex(16)
+        turns = {
+            TURNS: f"{go_read},{done_write},{int(ledger)}",
+            ARM: self._mark,
+            "RLPROF_DIR": str(folder / name),
+        }
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "rlprof", *words_of(command)],
@@ -162,32 +172,44 @@ class Arm:
         except subprocess.TimeoutExpired:
             pass  # it is ended below, with what it has started
         finally:
-            for number in (0, signal.SIGTERM, signal.SIGKILL):  # most of what it has started ends with it
-                if self._signal(number):
-                    self._wait_for_the_rest()
+            self._end_the_rest()
             self._process.wait()
             os.close(self._done)
             self._done = -1
 
-    def _signal(self, number: int) -> bool:
-        """To the training and what it has started; whether there is anything left of them, if only a zombie."""
-        try:
+    def _signal(self, number: int) -> None:
+        """Send a signal to the training and to what it has started, but for what has a session of its own."""
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
 
-    def _wait_for_the_rest(self) -> None:
-        """Of its processes, for a moment."""
-        deadline = time.monotonic() + LEFT_SECONDS
-        while time.monotonic() < deadline and any(map(self._runs, psutil.pids())):
-            time.sleep(0.01)
+    def _end_the_rest(self) -> None:
+        """Most of what it has started ends with it. What does not is asked to, and then killed."""
+        for number, seconds in ((0, LEFT_SECONDS), (signal.SIGTERM, LEFT_SECONDS), (signal.SIGKILL, END_SECONDS)):
+            for process in self._living() if number else ():
+                with suppress(psutil.Error):
+                    process.send_signal(number)
+            deadline = time.monotonic() + seconds
+            while left := self._living():
+                if time.monotonic() >= deadline:
+                    break
+                time.sleep(0.01)
+            if not left:
+                return
 
-    def _runs(self, pid: int) -> bool:
-        """Whether it is one of them, and no zombie: those stay for as long as the machine's first process likes."""
+    def _living(self) -> list[psutil.Process]:
+        """Its processes but for zombies, which stay for as long as the machine's first process likes."""
+        return [process for process in psutil.process_iter() if self._is_its(process)]
+
+    def _is_its(self, process: psutil.Process) -> bool:
+        """By the group, or by the mark: whoever starts a session of its own leaves the group and keeps the mark."""
         with suppress(OSError, psutil.Error):
-            return os.getpgid(pid) == self.pid and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+            its = os.getpgid(process.pid) == self.pid or process.environ().get(ARM) == self._mark
+            return its and process.status() != psutil.STATUS_ZOMBIE
         return False
+
+    def fileno(self) -> int:
+        """Readable once it has said something, or has ended."""
+        return self._done
 
     @property
     def pid(self) -> int:
@@ -209,9 +231,10 @@ class Arm:
 
     def _read(self, size: int) -> bytes | None:
         data = b""
-        deadline = time.monotonic() + self._patience
+        if self._before is not None:
+            self.deadline = time.monotonic() + self._patience
         while len(data) < size:
-            left = deadline - time.monotonic()
+            left = self.deadline - time.monotonic()
             if left <= 0 or not select.select([self._done], [], [], left)[0]:
                 which = "next" if self._before else "first"
                 raise ArmError(
@@ -236,8 +259,20 @@ class Arm:
 
     def last_words(self) -> str:
         """The end of what it has printed, to follow a sentence."""
-        lines = self._output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return ":" + "".join(f"\n  {line}" for line in lines[-LAST_LINES:])[:4000] if lines else ""
+        with self._output.open("rb") as output:
+            output.seek(max(0, output.seek(0, os.SEEK_END) - LAST_BYTES))
+            lines = output.read(LAST_BYTES).decode("utf-8", "replace").strip().splitlines()
+        return ":" + "".join(f"\n  {line[-LAST_LETTERS:]}" for line in lines[-LAST_LINES:]) if lines else ""
+
+
+def begin_all(arms: Sequence[Arm]) -> None:
+    """Wait until all are at the start of their first iteration. One that fails is named while others still start."""
+    left = list(arms)
+    while left:
+        heard, _, _ = select.select(left, [], [], max(0.0, left[0].deadline - time.monotonic()))
+        arm = heard[0] if heard else left[0]
+        arm.begin()
+        left.remove(arm)
 
 
 def words_of(command: str) -> list[str]:

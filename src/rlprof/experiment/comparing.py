@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -60,33 +60,56 @@ def compare_live(
     plan: Plan, component_of: Callable[[str], str], tell: Callable[[State], None] = lambda _: None
 ) -> Comparison:
     """Ctrl-C ends it with what was found so far: whole pairs, or what there is of the first."""
+    so_far: Comparison | None = None
+    try:
+        for so_far in _after_each_pair(plan, component_of, tell):  # noqa: B007 - the last one counts
+            pass
+    except KeyboardInterrupt:
+        if so_far is None:
+            raise
+        return replace(so_far, interrupted=True)
+    assert so_far is not None  # there is a first pair, or an error
+    return so_far
+
+
+def _after_each_pair(
+    plan: Plan, component_of: Callable[[str], str], tell: Callable[[State], None]
+) -> Iterator[Comparison]:
     chance = random.Random()
     found: list[MeasuredPair] = []
     so_far: Comparison | None = None
     patience = plan.patience or min(PATIENCE_SECONDS, plan.seconds)
     began = time.monotonic()
-    while True:
+    while so_far is None or not _enough(plan, so_far, time.monotonic() - began):
         state = State(len(found) + 1, 0, so_far, _left(plan, len(found), time.monotonic() - began))
         tell(state)
-        try:
-            told = partial(_tell, tell, state)
-            pair = run_pair(
-                (plan.a, plan.b), plan.blocks, chance, most=MOST * plan.blocks, patience=patience, tell=told
-            )
-        except KeyboardInterrupt:
-            if so_far is None:
-                raise
-            return so_far
-        if pair.interrupted and so_far is not None:
-            return so_far
+        pair = run_pair(
+            (plan.a, plan.b),
+            plan.blocks,
+            chance,
+            most=MOST * plan.blocks,
+            patience=patience,
+            tell=partial(_tell, tell, state),
+        )
+        if pair.interrupted and found:
+            raise KeyboardInterrupt
         found.append(measured(pair, component_of))
-        compared = compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ALPHA)
-        so_far = replace(compared, changes=pair.changes)
-        if pair.interrupted or len(found) >= plan.pairs or is_narrow(so_far, plan.width):
-            return so_far
-        taken = time.monotonic() - began
-        if taken + taken / len(found) > plan.seconds:
-            return so_far
+        so_far = replace(
+            compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ALPHA),
+            changes=pair.changes,
+            interrupted=pair.interrupted,
+        )
+        yield so_far
+
+
+def _enough(plan: Plan, so_far: Comparison, taken: float) -> bool:
+    """Whether it is over: another pair would take as long as the mean of those before."""
+    return (
+        so_far.interrupted
+        or so_far.pairs >= plan.pairs
+        or is_narrow(so_far, plan.width)
+        or taken + taken / so_far.pairs > plan.seconds
+    )
 
 
 def _tell(tell: Callable[[State], None], state: State, block: int) -> None:

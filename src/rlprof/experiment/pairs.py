@@ -21,7 +21,7 @@ from rlprof.analysis.changes import changes
 from rlprof.analysis.comparison import UPDATE, Measured, MeasuredPair
 from rlprof.analysis.trimmed import kept
 from rlprof.errors import RlprofError
-from rlprof.experiment.arm import MOST_ITERATIONS, PATIENCE_SECONDS, Arm, ArmError, Turn
+from rlprof.experiment.arm import MOST_ITERATIONS, PATIENCE_SECONDS, Arm, ArmError, Turn, begin_all
 from rlprof.ledger.catalogue import TURN_WAIT
 from rlprof.session.folder import DATABASE
 from rlprof.session.reader import Session
@@ -101,8 +101,7 @@ def _start(
     # Who is started first keeps something of it for all its life; which one that is must be chance, too.
     order = chance.sample(list(zip("AB", commands)), 2)
     arms = [stack.enter_context(Arm(name, command, folder, patience=patience)) for name, command in order]
-    for arm in arms:
-        arm.begin()
+    begin_all(arms)
     return sorted(arms, key=lambda arm: arm.name)
 
 
@@ -208,4 +207,5 @@ def _measured(turns: Sequence[Turn], component_of: Callable[[str], str]) -> Meas
         episodes=sum(turn.episodes for turn in turns) / iterations,
         updates=sum(_calls_of(turn, UPDATE) for turn in turns) / iterations,
         ledger={name: ns for name, ns in ledger.items() if ns > 0},
+        iterations=iterations,
     )

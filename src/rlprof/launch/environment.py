@@ -27,6 +27,9 @@ TURNS = "RLPROF_TURNS"
 """Of an arm of a comparison: two file descriptors, the one that says go, a byte with the number of iterations a turn,
 and the one that is told; and 1 if that is to hear of the ledger, too, which takes longer to tell."""
 
+ARM = "RLPROF_ARM"
+"""Of an arm of a comparison: a random word that all its processes inherit, to find them by when the arm is ended."""
+
 DOSES = "RLPROF_DOSES"
 """Of an experiment: the file that says how operations are slowed down, and their names, as JSON."""
 

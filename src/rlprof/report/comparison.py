@@ -30,13 +30,15 @@ def render(comparison: Comparison, console: Console) -> None:
     layout.line(f"B: {comparison.b}")
     unit = "step" if comparison.per_step else "iteration"
     a, b = (rate(1e9 / ns) for ns in (comparison.a_ns, comparison.b_ns))
-    by_cpu = "" if comparison.cpu is None else f"; by CPU time B is {said(comparison.cpu)}"
+    by_cpu = (
+        "" if comparison.cpu is None or comparison.work is not None else f"; by CPU time B is {said(comparison.cpu)}"
+    )
     layout.line(f"{unit}s per second: {a} in A, {b} in B{by_cpu}.")
     for note in notes(comparison):
         layout.line(note, "bold")
     layout.heading(f"Time a {unit}, by component")
     names = [component.name for component in comparison.components]
-    layout.table("component", names, comparison.components, _COLUMNS)
+    layout.table("component", names, comparison.components, _COLUMNS if comparison.work is None else _TIMES)
     layout.line(legend(comparison))
     layout.line(basis(comparison))
     if comparison.changes:
@@ -55,6 +57,10 @@ def notes(comparison: Comparison) -> Iterator[str]:
     """What one must know before one believes it."""
     if comparison.work is not None:
         yield f"The workload differs: {comparison.work}."
+    if comparison.sizes is not None:
+        yield f"Iterations differ in size: {comparison.sizes}. Times and speeds are per environment step."
+    if comparison.interrupted:
+        yield "Interrupted: this is the result so far."
     if comparison.drift is not None and not comparison.steady:
         drift = shown(comparison.drift)
         yield f"Not steady: from its start to its end a pair's difference changed by {drift}."
@@ -63,11 +69,11 @@ def notes(comparison: Comparison) -> Iterator[str]:
 def legend(comparison: Comparison) -> str:
     """How to read the table of components."""
     unit = "step" if comparison.per_step else "iteration"
+    saved = f'"Saved": of A\'s mean time a {unit}, what B saves there; these sum to the whole saving.'
+    if comparison.work is not None:
+        return f"The difference in the work is in these times. {saved}"
     typical = ' "B is faster by": in all turns, or in typical ones where that is surer.' if comparison.pairs else ""
-    return (
-        f'"{NO_EVIDENCE}": no evidence of a difference, so many components considered.{typical} "Saved": of A\'s mean '
-        f"time a {unit}, what B saves there; these sum to the whole saving."
-    )
+    return f'"{NO_EVIDENCE}": no evidence of a difference, so many components considered.{typical} {saved}'
 
 
 def basis(comparison: Comparison) -> str:
@@ -93,9 +99,11 @@ def _permutation(comparison: Comparison) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """One of four sentences."""
+    """One of five sentences."""
     found = said(comparison.speedup)
     match comparison.verdict:
+        case "different work":
+            return "No verdict: A and B do different work."
         case "faster" | "slower":
             return f"B is {found}."
         case "same":
@@ -133,12 +141,16 @@ def verdict_of(component: Component) -> str:
     return "faster" if component.contribution > 0 else "slower"
 
 
-_COLUMNS: tuple[Column[Component], ...] = (
+_TIMES: tuple[Column[Component], ...] = (
     Column("A", 7, lambda component: time_of(component, component.a_ns)),
     Column("B", 7, lambda component: time_of(component, component.b_ns)),
+    Column("saved", 7, lambda component: f"{100 * component.contribution:+.1f}%"),
+)
+_COLUMNS: tuple[Column[Component], ...] = (
+    *_TIMES[:2],
     Column("B is faster by", 22, speedup_of),
     Column("verdict", 7, verdict_of),
-    Column("saved", 7, lambda component: f"{100 * component.contribution:+.1f}%"),
+    _TIMES[2],
 )
 
 

@@ -18,6 +18,12 @@ BUSY_SHARE = 0.3
 STOLEN_SHARE = 0.02
 
 
+def _again(source: str | None) -> str:
+    """Install rlprof once more, which compiles it."""
+    where = ", in the folder that has rlprof's source" if source is None else ""
+    return f"{where}: pip install --force-reinstall --no-deps {source or '.'}"
+
+
 def recording(machine: Machine) -> Iterator[Remark]:
     clock = machine.clock
     cost = f"A span costs {optional_duration(clock.span_ns)}"
@@ -27,7 +33,7 @@ def recording(machine: Machine) -> Iterator[Remark]:
             BAD,
             f"rlprof's C core is not built here. {cost} in Python.",
             "The C core records the same about a hundred times cheaper: more detail for less disturbance.",
-            "install a C compiler (gcc or clang) and then: pip install --force-reinstall --no-deps rlprof",
+            f"install a C compiler (gcc or clang), then{_again(machine.software.source)}",
         )
     elif clock.core == "python":
         yield Remark(

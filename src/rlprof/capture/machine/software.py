@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import shlex
 import sqlite3
 import sys
 import sysconfig
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 _LIBRARIES = {
     "torch": "torch",
@@ -54,6 +57,9 @@ class Software:
     thread_settings: Mapping[str, str | None]
     """The environment variables that choose a number of threads; None for one that is not set."""
     gpus: tuple[Gpu, ...] = ()
+    source: str | None = None
+    """What `pip install` installs rlprof from again, as a shell takes it; None where its source is not there any
+    more."""
 
 
 def look_at_software() -> Software:
@@ -64,7 +70,27 @@ def look_at_software() -> Software:
         libraries={name: _version(name, module) for name, module in _LIBRARIES.items()},
         thread_settings={name: os.environ.get(name) for name in _THREAD_SETTINGS},
         gpus=_gpus(),
+        source=_source(),
     )
+
+
+def _source() -> str | None:
+    """As pip has written it down: rlprof is mostly installed from a folder or a repository, not from an index."""
+    try:
+        written = metadata.distribution("rlprof").read_text("direct_url.json")
+        if written is None:
+            return "rlprof"
+        origin = json.loads(written)
+        url = origin["url"]
+        if "vcs_info" in origin:
+            return shlex.quote(f"{origin['vcs_info']['vcs']}+{url}@{origin['vcs_info']['commit_id']}")
+        path = unquote(urlsplit(url).path) if url.startswith("file:") else None
+        if path is None:
+            return shlex.quote(url)
+        editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+        return editable + shlex.quote(path) if Path(path).exists() else None
+    except (metadata.PackageNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # it runs from a folder that is on the path
 
 
 def _python() -> Python:

@@ -13,6 +13,7 @@ from typing import Any
 from rlprof.capture.torch.export import SUFFIX, export, file_name
 from rlprof.capture.torch.following import Following
 from rlprof.capture.torch.marks import Marks
+from rlprof.capture.torch.quiet import quiet_kineto
 from rlprof.capture.torch.schedule import (
     ACTIVE,
     DONE,
@@ -204,7 +205,8 @@ class TorchCapture:
             if _profiler_enabled():  # a second one would take its events
                 raise RuntimeError("a torch.profiler is running already")
             self._torch = profile(**self._options)
-            self._torch.start()
+            with quiet_kineto():
+                self._torch.start()
             self._marks = Marks(self._profiler)
         assert self._marks is not None
         self._marks.begin_step(self._step)

@@ -42,9 +42,10 @@ def _figures(comparison: Comparison) -> Iterator[Markup]:
     items = [
         ("A", f"{rate(1e9 / comparison.a_ns)} {unit}/s", prose(comparison.a)),
         ("B", f"{rate(1e9 / comparison.b_ns)} {unit}/s", prose(comparison.b)),
-        _large("B is faster by", comparison.speedup),
     ]
-    if comparison.cpu is not None:
+    if comparison.work is None:
+        items.append(_large("B is faster by", comparison.speedup))
+    if comparison.work is None and comparison.cpu is not None:
         items.append(_large("the same in CPU time", comparison.cpu))
     yield figures(items)
 
@@ -61,6 +62,8 @@ def _notes(comparison: Comparison) -> Iterator[Markup]:
 
 def _forest(comparison: Comparison) -> Markup:
     """What matters comes first: a narrow page shows the rest when it is scrolled."""
+    if comparison.work is not None:
+        return _times(comparison)
     drawn, rest = comparison.components[:_MOST_ROWS], comparison.components[_MOST_ROWS:]
     saved = sum(one.contribution for one in comparison.components)
     whole = (shown(comparison.speedup), "", _line(comparison.speedup, comparison, True))
@@ -83,6 +86,16 @@ def _forest(comparison: Comparison) -> Markup:
     reach = f"{100 * _reach(comparison):.0f}"
     headers = ("component", "B is faster by", "verdict", f"from -{reach} to +{reach} %", "saved", "A", "B")
     return table("Time by component, how much faster it is in B, and what of A's time that saves", headers, rows)
+
+
+def _times(comparison: Comparison) -> Markup:
+    """Of arms that do different work, nothing else can be told."""
+    rows = [("all of it", duration(comparison.a_ns), duration(comparison.b_ns))]
+    rows += [
+        (plain_name(one.name), time_of(one, one.a_ns), time_of(one, one.b_ns))
+        for one in comparison.components[:_MOST_ROWS]
+    ]
+    return table("Time by component", ("component", "A", "B"), rows)
 
 
 def _saved(contribution: float) -> str:
