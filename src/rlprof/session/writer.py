@@ -21,7 +21,7 @@ import msgspec
 
 from rlprof.session import schema
 from rlprof.session.info import Info, readable
-from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, merge_iterations, merge_samples
+from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, SLICE, merge_iterations, merge_samples
 from rlprof.session.records import Batch
 
 _MARK = struct.Struct("=qqIIqq")
@@ -33,9 +33,6 @@ MOST_TIMELINE_BYTES = 64 << 20
 STATE = ("wall", "clock", "cpu", "clock_drift", "open", "iterations", "steps", "episodes", "process_peak",
          "device_pending", "device_lost")  # fmt: skip
 """What `raw` has of the ledger as a whole."""
-
-MERGE_SECONDS = 0.2
-"""Of a flush."""
 
 _encode = msgspec.json.encode
 
@@ -147,13 +144,14 @@ class SessionWriter:
         self._merge()
 
     def _merge(self) -> None:
-        """In transactions of their own, and not for long: what was just written, and the next flush, must not wait."""
-        deadline = time.monotonic() + MERGE_SECONDS
-        idle = 0
-        while self._gains > self._most_gains and idle < 2 and time.monotonic() < deadline:
+        """In transactions of their own, about one slice per flush: what was just written, and the next flush, must not
+        wait. Rows are counted, not seconds: a session holds the same on a busy machine as on an idle one."""
+        idle = gone = 0
+        while self._gains > self._most_gains and idle < 2 and gone < SLICE // 2:
             before = self._gains
             self._gains, self._merged = merge_iterations(self._connection, self._gains, self._merged)
             idle = idle + 1 if self._gains == before else 0
+            gone += before - self._gains
 
     def end(self, how: str) -> None:
         """The last word: how the run ended. After it the session is one plain file that opens on a read-only disk."""
