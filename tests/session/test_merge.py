@@ -63,7 +63,7 @@ def test_the_file_stays_bounded_however_many_iterations_there_are(tmp_path):
 
 
 def test_merging_does_not_depend_on_how_fast_the_machine_is(tmp_path, monkeypatch):
-    """With a clock that jumps an hour at each look, as on a machine that has no time for this, the rows are the same."""
+    """With a clock that jumps an hour at each look, as on a busy machine, the rows are the same."""
 
     def rows(folder):
         written = Written(folder, most_gains=300)

@@ -19,10 +19,13 @@ from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 from rlprof.session import schema
 from rlprof.session.folder import DATABASE, find_database
 from rlprof.session.info import Info
-from rlprof.session.records import Artifact, Mark, Sample
+from rlprof.session.records import Artifact, Lost, Mark, Sample
 from rlprof.session.schema import FIRST_OF_WORKERS
 
 Checked = TypeVar("Checked")
+
+MOST_COPIED = 1 << 30
+"""Bytes. A writer keeps a session well below that."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Signed = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
@@ -61,6 +64,7 @@ class End(msgspec.Struct, frozen=True):
 
     how: str
     time: Count
+    lost: Lost | None = None
 
 
 class Turn(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -102,6 +106,9 @@ class Session:
             self.info = self._json(values["info"], Info, "info")
             self.state = self._json(values["state"], State, "state") if "state" in values else None
             self.end = self._json(values["end"], End, "end") if "end" in values else None
+            if self.end is None:
+                with self._explained():
+                    self._connection = _copied(self._connection, self.path)
             self.cost = SpanCost.over(self._json(values.get("costs", "[]"), list[SpanCost], "costs"))
         except BaseException:
             self.close()
@@ -263,7 +270,7 @@ class Session:
 def _connect_to_copy(path: Path) -> sqlite3.Connection:
     """Of a session with a journal, in memory: reading the journal needs a file beside it, which cannot be made here."""
     with TemporaryDirectory(prefix="rlprof-") as folder:
-        for suffix in ("", "-wal"):
+        for suffix in ("", *_journals(path)):
             shutil.copyfile(path.with_name(path.name + suffix), Path(folder) / (DATABASE + suffix))
         source = sqlite3.connect(Path(folder) / DATABASE)
         try:
@@ -272,6 +279,21 @@ def _connect_to_copy(path: Path) -> sqlite3.Connection:
         finally:
             source.close()
     return connection
+
+
+def _journals(path: Path) -> list[str]:
+    """What a killed run has left beside its file: without it, that may hold half a flush."""
+    return [suffix for suffix in ("-wal", "-journal") if path.with_name(path.name + suffix).exists()]
+
+
+def _copied(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """In memory, where the file may still be written: its writer waits for everybody who reads it."""
+    if path.stat().st_size > MOST_COPIED:
+        return connection
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    connection.backup(copy)
+    connection.close()
+    return copy
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -287,7 +309,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         if "unable to open" not in str(error) and "readonly" not in str(error):
             raise
-        if path.with_name(f"{path.name}-wal").exists():
+        if _journals(path):
             return _connect_to_copy(path)
         connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
     except BaseException:

@@ -8,11 +8,11 @@ import os
 import sys
 
 
-def _start():
+def _start():  # type: () -> None
     """Ctrl-C in a sitecustomize is a fatal error of Python, and starting takes a while: the interrupt waits until the
     program runs, and is a KeyboardInterrupt of the program."""
     try:
-        import _signal
+        import _signal  # type: ignore[import-not-found]  # noqa: PLC0415 - whatever fails here, the program runs on
 
         before = _signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGINT])
     except (ImportError, AttributeError):  # Python 2, or no POSIX
@@ -27,17 +27,17 @@ def _start():
         sys.settrace(_interrupt)
 
 
-def _interrupt(frame, _event, _argument):
+def _interrupt(frame, _event, _argument):  # type: ignore[no-untyped-def]  # any Python reads this file
     if frame.f_globals.get("__name__") == "__main__":
         sys.settrace(None)
         raise KeyboardInterrupt
 
 
-def _load():
+def _load():  # type: () -> None
     before = list(sys.modules)
     try:
-        import rlprof.launch.shadows
-        import rlprof.launch.start
+        import rlprof.launch.shadows  # noqa: PLC0415
+        import rlprof.launch.start  # noqa: PLC0415
 
         rlprof.launch.start.start()
         rlprof.launch.shadows.make_room(before)
