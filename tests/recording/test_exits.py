@@ -181,7 +181,7 @@ def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
 def test_an_interrupt_while_it_stops_is_raised_on_when_the_session_is_complete(tmp_path):
     program = f"""{TRAIN}
 real = recording._writer.end
-def interrupted(how):
+def interrupted(*how):
     recording._writer.end = real
     raise KeyboardInterrupt
 recording._writer.end = interrupted

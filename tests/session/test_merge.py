@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+
 import pytest
 from sessions import Written, facts_of, sample
 
@@ -57,6 +60,38 @@ def test_the_file_stays_bounded_however_many_iterations_there_are(tmp_path):
         train(written, iterations, flush_every=500)
         sizes.append(written.end().stat().st_size)
     assert sizes[1] < 1.3 * sizes[0]
+
+
+def test_merging_does_not_depend_on_how_fast_the_machine_is(tmp_path, monkeypatch):
+    """With a clock that jumps an hour at each look, as on a busy machine, the rows are the same."""
+
+    def rows(folder):
+        written = Written(folder, most_gains=300)
+        train(written, 1_000)
+        with Session(written.end()) as session:
+            return [(turn.first, turn.last) for turn in session.turns()]
+
+    usual = rows(tmp_path / "usual")
+    jumping = itertools.count(0, 3_600)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(jumping)))
+    assert rows(tmp_path / "slow") == usual
+
+
+def test_a_flush_merges_a_bounded_number_of_rows(tmp_path, monkeypatch):
+    merged = []
+
+    def counting(connection, gains, after):
+        left, until = merge.merge_iterations(connection, gains, after)
+        merged.append(gains - left)
+        return left, until
+
+    monkeypatch.setattr(writer, "merge_iterations", counting)
+    monkeypatch.setattr(merge, "SLICE", 100)
+    monkeypatch.setattr(writer, "SLICE", 100)
+    written = Written(tmp_path, most_gains=300)
+    train(written, 1_000, flush_every=1_000)  # ten times as many rows as one flush may merge
+    assert 0 < sum(merged) < 400
+    assert max(merged) <= 100
 
 
 def test_samples_are_merged_two_by_two(tmp_path, monkeypatch):

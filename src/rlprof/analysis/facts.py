@@ -12,7 +12,7 @@ from rlprof.analysis.resources import Resources, resources
 from rlprof.analysis.series import Series, series
 from rlprof.session.info import Info
 from rlprof.session.reader import Session
-from rlprof.session.records import Artifact
+from rlprof.session.records import Artifact, Lost
 
 RUNNING = "running or killed"
 
@@ -29,6 +29,8 @@ class Facts:
     resources: Resources
     parallelism: Parallelism
     artifacts: tuple[Artifact, ...]
+    lost: Lost | None = None
+    """The end of the run that could not be written: every other figure is without it."""
 
     def operation(self, name: str) -> Operation | None:
         return next((operation for operation in self.operations if operation.operation == name), None)
@@ -57,4 +59,5 @@ def gather_facts(session: Session) -> Facts:
         resources=used,
         parallelism=parallelism(snapshot, used, session.info.cores),
         artifacts=tuple(session.artifacts()),
+        lost=None if session.end is None else session.end.lost,
     )

@@ -75,11 +75,12 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
         profiler._hooks.warn(f"{environment.OPTIONS} has what record() does not know", error)
         recording = record(_program())
     recording.launched = True
+    recording.quiet = quiet or environment.TURNS in os.environ
     recording.before_end.append(phases.off)
     if environment.TURNS in os.environ:
         recording.at_end.clear()  # the session of an arm is gone when it has ended; nobody would read of it
     elif not quiet:
-        recording.at_end.append(Farewell())
+        recording.at_end.append(Farewell(recording))
     if captures:
         from rlprof.recording import capturing  # noqa: PLC0415 - most runs capture nothing more
 

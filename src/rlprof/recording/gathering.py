@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import marshal
 import os
 import shutil
+import stat
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +16,8 @@ from rlprof.ledger.profiler import Profiler
 from rlprof.ledger.sharing import LEDGER, apportion, give_back, given_away, with_ledger
 from rlprof.recording.allotment import Allotment
 from rlprof.recording.grafting import Dump, Graft
-from rlprof.recording.workers import FOLDER, PAGE, SUFFIX
+from rlprof.recording.workers import FOLDER, MOST_BYTES, PAGE, SUFFIX
+from rlprof.session.folder import PRIVATE_FOLDER
 from rlprof.session.records import Batch
 from rlprof.session.schema import FIRST_OF_WORKERS
 
@@ -40,7 +41,9 @@ class Workers:
         self._ledger = profiler._ledger
         self._own = os.getpid()
         self._folder = folder / FOLDER
-        self._folder.mkdir()
+        self._folder.mkdir(PRIVATE_FOLDER)
+        with suppress(OSError):  # whatever the umask; not every file system has permissions
+            self._folder.chmod(PRIVATE_FOLDER)
         try:
             self._ledger.share(self._folder / PAGE, True)
         except OSError:
@@ -70,7 +73,7 @@ class Workers:
         self._ledger.ask(self.patience)
         found = self._files()
         for entry in found:
-            with suppress(OSError, ValueError, EOFError, TypeError, msgspec.ValidationError):
+            with suppress(OSError, ValueError):  # msgspec's errors are ValueErrors
                 self._read(entry)
         living = {str(pid) for pid in self._ledger.members() if pid not in ended}
         self._gone = {entry.name for entry in found if entry.name.partition("-")[0] not in living}
@@ -119,11 +122,13 @@ class Workers:
         stamp = (found.st_mtime_ns, found.st_ino)
         if self._stamps.get(entry.name) == stamp:
             return
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+            raise ValueError("no worker has written it")
         with open(entry.path, "rb", buffering=0) as file:
-            data = file.read()
+            data = file.read(found.st_size)
         if int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]):
             raise ValueError("it is damaged")
-        self._fresh[entry.name] = msgspec.convert(marshal.loads(data[4:]), Dump)
+        self._fresh[entry.name] = msgspec.msgpack.decode(memoryview(data)[4:], type=Dump)
         self._stamps[entry.name] = stamp
 
     def _graft(self, known: dict[str, int]) -> None:
@@ -134,7 +139,7 @@ class Workers:
 
         for name, dump in self._fresh.items():
             graft = self._grafts.get(name) or self._new_graft(name, dump)
-            if graft is not None and dump.epoch == self._epoch:
+            if graft is not None and dump.epoch == self._epoch and dump.holds():
                 graft.put(dump, operation_id)
         self._fresh.clear()
         for name in self._gone:

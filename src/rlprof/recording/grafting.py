@@ -15,7 +15,11 @@ Row = tuple[Any, ...]
 OperationId = Callable[[str, str], int]
 """By name and category."""
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**56)]
+"""In ns, two years; the sums of many of them still fit 64 bits."""
+Signed = Annotated[int, msgspec.Meta(ge=-(2**56), le=2**56)]
+Place = Annotated[int, msgspec.Meta(ge=-1, lt=FIRST_OF_WORKERS)]
+"""An id, or -1 for none."""
 
 SUMMED = (4, 5, 6, 7, 8, 9, 10, 11, 18, 19)
 """Columns of a node's row that add up where one process goes on for another; see rlprof.session.schema."""
@@ -36,10 +40,20 @@ class Dump(msgspec.Struct):
     lanes: list[tuple[Count, str, str, bool, bool, Count]]
     nodes: list[
         tuple[
-            Count, int, Count, int, Count, Count, Count, Count, Count, Count, int, Count, Count, Count,
-            int, int, int, int, Count, Count, bytes,
+            Place, Place, Place, Place, Count, Count, Count, Count, Count, Count, Signed, Count, Count, Count,
+            Signed, Signed, Signed, Signed, Count, Count, bytes,
         ]
     ]  # fmt: skip
+
+    def holds(self) -> bool:
+        """Whether parents come first, on the lane of their children: whoever has written the file."""
+        lanes = {-1: None} | {row[0]: row[2] for row in self.nodes}
+        seen = {-1}
+        for id, parent, lane, *_ in self.nodes:
+            if parent not in seen or lanes[parent] not in (None, lane):
+                return False
+            seen.add(id)
+        return True
 
 
 class Graft:

@@ -58,12 +58,12 @@ def record(
         recording.take_over(name, settings or {}, timeline)
     else:
         recording = Recording(profiler, str(name or default_name()), parent, settings or {})
-        recording.at_end.append(_leave_files)
+        recording.at_end.append(_leaves_files(recording))
         recording.start(timeline)
     if summary_every or jsonl is not None or tensorboard is not None:
         _watch(recording, summary_every, jsonl, tensorboard)
     if flat is not None:
-        recording.at_end.append(_flat(_absolute(Path(flat))))
+        recording.flats.append(_absolute(Path(flat)))
     return recording
 
 
@@ -80,16 +80,10 @@ def _watch(recording: Recording, *asked: Any) -> None:
             recording._warn("a view of the running training is left out", error)
 
 
-def _leave_files(folder: Path) -> None:
-    from rlprof.recording.leave import leave_files  # noqa: PLC0415
-
-    leave_files(folder)
-
-
-def _flat(flat: Path) -> Callable[[Path], None]:
+def _leaves_files(recording: Recording) -> Callable[[Path], None]:
     def leave(folder: Path) -> None:
-        from rlprof.recording.leave import leave_flat  # noqa: PLC0415
+        from rlprof.recording.leave import leave_files  # noqa: PLC0415
 
-        leave_flat(folder, flat)
+        recording.verdict = leave_files(folder, recording.flats, recording._warn)
 
     return leave

@@ -20,15 +20,13 @@ from rlprof.recording.gathering import LAST_PATIENCE, Workers
 from rlprof.recording.workers import leave, work_for
 from rlprof.session.folder import DATABASE, REQUEST, new_folder
 from rlprof.session.info import described, gather, readable
-from rlprof.session.records import Artifact, Batch, Mark, Sample
+from rlprof.session.records import Artifact, Batch, Lost, Mark, Sample
 from rlprof.session.writer import SessionWriter
 
 FLUSH_SECONDS = 1.0
-JOIN_SECONDS = 10.0
-"""How long the end of a run waits for a flush that is under way: a disk may hang, a training must not."""
-
-LOOK_EVERY = 10
-"""Flushes."""
+JOIN_SECONDS = 6.0
+"""How long the end of a run waits for a flush that is under way: a disk may hang, a training must not. A process
+that is told to end has some ten seconds."""
 
 Watcher = Callable[[Batch], None]
 """Called after each flush, on the flushing thread, with what it wrote."""
@@ -47,6 +45,12 @@ class Recording:
         """Called while everything is still recorded."""
         self.at_end: list[Callable[[Path], None]] = []
         """Called with the folder once the session is complete."""
+        self.flats: list[Path] = []
+        """Folders that get raw.json and summary.txt as well."""
+        self.verdict: list[str] = []
+        """What the run says of itself when it has ended."""
+        self.quiet = False
+        """Says nothing at the end."""
         self.launched = False
         """Begun by `rlprof run`, and not yet taken over by the program's own `record()`."""
         self._ledger = profiler._ledger
@@ -62,10 +66,11 @@ class Recording:
         self._workers: Workers | None = None
         self._no_workers: Exception | None = None
         self._unwritten: Batch | None = None
+        self._failure: BaseException | None = None
+        """Why that could not be written."""
         self._marks: list[Mark] = []
         self._files: list[Artifact] = []
         self._cpu_ns = 0
-        self._flushes = 0
         self._resets = profiler._resets
         self.ending = False
         self.ended = False
@@ -181,9 +186,10 @@ class Recording:
                 self._warn("something of the run could not be completed", error)
         self.profiler.disable()
         self._wake.set()
+        deadline = time.monotonic() + JOIN_SECONDS
         if self._thread is not None and not self._thread.is_here:
             self._thread.join(JOIN_SECONDS)
-        if not self._lock.acquire(timeout=JOIN_SECONDS):
+        if not self._lock.acquire(timeout=max(0.1, deadline - time.monotonic())):
             raise TimeoutError("a flush does not come to its end")
         try:
             self._end(how)
@@ -236,20 +242,20 @@ class Recording:
             self._writer.write(batch)
             self._unwritten = None
         except Exception as error:
-            self._warn(
-                f"the session in {self.folder} cannot be written; what was recorded is kept, and tried again", error
-            )
+            self._failure = error
+            if self._is_deleted():
+                self._warn(f"{self.folder}/{DATABASE} was deleted; what is recorded will be lost", None)
+            else:
+                self._warn(
+                    f"the session in {self.folder} cannot be written; what was recorded is kept, and tried again", error
+                )
         else:
             for watcher in self.watchers:
                 self._call(watcher, batch)
-            self._look_for_the_file()
         self._cpu_ns += time.thread_time_ns() - began
 
-    def _look_for_the_file(self) -> None:
-        """SQLite goes on writing to a file that somebody deleted. Looked for now and then: it is a system call."""
-        self._flushes += 1
-        if self._flushes % LOOK_EVERY == 0 and self.folder is not None and not (self.folder / DATABASE).exists():
-            self._warn(f"{self.folder / DATABASE} was deleted; what is recorded will be lost", None)
+    def _is_deleted(self) -> bool:
+        return self.folder is not None and not (self.folder / DATABASE).exists()
 
     def _look_for_requests(self) -> None:
         """`rlprof capture` leaves a file in the session's folder."""
@@ -309,13 +315,16 @@ class Recording:
             self._flush()
         writer = self._writer
         if writer is None:
+            self._say_what_is_in_memory()
             return
         complete = False
         try:
-            writer.end(how)
-            complete = True
+            lost = self._lost(writer)
+            writer.end(how, lost)
+            complete = lost is None
         except Exception as error:
-            self._warn(f"the session in {self.folder} could not be completed", error)
+            if not self._is_deleted():  # that was said
+                self._warn(f"the session in {self.folder} could not be completed", error)
         self._with_workers(lambda workers: workers.close(complete))
         self._workers = None
         self._writer = None
@@ -324,8 +333,23 @@ class Recording:
             self._sampler.close()
         for watcher in self.watchers:
             self._call(_close, watcher)
-        for left in self.at_end:
+        for left in [] if self._is_deleted() else self.at_end:
             self._call(left, self.folder)
+
+    def _lost(self, writer: SessionWriter) -> Lost | None:
+        """The end of the run, if it could not be written."""
+        if self._unwritten is None:
+            return None
+        raw = self._unwritten.raw or self._ledger.raw()
+        return writer.missing(raw, str(self._failure) or type(self._failure).__name__)
+
+    def _say_what_is_in_memory(self) -> None:
+        if self.quiet:
+            return
+        from rlprof.recording.watch import say  # noqa: PLC0415 - hardly ever needed
+        from rlprof.report.summary import to_summary  # noqa: PLC0415
+
+        say(f"rlprof: no session was written; this was recorded in memory:\n{to_summary(self.profiler.snapshot())}")
 
     def _call(self, function: Callable[[Any], None], argument: Any) -> None:
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import _thread
 import atexit
-import marshal
 import os
 import sys
 import threading
@@ -17,6 +16,8 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from rlprof.ledger.profiler import Profiler
 
@@ -28,8 +29,8 @@ SUFFIX = ".dump"
 LISTEN_SECONDS = 5.0
 """Without being asked for so long, a worker looks whether there is still somebody to ask."""
 
-FORMAT = 2
-"""Of marshal: what every Python since 3.4 reads and writes alike."""
+MOST_BYTES = 64 << 20
+"""Of such a file. A process with a hundred thousand places in its call trees writes less than half of it."""
 
 LAST_OF_ALL = -100
 """Among multiprocessing's finalizers: what others do at the end is still recorded."""
@@ -55,9 +56,14 @@ class Worker:
             if self._over:
                 return
             try:
-                data = marshal.dumps(self._recorded(epoch), FORMAT)
+                data = msgspec.msgpack.encode(self._recorded(epoch))
+                if len(data) + 4 > MOST_BYTES:
+                    raise ValueError(f"it takes {len(data):,} bytes")
                 aside = self._path.with_suffix(".part")
-                aside.write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)
+                # Whatever the umask: see rlprof.session.folder, which a worker does not import.
+                with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb", buffering=0) as file:
+                    os.fchmod(file.fileno(), 0o600)
+                    file.write(zlib.crc32(data).to_bytes(4, "little") + data)
                 aside.replace(self._path)
             except FileNotFoundError:
                 self._over = True
@@ -78,8 +84,10 @@ class Worker:
         if epoch is not None and epoch != raw["epoch"]:
             self._profiler.reset()  # as the driver did
             raw = self._ledger.raw()
-        kept = {key: raw[key] for key in ("epoch", "driver_iteration", "operations", "lanes", "nodes")}
-        return {"pid": self.pid, "parent": os.getppid(), "name": process_name(), **kept}
+        kept = {key: raw[key] for key in ("epoch", "driver_iteration", "nodes")}
+        kept["operations"] = [(id, _said(name), category) for id, name, category in raw["operations"]]
+        kept["lanes"] = [(id, kind, _said(name), *rest) for id, kind, name, *rest in raw["lanes"]]
+        return {"pid": self.pid, "parent": os.getppid(), "name": _said(process_name()), **kept}
 
     def _begin(self) -> None:
         atexit.register(self.dump)
@@ -153,6 +161,11 @@ def leave(profiler: Profiler) -> None:
     if worker is not None and worker._profiler is profiler:
         _here.worker = None
         worker.leave()
+
+
+def _said(name: str) -> str:
+    """As UTF-8 can say it: a name may hold half a surrogate."""
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 def process_name() -> str:

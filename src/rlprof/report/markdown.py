@@ -9,7 +9,7 @@ from rlprof.analysis.figures import count, duration, many, percent, rate
 from rlprof.analysis.report import Report
 from rlprof.report.names import literal
 from rlprof.report.text import origin
-from rlprof.report.verdict import first_try
+from rlprof.report.verdict import first_try, incomplete
 
 MOST_ROWS = 30
 
@@ -25,6 +25,9 @@ def _lines(report: Report) -> Iterable[str]:
     yield ""
     yield _escaped(origin(report))
     yield ""
+    if missing := incomplete(report):
+        yield f"**{_escaped(missing)}**"
+        yield ""
     if not whole.wall_ns:
         yield "Nothing was recorded."
         return

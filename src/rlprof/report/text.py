@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from rich.console import Console
@@ -13,7 +14,7 @@ from rlprof.analysis.report import Report
 from rlprof.report import sections
 from rlprof.report.breakdown import render_parts
 from rlprof.report.layout import Layout, plain
-from rlprof.report.verdict import first_try
+from rlprof.report.verdict import first_try, incomplete
 
 
 def to_text(report: Report, width: int = 120) -> str:
@@ -43,10 +44,18 @@ def render(report: Report, console: Console) -> None:
 
 def verdict(report: Report, layout: Layout) -> None:
     """For who reads nothing else: how fast, what takes most, what to try."""
+    for sentence, style in sentences(report, lambda name: layout.name(name, 40)):
+        layout.line(sentence, style)
+
+
+def sentences(report: Report, shown: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+    """Those of the verdict, each with its style; `shown` shortens a name."""
     facts = report.facts
     whole, progress = facts.breakdown, facts.progress
+    if missing := incomplete(report):
+        yield missing, "bold red"
     if not whole.wall_ns:
-        layout.line("Nothing was recorded.", "bold")
+        yield "Nothing was recorded.", "bold"
         return
     spent = f"in {duration(progress.training_ns)}"
     if whole.iterations:
@@ -54,15 +63,13 @@ def verdict(report: Report, layout: Layout) -> None:
     if progress.startup_ns:
         spent += f", after {duration(progress.startup_ns)} of start-up"
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
-    layout.line(f"{speed}{spent}.".capitalize(), "bold")
-    largest = layout.name(whole.largest.name, 40)
-    layout.line(
-        f"Largest account: {largest}, {whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)}).", "bold"
-    )
-    layout.line(f"Try first: {first_try(report).sentence}", "bold")
+    yield f"{speed}{spent}.".capitalize(), "bold"
+    largest = shown(whole.largest.name)
+    yield f"Largest account: {largest}, {whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)}).", "bold"
+    yield f"Try first: {first_try(report).sentence}", "bold"
     expected = report.findings.expectation
     if expected is not None and expected.poor:
-        layout.line(
+        yield (
             f"Below half of what its parts could do: {100 * expected.ratio:.0f}%. "
             f"Most is lost to {expected.losses[0].what} ({duration(expected.losses[0].ns)}).",
             "bold red",

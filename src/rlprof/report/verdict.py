@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
+from rlprof.analysis.figures import duration, many
 from rlprof.analysis.report import Report
 
 
@@ -18,6 +19,19 @@ class FirstTry:
     @property
     def sentence(self) -> str:
         return f"{self.action.rstrip('.')} ({self.gain})." if self.gain else self.action
+
+
+def incomplete(report: Report) -> str | None:
+    """What is missing, for who would take the figures for those of the whole run."""
+    lost = report.facts.lost
+    if lost is None:
+        return None
+    counted = [many(number, name) for number, name in ((lost.iterations, "iteration"), (lost.calls, "span")) if number]
+    what = f" with {' and '.join(counted)}" if counted else ""
+    return (
+        f"Incomplete: the last {duration(lost.wall_ns)} of the run{what} could not be written ({lost.because}). "
+        "Every figure here is without them."
+    )
 
 
 def first_try(report: Report) -> FirstTry:

@@ -21,6 +21,8 @@ from rlprof.session.folder import DATABASE
 
 MOST_BYTES = 2_000_000_000
 """Of the file and of its journal. A long training leaves some hundred MB."""
+MOST_COPIED = 1 << 30
+"""Bytes of a session that may still be written. A writer keeps it well below that."""
 MOST_VALUE = 16_000_000
 """Bytes of a text or blob, except for blocks of the timeline."""
 MOST_BLOCK = 500_000_000
@@ -39,19 +41,26 @@ class Database:
         self.path = path
         self._work_left = MOST_WORK
         self._counted: set[str] = set()
-        for file in (path, _journal(path)):
-            if file.exists() and file.stat().st_size > MOST_BYTES:
+        for file in (path, *_journals(path)):
+            if file.stat().st_size > MOST_BYTES:
                 raise UnreadableError(f"{file} has more than {MOST_BYTES / 1e9:.1f} GB, which no session has")
         with self.explained():
-            self._connection = _connect(path)
-            self._connection.set_progress_handler(self._go_on, _STRIDE)
-            self.limit_values(MOST_VALUE)
+            self._take(_connect(path))
 
     def execute(self, query: str, values: tuple[object, ...] = ()) -> sqlite3.Cursor:
         return self._connection.execute(query, values)
 
     def close(self) -> None:
         self._connection.close()
+
+    def release(self) -> None:
+        """Go on with a copy in memory of a file that may still be written: its writer waits for everybody who reads."""
+        if self.path.stat().st_size > MOST_COPIED:
+            return
+        with self.explained():
+            copy = _in_memory(self._connection)
+            self._connection.close()
+            self._take(copy)
 
     def limit_values(self, most: int) -> None:
         if sys.version_info >= (3, 11):
@@ -102,6 +111,11 @@ class Database:
         except UnicodeDecodeError as error:
             raise self.damaged(f"text that is not UTF-8: {error.reason}") from error
 
+    def _take(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        connection.set_progress_handler(self._go_on, _STRIDE)
+        self.limit_values(MOST_VALUE)
+
     def _go_on(self) -> bool:
         """Called by SQLite during a query; True ends that. Python delivers signals while this runs."""
         self._work_left -= _STRIDE
@@ -111,8 +125,10 @@ class Database:
 _EVERYTHING = "SELECT type, name, rootpage FROM sqlite_master"
 
 
-def _journal(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
+def _journals(path: Path) -> list[Path]:
+    """What a killed run has left beside its file: without it, that may hold half a flush."""
+    beside = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
+    return [file for file in beside if file.exists()]
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -129,7 +145,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         if "unable to open" not in str(error) and "readonly" not in str(error):
             raise
-        if _journal(path).exists():
+        if _journals(path):
             return _connect_to_copy(path)
         connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
         _distrust(connection)
@@ -143,17 +159,21 @@ def _connect_to_copy(path: Path) -> sqlite3.Connection:
     """To a copy in memory of a session with a journal: reading the journal needs a file beside it, which cannot be made
     here."""
     with TemporaryDirectory(prefix="rlprof-") as folder:
-        for suffix in ("", "-wal"):
-            shutil.copyfile(path.with_name(path.name + suffix), Path(folder) / (DATABASE + suffix))
+        for file in (path, *_journals(path)):
+            shutil.copyfile(file, Path(folder) / (DATABASE + file.name.removeprefix(path.name)))
         source = sqlite3.connect(Path(folder) / DATABASE)
         try:
-            connection = sqlite3.connect(":memory:", isolation_level=None)
-            # In steps, between which Python delivers signals.
-            source.backup(connection, pages=10_000, progress=lambda *_: None)
+            return _in_memory(source)
         finally:
             source.close()
-    _distrust(connection)
-    return connection
+
+
+def _in_memory(source: sqlite3.Connection) -> sqlite3.Connection:
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    # In steps, between which Python delivers signals.
+    source.backup(copy, pages=10_000, progress=lambda *_: None)
+    _distrust(copy)
+    return copy
 
 
 def _distrust(connection: sqlite3.Connection) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from rlprof.errors import UnreadableError
@@ -12,6 +13,8 @@ from rlprof.errors import UnreadableError
 DATABASE = "session.db"
 REQUEST = "capture-request.json"
 """What somebody asks a running training to capture."""
+PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
+"""Permissions: what a training does is its owner's business."""
 _STAMP = re.compile(r"_\d{8}-\d{6}(-\d+)?$")
 
 
@@ -30,11 +33,36 @@ def new_folder(name: str, parent: Path) -> Path:
     for number in range(1, 1000):
         folder = parent / (stem if number == 1 else f"{stem}-{number}")
         try:
-            folder.mkdir()
+            folder.mkdir(PRIVATE_FOLDER)
         except FileExistsError:
             continue
+        with suppress(OSError):  # not every file system has permissions
+            folder.chmod(PRIVATE_FOLDER)
         return folder
     raise FileExistsError(f"a thousand sessions named {stem} in {parent}")
+
+
+def make_private(path: Path) -> None:
+    """Let only the owner read and write a file, which is made if there is none, whatever the umask."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        with suppress(OSError):  # not every file system has permissions
+            os.fchmod(file, PRIVATE_FILE)
+    finally:
+        os.close(file)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file of a session: all of it, or nothing. What was there before stays if it cannot be written."""
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        make_private(aside)
+        aside.write_bytes(content)
+        aside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink()
+        raise
 
 
 def find_database(given: str | Path) -> Path:

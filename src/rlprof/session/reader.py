@@ -15,7 +15,7 @@ from rlprof.session import schema
 from rlprof.session.connection import MOST_BLOCK, Database
 from rlprof.session.folder import find_database
 from rlprof.session.info import Info
-from rlprof.session.records import Artifact, Mark, Sample
+from rlprof.session.records import Artifact, Lost, Mark, Sample
 from rlprof.session.schema import FIRST_OF_WORKERS
 
 EVENT_BYTES = 24
@@ -64,6 +64,7 @@ class End(msgspec.Struct, frozen=True):
 
     how: str
     time: Count
+    lost: Lost | None = None
 
 
 class Turn(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -106,6 +107,8 @@ class Session:
             self.info = self._json(values["info"], Info, "info")
             self.state = self._json(values["state"], State, "state") if "state" in values else None
             self.end = self._json(values["end"], End, "end") if "end" in values else None
+            if self.end is None:
+                self._database.release()
             self.cost = SpanCost.over(self._json(values.get("costs", "[]"), list[SpanCost], "costs"))
         except BaseException:
             self.close()

@@ -55,6 +55,18 @@ class Mark:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The end of a run that could not be written: what the ledger held, less what the session has of it."""
+
+    wall_ns: int
+    iterations: int
+    steps: int
+    calls: int
+    """Spans that ended."""
+    because: str
+
+
 @dataclass(slots=True)
 class Batch:
     """One flush: the ledger's state, and the journals since the last one."""

@@ -17,6 +17,9 @@ VERSION = 2
 FIRST_OF_WORKERS = 1 << 20
 """Ids of operations, lanes and nodes below it are the driver's process's; each worker process has as many above."""
 
+ROOM_FOR_END = "end room"
+"""A key of the session table that comes next to `end`, which takes its place when the run has ended."""
+
 NODE_COLUMNS = (
     "id", "parent", "lane", "operation", "calls", "busy", "self", "ledger", "overlapped", "waited", "off_cpu", "cost",
     "min", "max", "memory_peak", "memory_rise", "device_peak", "device_rise", "device_ns", "device_calls", "histogram",

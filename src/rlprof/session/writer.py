@@ -20,22 +20,22 @@ from typing import Any
 import msgspec
 
 from rlprof.session import schema
+from rlprof.session.folder import make_private
 from rlprof.session.info import Info, readable
-from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, merge_iterations, merge_samples
-from rlprof.session.records import Batch
+from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, SLICE, merge_iterations, merge_samples
+from rlprof.session.records import Batch, Lost
 
 _MARK = struct.Struct("=qqIIqq")
 _GAIN = struct.Struct("=IIQqqqqq")
 EVENT_BYTES = 24
+ROOM = 1_500
+"""Characters: more than how a run ended takes."""
 MOST_TIMELINE_BYTES = 64 << 20
 """Compressed. The timeline is a window on the last spans, not an account: the oldest blocks go."""
 
 STATE = ("wall", "clock", "cpu", "clock_drift", "open", "iterations", "iteration_min", "iteration_max",
          "iteration_histogram", "steps", "episodes", "process_peak", "device_pending", "device_lost")  # fmt: skip
 """What `raw` has of the ledger as a whole."""
-
-MERGE_SECONDS = 0.2
-"""Of a flush."""
 
 _encode = msgspec.json.encode
 
@@ -73,20 +73,29 @@ class SessionWriter:
     """The one connection that writes. Not for several threads at once."""
 
     def __init__(self, path: Path, info: Info, most_gains: int = MOST_GAINS) -> None:
+        make_private(path)  # the journal gets the same permissions
         self._connection = sqlite3.connect(path, timeout=2, isolation_level=None, check_same_thread=False)
         self._most_gains = most_gains
         self._gains = self._samples = self._timeline_bytes = 0
         self._nodes: dict[int, tuple[Any, ...]] = {}
         self._lanes: dict[int, tuple[Any, ...]] = {}
         self._operations: dict[int, tuple[Any, ...]] = {}
+        self._state: dict[str, Any] = {}
+        """The last one that was written."""
         self._resets = 0
         self._merged = -1
         """The iteration up to which this round of merging has come."""
         try:
+            # Not WAL: its index is a file that is mapped into memory, and who truncates it ends this process. Readers
+            # hold up the writer instead, so they copy a session that is being written: see the reader. The journal is
+            # kept, so that on a full disk there is still room to change a page.
+            self._connection.execute("PRAGMA journal_mode = PERSIST")
+            self._connection.execute("PRAGMA mmap_size = 0")
+            self._connection.execute("PRAGMA temp_store = MEMORY")
+            self._connection.execute("PRAGMA synchronous = OFF")  # nothing is there yet that could be damaged
             schema.create(self._connection)
             self.describe(info)
-            # Where the file system cannot do WAL, SQLite stays with its rollback journal, which is as safe.
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._put(schema.ROOM_FOR_END, " " * ROOM)
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute(f"PRAGMA journal_size_limit = {8 << 20}")
             self._connection.executescript(_FLUSH_VIEW)
@@ -105,6 +114,7 @@ class SessionWriter:
         operations = _changed(batch.raw["operations"], self._operations)
         gains = list(_GAIN.iter_unpack(batch.gains))
         node_rows, histograms = _apart(nodes)
+        state = _state(batch)
         rows: dict[str, Sequence[Any]] = {
             "operation": [(id, readable(name), category) for id, name, category in operations],
             "lane": [(id, kind, readable(name), *rest) for id, kind, name, *rest in lanes],
@@ -113,7 +123,7 @@ class SessionWriter:
             "sample": [astuple(sample) for sample in batch.samples],
             "mark": [astuple(mark) for mark in batch.marks],
             "artifact": [astuple(artifact) for artifact in batch.artifacts],
-            "session": [("state", _encode(_state(batch)).decode()), ("costs", _encode(batch.costs).decode())],
+            "session": [("state", _encode(state).decode()), ("costs", _encode(batch.costs).decode())],
             "node": node_rows,
         }
         parameters = (*(_encode(rows[name]).decode() for name in (*_ROWS, "node")), histograms)
@@ -141,24 +151,43 @@ class SessionWriter:
             raise
         self._gains, self._samples, self._timeline_bytes = held_gains, held_samples, held_bytes
         self._operations.update((operation[0], operation) for operation in operations)
-        self._resets = batch.resets
+        self._resets, self._state = batch.resets, state
         self._nodes.update((node[0], node) for node in nodes)
         self._lanes.update((lane[0], lane) for lane in lanes)
         self._merge()
 
     def _merge(self) -> None:
-        """In transactions of their own, and not for long: what was just written, and the next flush, must not wait."""
-        deadline = time.monotonic() + MERGE_SECONDS
-        idle = 0
-        while self._gains > self._most_gains and idle < 2 and time.monotonic() < deadline:
+        """In transactions of their own, about one slice per flush: what was just written, and the next flush, must not
+        wait. Rows are counted, not seconds: a session holds the same on a busy machine as on an idle one."""
+        idle = gone = 0
+        while self._gains > self._most_gains and idle < 2 and gone < SLICE // 2:
             before = self._gains
             self._gains, self._merged = merge_iterations(self._connection, self._gains, self._merged)
             idle = idle + 1 if self._gains == before else 0
+            gone += before - self._gains
 
-    def end(self, how: str) -> None:
-        """The last word: how the run ended. After it the session is one plain file that opens on a read-only disk."""
-        self._put("end", {"how": readable(how), "time": time.time_ns()})
-        with suppress(sqlite3.OperationalError):  # somebody is reading it: the journal goes when they do
+    def missing(self, raw: dict[str, Any], because: str) -> Lost:
+        """What the ledger holds and the session does not."""
+        calls = sum(row[4] for row in raw["nodes"]) - sum(row[4] for row in self._nodes.values())
+        wall, iterations, steps = (
+            max(0, raw[name] - self._state.get(name, 0)) for name in ("wall", "iterations", "steps")
+        )
+        return Lost(wall, iterations, steps, max(0, calls), readable(because)[:200])
+
+    def end(self, how: str, lost: Lost | None = None) -> None:
+        """The last word: how the run ended, and what of it is missing here. After it the session is one plain file that
+        opens on a read-only disk."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            # In the place that was kept for it: a disk that is full has no other.
+            self._connection.execute("DELETE FROM session WHERE key = ?", (schema.ROOM_FOR_END,))
+            self._put("end", {"how": readable(how), "time": time.time_ns(), "lost": lost})
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        with suppress(sqlite3.OperationalError):  # somebody is reading it: the journal stays
             self._connection.execute("PRAGMA journal_mode = DELETE")
 
     def close(self) -> None:

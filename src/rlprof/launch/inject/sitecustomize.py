@@ -7,6 +7,45 @@ found without it is imported in its place. If there is none, that import fails i
 import os
 import sys
 
+
+def _start():  # type: () -> None
+    """Ctrl-C in a sitecustomize is a fatal error of Python, and starting takes a while: the interrupt waits until the
+    program runs, and is a KeyboardInterrupt of the program."""
+    try:
+        import _signal  # type: ignore[import-not-found]  # noqa: PLC0415 - whatever fails here, the program runs on
+
+        before = _signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGINT])
+    except (ImportError, AttributeError):  # Python 2, or no POSIX
+        _load()
+        return
+    try:
+        try:
+            _load()
+        finally:
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
+    except KeyboardInterrupt:
+        sys.settrace(_interrupt)
+
+
+def _interrupt(frame, _event, _argument):  # type: ignore[no-untyped-def]  # any Python reads this file
+    if frame.f_globals.get("__name__") == "__main__":
+        sys.settrace(None)
+        raise KeyboardInterrupt
+
+
+def _load():  # type: () -> None
+    before = list(sys.modules)
+    try:
+        import rlprof.launch.shadows  # noqa: PLC0415
+        import rlprof.launch.start  # noqa: PLC0415
+
+        rlprof.launch.start.start()
+        rlprof.launch.shadows.make_room(before)
+    except Exception as error:  # another Python, which has no rlprof: its program runs on
+        if "RLPROF_SESSION" not in os.environ and sys.stderr is not None:
+            sys.stderr.write("rlprof: %s is not recorded (%s)\n" % (sys.executable, error))  # noqa: UP031 - any Python
+
+
 _here = os.path.dirname(__file__)
 sys.path[:] = [path for path in sys.path if path != _here]
 sys.path_importer_cache.pop(_here, None)
@@ -15,13 +54,4 @@ try:
     import sitecustomize  # type: ignore[import-not-found, unused-ignore]  # noqa: F401 - the one further on
 finally:
     if os.environ.get("RLPROF") == "1":
-        _before = list(sys.modules)
-        try:
-            import rlprof.launch.shadows
-            import rlprof.launch.start
-
-            rlprof.launch.start.start()
-            rlprof.launch.shadows.make_room(_before)
-        except Exception as error:  # another Python, which has no rlprof: its program runs on
-            if "RLPROF_SESSION" not in os.environ and sys.stderr is not None:
-                sys.stderr.write("rlprof: %s is not recorded (%s)\n" % (sys.executable, error))  # noqa: UP031 - any Python
+        _start()

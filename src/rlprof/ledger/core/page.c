@@ -8,7 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <linux/memfd.h>
+#include <sys/syscall.h>
+#endif
 
 #define SPINS 64              /* a holder that runs is out again by then */
 #define PATIENCE_NS 200000000 /* for one that does not run: long for 50 ns of work, short for a training */
@@ -27,26 +32,89 @@ fill(int file)
     return written == (ssize_t)sizeof empty ? 0 : -1;
 }
 
-int
-page_open(Membership *member, const char *path, bool create)
+#if defined(__linux__) && defined(F_ADD_SEALS) && defined(SYS_memfd_create)
+#define LEAST_FILE 64 /* low numbers are the program's; it may expect to get the next one */
+
+/* Memory that cannot be truncated, behind a symbolic link: who truncates a file ends every process that has it mapped.
+ * The link leads to this process's descriptor, so that has to stay open. -1 where the system cannot do that. */
+static int
+create_sealed(const char *path)
 {
-    int file = open(path, O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0600);
+    int low = (int)syscall(SYS_memfd_create, "rlprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int file = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, LEAST_FILE);
+    if (file >= 0) {
+        close(low);
+    }
+    else {
+        file = low; /* fewer descriptors are allowed */
+    }
     if (file < 0) {
         return -1;
     }
-    if (create && fill(file) < 0) {
+    char target[64];
+    snprintf(target, sizeof target, "/proc/%d/fd/%d", (int)getpid(), file);
+    if (fill(file) == 0 && fchmod(file, 0600) == 0 &&
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 && symlink(target, path) == 0) {
+        if (access(path, R_OK | W_OK) == 0) {
+            return file;
+        }
+        unlink(path); /* no /proc here */
+    }
+    close(file);
+    return -1;
+}
+#else
+static int
+create_sealed(const char *path)
+{
+    (void)path;
+    return -1;
+}
+#endif
+
+static int
+create_file(const char *path)
+{
+    int file = open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0600);
+    if (file >= 0 && fill(file) < 0) {
         int error = errno;
         close(file);
         unlink(path);
         errno = error;
         return -1;
     }
-    off_t size = lseek(file, 0, SEEK_END);
-    Page *page = size < (off_t)sizeof(Page)
-                     ? MAP_FAILED
-                     : mmap(NULL, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    int error = size < (off_t)sizeof(Page) ? EINVAL : errno;
-    close(file);
+    return file;
+}
+
+/* The link of a driver whose descriptor was closed may lead to anything: opening it must not wait. */
+static int
+open_file(const char *path)
+{
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat found;
+    if (file >= 0 && (fstat(file, &found) < 0 || !S_ISREG(found.st_mode) || found.st_size < (off_t)sizeof(Page))) {
+        close(file);
+        errno = EINVAL;
+        return -1;
+    }
+    return file;
+}
+
+int
+page_open(Membership *member, const char *path, bool create)
+{
+    int sealed = create ? create_sealed(path) : -1;
+    int file = sealed >= 0 ? sealed : create ? create_file(path) : open_file(path);
+    if (file < 0) {
+        return -1;
+    }
+    struct stat found = {0};
+    Page *page = fstat(file, &found) < 0 ? MAP_FAILED
+                                         : mmap(NULL, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    int error = errno;
+    if (page == MAP_FAILED || sealed < 0) {
+        close(file);
+    }
     if (page != MAP_FAILED && !create && __atomic_load_n(&page->magic, __ATOMIC_ACQUIRE) != PAGE_MAGIC) {
         munmap(page, sizeof(Page));
         page = MAP_FAILED;
@@ -56,14 +124,25 @@ page_open(Membership *member, const char *path, bool create)
         errno = error;
         return -1;
     }
-    *member = (Membership){.page = page};
+    *member = (Membership){.page = page, .file = sealed, .device = found.st_dev, .inode = found.st_ino};
     if (page_take_slot(member) < 0) {
-        munmap(page, sizeof(Page));
-        *member = (Membership){0};
+        page_close(member);
         errno = ENOSPC;
         return -1;
     }
     return 0;
+}
+
+/* The program may have closed the descriptor, and opened something else that got its number. */
+static void
+close_file(Membership *member)
+{
+    struct stat found;
+    if (member->file >= 0 && fstat(member->file, &found) == 0 && found.st_dev == member->device &&
+        found.st_ino == member->inode) {
+        close(member->file);
+    }
+    member->file = -1;
 }
 
 void
@@ -71,6 +150,7 @@ page_close(Membership *member)
 {
     if (member->page != NULL) {
         munmap(member->page, sizeof(Page));
+        close_file(member);
     }
     *member = (Membership){0};
 }
@@ -79,6 +159,9 @@ int
 page_take_slot(Membership *member)
 {
     int32_t pid = getpid();
+    if (member->pid != 0 && member->pid != pid) {
+        close_file(member); /* forked: others join by the parent's */
+    }
     member->slot = NULL;
     member->pid = pid;
     member->depth = 0;

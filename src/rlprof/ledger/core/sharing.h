@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "clock.h"
 
@@ -47,6 +48,9 @@ typedef struct {
     Slot *slot;
     int32_t pid;
     int depth; /* of the lock: it may be taken inside of itself */
+    int file;  /* of a page that was created here, by which others join; -1: none */
+    dev_t device;
+    ino_t inode;
 } Membership;
 
 /* Maps the file; 0, or -1 with errno. `create` makes a page of it. */

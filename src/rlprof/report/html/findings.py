@@ -13,7 +13,7 @@ from rlprof.analysis.figures import duration, many, percent, rate, size
 from rlprof.analysis.report import Report
 from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, prose, sentence, swatch
 from rlprof.report.html.shares import own_shares
-from rlprof.report.verdict import first_try, gain_of
+from rlprof.report.verdict import first_try, gain_of, incomplete
 
 _MOST_CARDS = 6
 _MOST_RECOMMENDATIONS = 12
@@ -23,7 +23,7 @@ _MOST_SETTINGS = 200
 def header(report: Report) -> Markup:
     session = report.facts.session
     started = time.gmtime(session.started / 1e9)
-    ended = report.facts.ended
+    ended, missing = report.facts.ended, incomplete(report)
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", started)
     when = element("time", time.strftime("%Y-%m-%d %H:%M:%S UTC", started), datetime=stamp)
     state = "still running, or killed: this is what its last flush left" if ended == RUNNING else prose(ended)
@@ -35,9 +35,14 @@ def header(report: Report) -> Markup:
                 "p",
                 when,
                 element("span", f"{duration(report.facts.breakdown.wall_ns)} recorded"),
-                element("span", state, class_="badge good" if ended == "finished" else "badge warn"),
+                element(
+                    "span",
+                    state,
+                    class_="badge good" if ended == "finished" and not missing else "badge warn",
+                ),
                 class_="facts",
             ),
+            *([element("p", prose(missing), class_="badge warn")] if missing else []),
             element("pre", element("code", prose(shlex.join(session.command))), tabindex="0", aria_label="command"),
             element(
                 "details",
