@@ -171,7 +171,8 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     place_of = {row[0]: place for place, row in enumerate(raw["lanes"])}  # other processes' numbers are far apart
     operations = {id: (_distinct(name), category) for id, name, category in raw["operations"]}
     nodes = list(_nodes(raw["nodes"], operations, place_of, cpu_known=raw["cpu"] != "off"))
-    net, own = _net_of_cost(nodes, cost)
+    tasks = {place for place, lane in enumerate(lanes) if lane.kind == "task" and lane.on_driver}
+    net, own = _net_of_cost(nodes, cost, tasks)
     roots = [node for node in net if node.operation is None]
     spans = sum(node.calls for node in nodes if lanes[node.lane].on_driver)
     return Snapshot(
@@ -262,11 +263,12 @@ def _used(nodes: list[Node]) -> list[Node]:
     return [node for node in nodes if node.id in used]
 
 
-def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
+def _net_of_cost(nodes: list[Node], cost: SpanCost, tasks: set[int]) -> tuple[list[Node], int]:
     """Takes rlprof's own cost out; returns the nodes and how much of it was the driver's time.
 
     It is CPU time. A span's inside cost lies in its own self time, its outside cost in its parent's. Never more is
-    taken than there is, and of the ledger time in proportion.
+    taken than there is, and of the ledger time in proportion. Most of the self time of a task may be other tasks' time,
+    in which it was suspended; but rlprof's cost was the driver's time in full, so on these lanes all of it is taken.
     """
     around: Counter[int] = Counter()
     for node in nodes:
@@ -281,7 +283,10 @@ def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
     net = []
     for node in nodes:
         own = taken[node.id]
-        share = node.ledger_ns * own // node.self_ns if node.self_ns else 0
+        if node.lane in tasks and node.operation is not None:
+            share = min(own, node.ledger_ns)
+        else:
+            share = node.ledger_ns * own // node.self_ns if node.self_ns else 0
         taken_from_ledger += share
         net.append(
             replace(
