@@ -250,3 +250,19 @@ def test_errors_in_tasks_are_what_they_were(profiler):
 
     with pytest.raises(LookupError, match="mine"):
         asyncio.run(fails())
+
+
+def test_a_task_where_an_ended_one_was_in_memory_keeps_its_lane(fake):
+    """Tasks are known by their addresses, which are used again."""
+
+    async def task() -> None:
+        with fake.profile("request"):
+            await asyncio.sleep(0)
+            fake.tick(10)
+
+    async def main(tasks: int) -> None:
+        await asyncio.gather(*(task() for _ in range(tasks)))
+
+    for tasks in (10, 300, 20, 300):
+        asyncio.run(main(tasks))
+    assert fake.ledger() == {"request": 6_300, "unattributed": 0}

@@ -87,7 +87,11 @@ task_take(Thread *thread, PyObject *task)
     if (lane->task != NULL) {
         map_remove(&ledger->tasks, (uintptr_t)lane->task);
     }
-    map_remove(&ledger->tasks, (uintptr_t)task);
+    Lane *former = map_get(&ledger->tasks, (uintptr_t)task);
+    if (former != NULL) {
+        former->task = NULL; /* an ended task was at this address, or this one under another name */
+        map_remove(&ledger->tasks, (uintptr_t)task);
+    }
     lane->task = task;
     if (map_put(&ledger->tasks, (uintptr_t)task, lane) < 0) {
         lane->task = NULL;
@@ -199,7 +203,12 @@ lane_step(Ledger *ledger, PyObject *handle)
     Lane *previous = thread->steps++ > 0 && thread->lane->top > thread->lane->stack ? thread->lane : NULL;
     charge(thread, now, true); /* the pause since the last callback was the loop's */
     thread->between_steps = false;
-    run_lane(thread, lane != NULL && lane->host == thread ? lane : thread->base, now);
+    bool known = lane != NULL && lane->host == thread;
+    run_lane(thread, known ? lane : thread->base, now);
+    if (known) {
+        /* The handle enters the callback's context, once: then its spans need not ask which task runs. */
+        thread->context_ver = thread->tstate->context_ver + 1;
+    }
     book_own(ledger, thread->lane->top->node, now);
     return previous;
 }

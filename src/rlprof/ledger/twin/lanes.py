@@ -255,6 +255,9 @@ class Lanes:
             lane = self._take(thread, "task", name, self._hooks.group_of(name), on_driver, now)
             if lane.task is not None:
                 self._tasks.pop(lane.task, None)
+            former = self._tasks.get(id(task))
+            if former is not None:
+                former.task = None  # an ended task was at this address, or this one under another name
             lane.task = id(task)
             self._tasks[id(task)] = lane
         lane.host = thread
