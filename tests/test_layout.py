@@ -17,7 +17,7 @@ ALLOWED = {
     "probes": {"ledger", "errors"},
     "session": {"ledger", "errors"},
     "capture": {"ledger", "session", "trace", "errors"},
-    "trace": {"errors"},
+    "trace": {"ledger", "errors"},
     "analysis": {"ledger", "session", "capture", "trace", "errors"},
     "report": {"analysis", "session", "capture", "ledger", "errors"},
     "recording": {"report", "analysis", "trace", "capture", "session", "ledger", "errors"},

@@ -50,8 +50,8 @@ def actors() -> Iterator[Callable[[str], Actor]]:
 @pytest.fixture(autouse=True)
 def _asyncio_is_put_back() -> Iterator[None]:
     yield
-    assert tasks._followers == ()
-    assert tasks._original_run is None
+    assert tasks._followers == []
+    assert tasks._wrappers == {}
 
 
 @pytest.fixture

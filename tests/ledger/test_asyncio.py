@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import time
 
 import pytest
-from fakes import Fake
+from fakes import CORES, Fake
 
 from rlprof import Profiler
 
@@ -250,3 +251,149 @@ def test_errors_in_tasks_are_what_they_were(profiler):
 
     with pytest.raises(LookupError, match="mine"):
         asyncio.run(fails())
+
+
+def test_a_task_where_an_ended_one_was_in_memory_keeps_its_lane(fake):
+    """Tasks are known by their addresses, which are used again."""
+
+    async def task() -> None:
+        with fake.profile("request"):
+            await asyncio.sleep(0)
+            fake.tick(10)
+
+    async def main(tasks: int) -> None:
+        await asyncio.gather(*(task() for _ in range(tasks)))
+
+    for tasks in (10, 300, 20, 300):
+        asyncio.run(main(tasks))
+    assert fake.ledger() == {"request": 6_300, "unattributed": 0}
+
+
+def test_many_tasks_at_once_share_a_tree(fake):
+    """64 of a group have one of their own. What is recorded of the others is as exact, and has one row each place."""
+
+    async def task(i: int) -> None:
+        with fake.profile("request"):
+            await asyncio.sleep(0)
+            fake.tick(10)
+            with fake.profile("inner"):
+                fake.tick(i)
+                await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(*(task(i) for i in range(1_000)))
+
+    asyncio.run(main())
+    snapshot = fake.snapshot()
+    assert len(snapshot.lanes) == 1 + 64 + 1
+    assert len(snapshot.nodes) <= 3 * 66
+    shared = [lane for lane in snapshot.lanes if lane.name == "Task-#"]
+    assert [lane.uses for lane in shared] == [1_000 - 64]
+    assert (snapshot.account("request").calls, snapshot.account("inner").calls) == (1_000, 1_000)
+    assert fake.ledger() == {"inner": 499_500, "request": 10_000, "unattributed": 0}
+    # A snapshot while they are suspended, and the lanes of the next ones, too.
+    asyncio.run(main())
+    assert len(fake.snapshot().lanes) == 66
+
+
+def test_tasks_of_ever_new_names_leave_a_bounded_number_of_lanes(fake):
+    async def task() -> None:
+        with fake.profile("request"):
+            await asyncio.sleep(0)
+            fake.tick(1)
+
+    async def main() -> None:
+        for i in range(3_000):
+            name = "".join(chr(ord("a") + int(digit)) for digit in str(i))
+            await asyncio.create_task(task(), name=name)
+
+    asyncio.run(main())
+    snapshot = fake.snapshot()
+    assert len(snapshot.lanes) <= 1_025
+    assert next(lane.uses for lane in snapshot.lanes if lane.name == "other tasks") >= 1_900
+    assert fake.ledger() == {"request": 3_000, "unattributed": 0}
+
+
+def crowd_on(core: str) -> list[object]:
+    """Everything that is recorded of 200 tasks on another thread, which becomes the driver while they are suspended."""
+    fake = Fake(core)
+    seen: list[object] = []
+
+    async def task(i: int) -> None:
+        with fake.profile(("env_step", "render")[i % 2], wait=i % 7 == 0):
+            fake.tick(i)
+            await asyncio.sleep(0)
+            fake.tick(3)
+            with fake.profile("inner"):
+                await asyncio.sleep(0)
+                fake.tick(i)
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(task(i), name=f"{'ab'[i % 3 == 0]}{i}") for i in range(200)]
+        for moment in range(4):
+            seen.append(fake.raw())
+            seen.append(fake.profiler._ledger.iteration(False))
+            seen.append(fake.profiler.drain_iterations())
+            if moment == 2:
+                fake.profiler.drive()
+            await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: asyncio.run(main()), name="loop")
+        thread.start()
+        thread.join()
+        fake.snapshot()
+        seen.append(fake.raw())
+    fake.profiler.disable()
+    return seen
+
+
+def test_both_cores_keep_the_same_account_of_a_crowd_of_tasks():
+    assert len({repr(crowd_on(core)) for core in CORES}) == 1
+
+
+def test_what_following_tasks_costs_is_the_drivers_time_however_long_they_are_suspended(fake):
+    planted, steps, each = 7, 5, 20
+
+    async def task() -> None:
+        with fake.profile("request"):
+            for _ in range(steps):
+                await asyncio.sleep(0)
+                fake.tick(1_000)
+
+    async def main() -> None:
+        with fake.profile("first"):  # tasks are followed from here on
+            fake.profiler._ledger.set_step_cost(planted)
+        await asyncio.gather(*(task() for _ in range(each)))
+
+    asyncio.run(main())
+    fake.tick(10_000)
+    rlprof = fake.snapshot().rlprof_ns
+    assert rlprof % planted == 0
+    assert rlprof >= planted * each * (steps + 1)
+
+
+@pytest.mark.figures
+def test_a_task_costs_the_same_however_many_there_are(core):
+    """In CPU time. It was ten times as much with 20,000 at once as with 500."""
+
+    def cpu_of(at_once: int, times: int) -> float:
+        profiler = Profiler(core)
+        profiler.enable()
+
+        async def task() -> None:
+            with profiler.profile("request"):
+                await asyncio.sleep(0)
+
+        async def main() -> None:
+            await asyncio.gather(*(task() for _ in range(at_once)))
+
+        began = time.thread_time()
+        for _ in range(times):
+            asyncio.run(main())
+        profiler.disable()
+        profiler.snapshot().check()
+        return time.thread_time() - began
+
+    assert cpu_of(20_000, 1) < 4 * cpu_of(500, 40)

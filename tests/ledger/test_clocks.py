@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
@@ -115,22 +116,33 @@ def test_cpu_time_of_a_thread_that_sleeps_is_right_while_it_sleeps(core):
 
 
 def test_cpu_time_holds_under_a_storm_of_signals(core):
+    """One after every few instructions of Python, which no other program on the machine can hold up."""
     profiler = Profiler(core)
     profiler.enable()
     if profiler.snapshot().cpu == "off":
         pytest.skip("thread CPU time cannot be followed here")
-    previous = signal.signal(signal.SIGALRM, lambda *_: None)
-    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    caught = itertools.count()
+    previous = signal.signal(signal.SIGALRM, lambda *_: next(caught))
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)  # some come when nobody expects them
+    stolen, spun = stolen_ns(), 0
     try:
-        began = time.thread_time_ns()
-        for _ in range(50):
+        for _ in range(20):
             with profiler.profile("spins"):
-                spin(0.002)
-        spent = time.thread_time_ns() - began
+                began = time.thread_time_ns()
+                while time.thread_time_ns() < began + 5_000_000:
+                    signal.raise_signal(signal.SIGALRM)
+                spun += time.thread_time_ns() - began
+            with profiler.profile("sleeps"):
+                time.sleep(0.005)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
-    assert profiler.snapshot().account("spins").cpu_ns == pytest.approx(spent, rel=0.05)
+    assert next(caught) > 1_000
+    stolen = stolen_ns() - stolen
+    # As measured: what rlprof takes out as its own cost is calibrated, and on a busy machine not well.
+    nodes = {node.operation: node for node in profiler.snapshot().nodes}
+    assert 0.95 * spun <= nodes["spins"].cpu_ns <= 1.05 * spun + stolen
+    assert nodes["sleeps"].cpu_ns < 0.5 * nodes["sleeps"].self_ns + stolen
 
 
 @pytest.mark.parametrize(("cpu", "kind"), [("syscall", "syscall"), ("off", "off")])

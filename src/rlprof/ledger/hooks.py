@@ -32,7 +32,6 @@ class Hooks:
         """Asked when the first asyncio task is seen; without an answer, nothing."""
         self.at_first_span: Callable[[], None] | None = None
         """Called once a process, where its ledger is followed by another one: see rlprof.recording.workers."""
-        self._follows = False
         self._seen = False
 
     @staticmethod
@@ -51,7 +50,7 @@ class Hooks:
     def group_of(self, name: str) -> str:
         return group_of(name)
 
-    def find_asyncio(self) -> tuple[Callable[[], Any], dict[Any, Any]] | None:
+    def find_asyncio(self) -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
         return tasks.find_asyncio()
 
     def saw_thread(self) -> None:
@@ -61,15 +60,15 @@ class Hooks:
 
     def saw_task(self) -> None:
         """A span begins in an asyncio task: from now on the event loop is followed."""
-        if not self._follows:
-            self._follows = True
+        if not self.ledger.follows_tasks:
+            self.ledger.follows_tasks = True
             self.ledger.set_step_cost(self.measure_step_cost())
             tasks.follow(self.ledger)
 
     def forget_tasks(self) -> None:
         """Recording stops: asyncio is put back as it was."""
-        self._seen = self._seen or self._follows
-        self._follows = False
+        self._seen = self._seen or self.ledger.follows_tasks
+        self.ledger.follows_tasks = False
         tasks.unfollow(self.ledger)
 
     def resume_tasks(self) -> None:

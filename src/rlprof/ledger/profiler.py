@@ -15,6 +15,7 @@ from rlprof.ledger.calibration import measure_span_cost, measure_step_cost
 from rlprof.ledger.decorate import decorate
 from rlprof.ledger.device import Device, find_device
 from rlprof.ledger.hooks import Hooks
+from rlprof.ledger.native import say_missing
 from rlprof.ledger.sharing import give_back, given_away
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 
@@ -55,6 +56,7 @@ class Profiler:
             os.environ.get(f"RLPROF_{name}", "auto") if chosen == "auto" else chosen
             for name, chosen in (("CORE", core), ("CLOCK", clock), ("CPU", cpu))
         )
+        self._wants_core = core == "auto"
         if core not in ("auto", "c", "python"):
             raise ValueError(f"core is 'auto', 'c' or 'python', not {core!r}")
         if core == "c" and _core is None:
@@ -111,6 +113,8 @@ class Profiler:
 
     def enable(self, timeline: int | None = None) -> None:
         """Begin, or go on, recording. `timeline` keeps the last so many spans as events, 24 bytes each."""
+        if _core is None and self._wants_core:
+            say_missing("rlprof.ledger._core", "the C core", "Its Python twin costs about 100 times as much per span.")
         if timeline is not None:
             self._ledger.timeline(timeline)
         self._attach_device()

@@ -175,7 +175,7 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     place_of = {row[0]: place for place, row in enumerate(raw["lanes"])}  # other processes' numbers are far apart
     operations = {id: (_distinct(name), category) for id, name, category in raw["operations"]}
     nodes = list(_nodes(raw["nodes"], operations, place_of, cpu_known=raw["cpu"] != "off"))
-    net, own = _net_of_cost(nodes, cost)
+    net, own = _net_of_cost(nodes, cost, lanes)
     roots = [node for node in net if node.operation is None]
     spans = sum(node.calls for node in nodes if lanes[node.lane].on_driver)
     return Snapshot(
@@ -269,11 +269,13 @@ def _used(nodes: list[Node]) -> list[Node]:
     return [node for node in nodes if node.id in used]
 
 
-def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
+def _net_of_cost(nodes: list[Node], cost: SpanCost, lanes: list[Lane]) -> tuple[list[Node], int]:
     """Takes rlprof's own cost out; returns the nodes and how much of it was the driver's time.
 
     It is CPU time. A span's inside cost lies in its own self time, its outside cost in its parent's. Never more is
-    taken than there is, and of the ledger time in proportion.
+    taken than there is. On the driver's thread it is the driver's time in full, even where most of a node's self time is
+    not: a suspended task's belongs to the tasks that ran. Elsewhere, and in waits, whose time is given to others, it is
+    taken from the ledger time in proportion.
     """
     around: Counter[int] = Counter()
     for node in nodes:
@@ -288,7 +290,11 @@ def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
     net = []
     for node in nodes:
         own = taken[node.id]
-        share = node.ledger_ns * own // node.self_ns if node.self_ns else 0
+        lane = lanes[node.lane]
+        if lane.on_driver and (lane.kind == "task" or not node.waited_ns):
+            share = min(own, node.ledger_ns)
+        else:
+            share = node.ledger_ns * own // node.self_ns if node.self_ns else 0
         taken_from_ledger += share
         net.append(
             replace(

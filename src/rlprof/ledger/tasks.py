@@ -10,66 +10,61 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+Run = Callable[[Any], None]
 
 
 class Steps(Protocol):
     """What a ledger offers to an event loop."""
 
-    def step(self, handle: Any, /) -> int: ...
-    def step_end(self, previous: int, /) -> None: ...
+    def follow(self, run: Run, /) -> Run: ...
 
 
-_followers: tuple[Steps, ...] = ()
-_original_run: Callable[[Any], None] | None = None
+class _Wrapper(NamedTuple):
+    run: Run
+    original: Run
 
 
-def find_asyncio() -> tuple[Callable[[], Any], dict[Any, Any]] | None:
-    """What returns this thread's running loop, and the running task of each loop. Never imports asyncio."""
+_followers: list[Steps] = []
+_wrappers: dict[int, _Wrapper] = {}
+"""By the ledger's id. One that somebody else has wrapped in turn outlives its ledger's following."""
+
+
+def find_asyncio() -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
+    """What returns this thread's running loop, and the task that runs on a loop. Never imports asyncio."""
     events, tasks = sys.modules.get("asyncio.events"), sys.modules.get("asyncio.tasks")
     running_loop = getattr(events, "_get_running_loop", None)
-    current_tasks = getattr(tasks, "_current_tasks", None)
-    if running_loop is None or not isinstance(current_tasks, dict):
-        return None  # not imported, or a Python that keeps its tasks elsewhere: spans are booked to threads
-    return running_loop, current_tasks
+    # Not the dict of tasks behind it: since Python 3.14 the running task is on the thread's state.
+    current_task = getattr(tasks, "current_task", None)
+    if running_loop is None or current_task is None:
+        return None  # not imported: spans are booked to threads
+    return running_loop, current_task
 
 
 def follow(ledger: Steps) -> None:
     """Tell this ledger of every callback from now on."""
-    global _followers, _original_run
     if any(follower is ledger for follower in _followers):
         return
-    _followers = (*_followers, ledger)
-    if _original_run is None:
+    _followers.append(ledger)
+    if id(ledger) not in _wrappers:
         handle = sys.modules["asyncio.events"].Handle
-        _original_run = handle._run
-        handle._run = _run
+        original = handle._run
+        _wrappers[id(ledger)] = _Wrapper(ledger.follow(original), original)
+        handle._run = _wrappers[id(ledger)].run
 
 
 def unfollow(ledger: Steps) -> None:
-    """Stop telling it; puts asyncio back as it was after the last one."""
-    global _followers, _original_run
-    _followers = tuple(follower for follower in _followers if follower is not ledger)
-    if not _followers and _original_run is not None:
+    """Stop telling it; puts asyncio back as it was after the last one.
+
+    Somebody else's wrapper round ours stays. Ours then only passes calls on: the ledger is off.
+    """
+    _followers[:] = [follower for follower in _followers if follower is not ledger]
+    active = {id(follower) for follower in _followers}
+    while _wrappers:
+        outermost, wrapper = next(reversed(_wrappers.items()))
         handle = sys.modules["asyncio.events"].Handle
-        if handle._run is _run:  # somebody else's wrapper round ours stays; ours then only passes calls on
-            handle._run = _original_run
-            _original_run = None
-
-
-def _run(handle: Any) -> None:
-    assert _original_run is not None
-    followed(_followers, _original_run, handle)
-
-
-def followed(followers: tuple[Steps, ...], run: Callable[[Any], None], handle: Any) -> None:
-    """Run a callback between `step` and `step_end` of each follower."""
-    if not followers:
-        run(handle)
-        return
-    first, *others = followers
-    previous = first.step(handle)
-    try:
-        followed(tuple(others), run, handle) if others else run(handle)
-    finally:
-        first.step_end(previous)
+        if outermost in active or handle._run is not wrapper.run:
+            return
+        handle._run = wrapper.original
+        del _wrappers[outermost]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlprof.errors import UnreadableError
+from rlprof.ledger.native import say_missing
 from rlprof.trace.columns import ABSENT, Sparse, Texts, Trace
 from rlprof.trace.kinds import ANNOTATIONS, BY_CATEGORY, Kind
 from rlprof.trace.limits import LIMITS, Limits
@@ -56,6 +57,7 @@ def read_trace(
 
 def _read(path: Path, progress: Progress | None, places: bool, limits: Limits) -> Trace:
     pieces = Pieces(path, limits)
+    say_missing("rlprof.trace._scan", "the C reader of traces", "Traces are read in Python, which takes far longer.")
     scanner = Scanner(NUMBERS, TEXTS, places)
     with closing(iter(pieces)) as stream:
         for piece in stream:

@@ -235,7 +235,7 @@ settle(Ledger *ledger, int64_t now)
     }
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
         Lane *lane = ledger->lanes[i];
-        if (lane->host != NULL && lane->host->lane != lane) {
+        if (lane->host != NULL && lane->host->lane != lane && !lane->shared) {
             charge_displaced(ledger, lane, now);
         }
     }
@@ -274,7 +274,7 @@ set_on_driver(Ledger *ledger, Lane *lane, bool on_driver)
     if (lane->on_driver == on_driver) {
         return;
     }
-    for (uint32_t i = 0; i < ledger->nodes_used; i++) {
+    for (uint32_t i = 0; i < ledger->nodes_used && !lane->guest; i++) {
         Node *node = ledger->nodes[i];
         if (node->lane != lane) {
             continue;
@@ -285,7 +285,7 @@ set_on_driver(Ledger *ledger, Lane *lane, bool on_driver)
         node->marked.shift += on_driver ? -node->marked.self : node->marked.self;
     }
     lane->left = lane->mark; /* what came before is booked by the other formula: no later split may move it */
-    lane->on_driver = on_driver;
+    lane_move(ledger, lane, on_driver);
 }
 
 void

@@ -30,14 +30,17 @@
  * the training's memory. */
 #define MAX_OPERATIONS 65536
 #define MAX_NODES 262144
-/* So many ended lanes of one group keep a tree of their own; later ones continue an ended one's. */
-#define MAX_ENDED_LANES 64
+/* So many lanes of one group have a tree of their own, and so many of all groups. Then a lane continues the tree of one
+ * that has ended. Where none has, tasks share a tree: what a report says of 100,000 tasks must not take as many rows. */
+#define MAX_TREES 64
+#define MAX_TASK_LANES 1024
 
 typedef struct Ledger Ledger;
 typedef struct Span Span;
 typedef struct Operation Operation;
 typedef struct Node Node;
 typedef struct Lane Lane;
+typedef struct Pool Pool;
 typedef struct Thread Thread;
 typedef struct Dose Dose;
 
@@ -100,7 +103,7 @@ typedef struct {
 
 typedef enum { LANE_THREAD, LANE_TASK } LaneKind;
 
-/* A line of execution with a call tree of its own. */
+/* A line of execution with a call tree of its own, or a guest in the tree of another lane that nothing runs on. */
 struct Lane {
     Entry *top; /* stack[0] is the root, always open */
     int64_t mark; /* time is booked up to here */
@@ -117,11 +120,23 @@ struct Lane {
     Thread *host; /* NULL: ended */
     PyObject *task; /* borrowed, and only compared: the asyncio task that ran here last */
     PyObject *name;
-    PyObject *group;
     LaneKind kind;
     bool on_driver;
-    uint32_t id;
+    bool shared;   /* its tree is its guests'; nothing runs on it */
+    bool guest;
+    uint32_t id;   /* of the lane whose tree it is */
     uint64_t uses; /* threads or tasks that have run here */
+    Pool *pool;    /* NULL: a guest */
+    Lane *before, *after; /* among its pool's ended lanes; `after` also links spare guests, and a thread's shared lanes */
+};
+
+/* The lanes of one kind and group, on the driver's thread or not, that have a tree of their own. Times on the driver's
+ * thread and on others are booked by different formulas, so their lanes are never mixed. */
+struct Pool {
+    PyObject *group; /* interned */
+    uint32_t trees;
+    uint32_t ended;
+    Lane *first, *last; /* of those that have ended, in that order */
 };
 
 #define THREAD_WORKER 1u  /* not the driver's */
@@ -140,6 +155,7 @@ struct Thread {
     bool working;
     bool between_steps; /* inside an event loop that runs no callback */
     int steps;          /* callbacks it is inside of: two where a loop runs inside another's callback */
+    Lane *shared;       /* its lanes with guests, one for each group */
     int64_t share_mark;
     int64_t cover_mark;
     Thread *next;
@@ -238,12 +254,17 @@ struct Ledger {
 
     /* lane.c, thread.c, task.c */
     Thread *threads;
-    Lane **lanes;
+    Lane **lanes; /* guests too */
     uint32_t lanes_used, lanes_capacity;
+    uint32_t trees; /* lanes that are no guests */
+    uint32_t lanes_life; /* changes when all lanes are freed */
+    Lane *spare; /* guests without a task */
+    Map pools;
     Map tasks; /* by address: the lane each had last; only lanes with a host are in use */
     PyObject *running_loop;  /* asyncio's; NULL before it is imported */
-    PyObject *current_tasks;
-    int64_t step_cost; /* what following an event loop costs a callback */
+    PyObject *current_task;
+    char follows_tasks; /* event loops tell of their callbacks */
+    int64_t step_cost; /* of following an event loop: what the timing of each callback's own cost leaves out */
 
     Span *startup;      /* startup.c: while it is open */
     Span *startup_rest; /* from when it gave way until the training begins */
@@ -303,7 +324,10 @@ node_of(Ledger *ledger, Node *parent, Operation *operation)
 
 /* lane.c */
 Lane *lane_take(Thread *host, LaneKind, PyObject *name, PyObject *group, int64_t now); /* NULL: no memory */
-void lane_release(Lane *);
+void lane_retake(Lane *, Thread *host, int64_t now); /* one that has ended, and is no guest */
+void lane_end(Ledger *, Lane *);
+void lane_release(Ledger *, Lane *);
+void lane_move(Ledger *, Lane *, bool on_driver); /* to the pool where it belongs then */
 bool lane_grow(Lane *);
 void lanes_free(Ledger *);
 uint32_t open_spans(const Ledger *);
@@ -319,8 +343,12 @@ void threads_free(Ledger *);
 
 /* task.c */
 SLOW_PATH Lane *lane_follow(Thread *, bool entering); /* the lane to run on after a context switch */
-PyObject *lane_step(Ledger *, PyObject *handle);
-void lane_step_end(Ledger *, long previous);
+Lane *lane_step(Ledger *, PyObject *handle);
+void lane_step_end(Ledger *, Lane *previous);
+
+/* steps.c */
+int steps_setup(PyObject *module);
+PyObject *ledger_follow(Ledger *, PyObject *run);
 
 /* While recording is off no time passes. */
 static inline int64_t

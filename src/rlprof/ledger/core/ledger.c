@@ -215,25 +215,6 @@ ledger_set_time(Ledger *ledger, PyObject *args)
 }
 
 static PyObject *
-ledger_step(Ledger *ledger, PyObject *handle)
-{
-    return ledger->mode & MODE_ENABLED ? lane_step(ledger, handle) : PyLong_FromLong(-1);
-}
-
-static PyObject *
-ledger_step_end(Ledger *ledger, PyObject *previous)
-{
-    long lane = PyLong_AsLong(previous);
-    if (lane == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    if (ledger->mode & MODE_ENABLED) {
-        lane_step_end(ledger, lane);
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *
 ledger_set_step_cost(Ledger *ledger, PyObject *cost)
 {
     int64_t ns = PyLong_AsLongLong(cost);
@@ -324,9 +305,8 @@ static PyMethodDef ledger_methods[] = {
     METHOD("ask", ledger_ask, METH_O, "Ask the others what they have recorded; wait at most so many seconds."),
     METHOD("listen", ledger_listen, METH_O, "Wait to be asked: the driver's epoch, -1 when it is gone, else None."),
     METHOD("answer", ledger_answer, METH_NOARGS, "What was asked for is written."),
-    METHOD("step", ledger_step, METH_O, "An event loop begins to run a handle."),
-    METHOD("step_end", ledger_step_end, METH_O, "An event loop has run the handle."),
-    METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What step and step_end cost a callback, ns."),
+    METHOD("follow", ledger_follow, METH_O, "The function, Handle._run, which then tells of each call."),
+    METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What following a callback costs besides what is timed, ns."),
     METHOD("own", ledger_own, METH_O, "Book ns that the calling thread has just spent on rlprof itself."),
     METHOD("__reduce__", ledger_reduce, METH_NOARGS, "Pickled as its profiler."),
     METHOD("now", ledger_now, METH_NOARGS, "The ledger's clock, ns."),
@@ -336,6 +316,7 @@ static PyMethodDef ledger_methods[] = {
 
 static PyMemberDef ledger_fields[] = {
     {"steps", T_LONGLONG, offsetof(Ledger, iterations.steps), READONLY, PyDoc_STR("Environment steps counted.")},
+    {"follows_tasks", T_BOOL, offsetof(Ledger, follows_tasks), 0, PyDoc_STR("Whether event loops are followed.")},
     {"driver", T_ULONG, offsetof(Ledger, driving), 0, PyDoc_STR("The thread that drives a training here; 0: none.")},
     {NULL, 0, 0, 0, NULL},
 };
@@ -359,7 +340,7 @@ ledger_traverse(Ledger *ledger, visitproc visit, void *arg)
     Py_VISIT(ledger->doses.obj);
     Py_VISIT(ledger->pending);
     Py_VISIT(ledger->running_loop);
-    Py_VISIT(ledger->current_tasks);
+    Py_VISIT(ledger->current_task);
     for (uint32_t i = 0; i < ledger->operations_used; i++) {
         for (Span *span = ledger->operations[i]->spans; span != NULL; span = span->next) {
             Py_VISIT(span);
@@ -422,7 +403,7 @@ ledger_dealloc(Ledger *ledger)
     Py_XDECREF(ledger->watcher);
     Py_XDECREF(ledger->pending);
     Py_XDECREF(ledger->running_loop);
-    Py_XDECREF(ledger->current_tasks);
+    Py_XDECREF(ledger->current_task);
     type->tp_free((PyObject *)ledger);
     Py_DECREF(type);
 }

@@ -41,6 +41,9 @@ read_held(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "in", &file, &size)) {
         return NULL;
     }
+    if (size < 0) {
+        return PyErr_Format(PyExc_ValueError, "read_held() takes a size of 0 or more, not %zd", size);
+    }
     ssize_t got = pread(file, buffer, size < (Py_ssize_t)sizeof buffer ? (size_t)size : sizeof buffer, 0);
     return got < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyBytes_FromStringAndSize(buffer, got);
 }
@@ -68,7 +71,10 @@ setup(PyObject *module)
     }
     owner = PyInterpreterState_Get();
     histogram_init_cells();
-    return span_setup(module) < 0 || loop_setup(module) < 0 || timed_setup(module) < 0 || ledger_setup(module) < 0 ? -1 : 0;
+    return span_setup(module) < 0 || loop_setup(module) < 0 || timed_setup(module) < 0 ||
+                   ledger_setup(module) < 0 || steps_setup(module) < 0
+               ? -1
+               : 0;
 }
 
 static PyModuleDef_Slot slots[] = {
@@ -90,5 +96,10 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC
 PyInit__core(void)
 {
+#ifdef Py_GIL_DISABLED
+    /* Nothing here is safe without the lock, and importing it would bring the lock back for the whole training. */
+    PyErr_SetString(PyExc_ImportError, "rlprof's C core needs the interpreter's lock");
+    return NULL;
+#endif
     return PyModuleDef_Init(&definition);
 }

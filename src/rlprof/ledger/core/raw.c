@@ -56,6 +56,21 @@ lane_tuple(const Lane *lane)
                          (unsigned long long)lane->uses);
 }
 
+/* Guests are in the lane whose tree they share. */
+static PyObject *
+lane_tuples(const Ledger *ledger)
+{
+    PyObject *made = PyList_New(0);
+    for (uint32_t i = 0; made != NULL && i < ledger->lanes_used; i++) {
+        PyObject *item = ledger->lanes[i]->guest ? NULL : lane_tuple(ledger->lanes[i]);
+        if (item != NULL ? PyList_Append(made, item) < 0 : PyErr_Occurred() != NULL) {
+            Py_CLEAR(made);
+        }
+        Py_XDECREF(item);
+    }
+    return made;
+}
+
 #define LIST_OF(count, make)                                                                                           \
     ({                                                                                                                 \
         uint32_t total = (count); /* making an item may collect garbage, whose finalisers may add more */               \
@@ -91,6 +106,6 @@ ledger_raw(Ledger *ledger)
         ledger->iterations.steps, "episodes", ledger->iterations.episodes, "process_peak", memory_process_peak(ledger), "device_pending",
         PyList_GET_SIZE(ledger->pending), "device_lost", (unsigned long long)ledger->device_lost, "operations",
         LIST_OF(ledger->operations_used, operation_tuple(ledger->operations[i])), "lanes",
-        LIST_OF(ledger->lanes_used, lane_tuple(ledger->lanes[i])), "nodes",
+        lane_tuples(ledger), "nodes",
         LIST_OF(ledger->nodes_used, node_tuple(ledger->nodes[i])));
 }

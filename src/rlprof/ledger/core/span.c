@@ -279,7 +279,7 @@ exit_elsewhere(Span *span, Lane *lane, int64_t now)
     restate(lane->host, now);
     sharing_unlock(ledger);
     if (lane != lane->host->lane) {
-        lane_release(lane); /* its task is gone, or takes a lane again when it runs */
+        lane_release(ledger, lane); /* its task is gone, or takes a lane again when it runs */
     }
     if (enabled) {
         measure_end(ledger, &ended);

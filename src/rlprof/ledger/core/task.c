@@ -1,7 +1,22 @@
-/* asyncio: one lane a task, followed by the context of the thread and the callbacks of its event loop. */
+/* asyncio: one lane a task, followed by the context of the thread and the callbacks of its event loop.
+ *
+ * All of it is O(1) a switch, however many tasks there are, and its own time is booked as rlprof's where it is spent: with
+ * many tasks it finds cold caches, which no calibration knows of. */
 #include "core.h"
 
-/* The hooks' answer, once asyncio is imported: what asks for the running loop, and the tasks that run by loop. */
+#include <string.h>
+
+/* Nothing here computes for so long. If it took longer, the thread was off its core, and that is no cost of rlprof's. */
+#define LONGEST_OWN 100000
+
+static void
+book_own(const Ledger *ledger, Node *node, int64_t began)
+{
+    int64_t spent = ledger_time(ledger) - began;
+    node->cost += spent < LONGEST_OWN ? spent : LONGEST_OWN;
+}
+
+/* The hooks' answer, once asyncio is imported: what tells the running loop, and the task that runs on a loop. */
 static bool
 find_asyncio(Ledger *ledger)
 {
@@ -9,29 +24,43 @@ find_asyncio(Ledger *ledger)
         return true;
     }
     PyObject *found = PyObject_CallMethod(ledger->hooks, "find_asyncio", NULL);
-    PyObject *running_loop, *current_tasks;
-    bool done = found != NULL && found != Py_None &&
-                PyArg_ParseTuple(found, "OO!", &running_loop, &PyDict_Type, &current_tasks);
+    PyObject *running_loop, *current_task;
+    bool done = found != NULL && found != Py_None && PyArg_ParseTuple(found, "OO", &running_loop, &current_task);
     if (done) {
         ledger->running_loop = Py_NewRef(running_loop);
-        ledger->current_tasks = Py_NewRef(current_tasks);
+        ledger->current_task = Py_NewRef(current_task);
     }
     Py_XDECREF(found);
     return done;
 }
 
-/* The asyncio task that runs on this thread, borrowed, or NULL. */
+/* The asyncio task that runs on this thread, borrowed from its loop, or NULL. */
 static PyObject *
 running_task(Ledger *ledger)
 {
     PyObject *loop = find_asyncio(ledger) ? PyObject_CallNoArgs(ledger->running_loop) : NULL;
-    PyObject *task = loop && loop != Py_None ? PyDict_GetItemWithError(ledger->current_tasks, loop) : NULL;
+    PyObject *task = loop && loop != Py_None ? PyObject_CallOneArg(ledger->current_task, loop) : NULL;
     Py_XDECREF(loop);
     if (PyErr_Occurred()) {
         complain(ledger, "the running asyncio task cannot be told; its spans are booked to its thread");
         PyErr_Clear();
     }
-    return task;
+    Py_XDECREF(task);
+    return task == Py_None ? NULL : task;
+}
+
+/* As the hooks' group_of. asyncio's own names come by the thousand, so nothing of Python runs for them. */
+static PyObject *
+group_of(Ledger *ledger, PyObject *name)
+{
+    static PyObject *unnamed;
+    Py_ssize_t length = PyUnicode_Check(name) && PyUnicode_IS_COMPACT_ASCII(name) ? PyUnicode_GET_LENGTH(name) : 0;
+    const char *text = length > 5 ? (const char *)PyUnicode_1BYTE_DATA(name) : NULL;
+    if (text != NULL && memcmp(text, "Task-", 5) == 0 && strspn(text + 5, "0123456789") == (size_t)length - 5) {
+        unnamed = unnamed ? unnamed : PyUnicode_InternFromString("Task-#");
+        return Py_XNewRef(unnamed);
+    }
+    return PyObject_CallMethod(ledger->hooks, "group_of", "O", name);
 }
 
 /* Gives a task a lane. One that had a lane before gets the same again, if nobody took it meanwhile. */
@@ -42,30 +71,31 @@ task_take(Thread *thread, PyObject *task)
     int64_t now = ledger_time(ledger);
     PyObject *name = PyObject_CallMethod(task, "get_name", NULL);
     Lane *lane = map_get(&ledger->tasks, (uintptr_t)task);
-    if (lane != NULL && name != NULL && PyUnicode_Compare(lane->name, name) == 0 &&
+    if (lane != NULL && lane->host == NULL && name != NULL && PyUnicode_Compare(lane->name, name) == 0 &&
         lane->on_driver == (thread == ledger->driver)) {
         Py_DECREF(name);
-        lane->host = thread;
-        lane->mark = now;
+        lane_retake(lane, thread, now);
         return lane;
     }
-    PyObject *group = name ? PyObject_CallMethod(ledger->hooks, "group_of", "O", name) : NULL;
-    if (group != NULL && PyUnicode_Check(group)) {
-        lane = lane_take(thread, LANE_TASK, name, group, now);
-    }
+    PyObject *group = name ? group_of(ledger, name) : NULL;
+    lane = group != NULL && PyUnicode_Check(group) ? lane_take(thread, LANE_TASK, name, group, now) : NULL;
     Py_XDECREF(name);
     Py_XDECREF(group);
-    if (lane == NULL || lane->host != thread) {
+    if (lane == NULL) {
         return NULL;
     }
     if (lane->task != NULL) {
         map_remove(&ledger->tasks, (uintptr_t)lane->task);
     }
-    map_remove(&ledger->tasks, (uintptr_t)task);
+    Lane *former = map_get(&ledger->tasks, (uintptr_t)task);
+    if (former != NULL) {
+        former->task = NULL; /* an ended task was at this address, or this one under another name */
+        map_remove(&ledger->tasks, (uintptr_t)task);
+    }
     lane->task = task;
     if (map_put(&ledger->tasks, (uintptr_t)task, lane) < 0) {
-        lane->host = NULL;
         lane->task = NULL;
+        lane_end(ledger, lane);
         return NULL;
     }
     return lane;
@@ -82,9 +112,13 @@ task_lane(Thread *thread, PyObject *task, bool entering)
     if (!entering) {
         return thread->base;
     }
-    PyObject *done = PyObject_CallMethod(ledger->hooks, "saw_task", NULL);
-    Py_XDECREF(done);
-    lane = done ? task_take(thread, task) : NULL;
+    bool followed = ledger->follows_tasks;
+    if (!followed) {
+        PyObject *done = PyObject_CallMethod(ledger->hooks, "saw_task", NULL);
+        followed = done != NULL;
+        Py_XDECREF(done);
+    }
+    lane = followed ? task_take(thread, task) : NULL;
     if (lane == NULL) {
         complain(ledger, "an asyncio task could not be given a lane; its spans are booked to its thread");
         PyErr_Clear();
@@ -99,7 +133,7 @@ run_lane(Thread *thread, Lane *lane, int64_t now)
     Lane *previous = thread->lane;
     switch_lane(thread, lane, now);
     if (previous != lane) {
-        lane_release(previous);
+        lane_release(thread->ledger, previous);
     }
 }
 
@@ -108,9 +142,13 @@ lane_follow(Thread *thread, bool entering)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    int64_t began = ledger_time(thread->ledger);
     thread->context_ver = thread->tstate->context_ver;
     PyObject *task = running_task(thread->ledger);
     Lane *lane = task ? task_lane(thread, task, entering) : thread->base;
+    /* A span's end was read before this: what follows it is its parent's time. */
+    const Entry *top = thread->lane->top;
+    book_own(thread->ledger, (entering || top == thread->lane->stack ? top : top - 1)->node, began);
     if (lane != thread->lane) {
         run_lane(thread, lane, ledger_time(thread->ledger));
     }
@@ -118,44 +156,76 @@ lane_follow(Thread *thread, bool entering)
     return thread->lane;
 }
 
-/* An event loop is about to run a callback. Returns the id of the lane it interrupts, which only a loop inside another
- * loop's callback has, or -1. */
-PyObject *
+/* NULL without an exception where there is none. */
+static PyObject *
+look_up(PyObject *object, PyObject *attribute)
+{
+    PyObject *found = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+    int answer = PyObject_GetOptionalAttr(object, attribute, &found);
+#else
+    int answer = _PyObject_LookupAttr(object, attribute, &found);
+#endif
+    if (answer < 0) {
+        PyErr_Clear();
+    }
+    return found;
+}
+
+/* The object whose method a handle calls, borrowed from it: of a task's step, the task. */
+static PyObject *
+called_by(PyObject *handle)
+{
+    static PyObject *callback_name, *self_name;
+    if (self_name == NULL) {
+        callback_name = PyUnicode_InternFromString("_callback");
+        self_name = PyUnicode_InternFromString("__self__");
+    }
+    PyObject *callback = callback_name && self_name ? look_up(handle, callback_name) : NULL;
+    PyObject *object = callback ? look_up(callback, self_name) : NULL;
+    Py_XDECREF(callback);
+    Py_XDECREF(object);
+    return object;
+}
+
+/* An event loop is about to run a callback. Returns the lane with open spans that it interrupts, which only a loop inside
+ * another loop's callback has, or NULL. */
+Lane *
 lane_step(Ledger *ledger, PyObject *handle)
 {
     Thread *thread = thread_here(ledger);
     if (thread == NULL) {
-        return PyLong_FromLong(-1);
+        return NULL;
     }
-    PyObject *callback = PyObject_GetAttrString(handle, "_callback");
-    PyObject *task = callback ? PyObject_GetAttrString(callback, "__self__") : NULL;
-    PyErr_Clear(); /* not every callback belongs to a task */
-    Lane *lane = task ? map_get(&ledger->tasks, (uintptr_t)task) : NULL;
-    Py_XDECREF(callback);
-    Py_XDECREF(task);
-    long previous = thread->steps++ > 0 ? (long)thread->lane->id : -1;
     int64_t now = ledger_time(ledger);
+    PyObject *object = called_by(handle);
+    Lane *lane = object ? map_get(&ledger->tasks, (uintptr_t)object) : NULL;
+    Lane *previous = thread->steps++ > 0 && thread->lane->top > thread->lane->stack ? thread->lane : NULL;
     charge(thread, now, true); /* the pause since the last callback was the loop's */
     thread->between_steps = false;
-    run_lane(thread, lane != NULL && lane->host == thread ? lane : thread->base, now);
-    return PyLong_FromLong(previous);
+    bool known = lane != NULL && lane->host == thread;
+    run_lane(thread, known ? lane : thread->base, now);
+    if (known) {
+        /* The handle enters the callback's context, once: then its spans need not ask which task runs. */
+        thread->context_ver = thread->tstate->context_ver + 1;
+    }
+    book_own(ledger, thread->lane->top->node, now);
+    return previous;
 }
 
 void
-lane_step_end(Ledger *ledger, long previous)
+lane_step_end(Ledger *ledger, Lane *previous)
 {
     Thread *thread = thread_here(ledger);
     if (thread == NULL) {
         return;
     }
-    Lane *lane = thread->base;
-    thread->steps -= thread->steps > 0;
-    if (previous >= 0 && (uint32_t)previous < ledger->lanes_used && ledger->lanes[previous]->host == thread) {
-        lane = ledger->lanes[previous];
-    }
     int64_t now = ledger_time(ledger);
+    thread->steps -= thread->steps > 0;
     charge(thread, now, true);
     thread->between_steps = thread->steps == 0;
-    run_lane(thread, lane, now);
-    thread->base->top->node->cost += ledger->step_cost;
+    run_lane(thread, previous != NULL && previous->host == thread ? previous : thread->base, now);
+    Node *node = thread->base->top->node;
+    node->cost += ledger->step_cost;
+    book_own(ledger, node, now);
 }

@@ -58,11 +58,12 @@ thread_end(Thread *thread)
             ledger->suspended -= lane->suspended;
             lane->suspended = false;
             if (lane != thread->base) {
-                lane_release(lane);
+                lane_release(ledger, lane);
             }
         }
     }
     thread->lane = thread->base;
+    thread->shared = NULL;
     thread->between_steps = false;
     thread->steps = 0;
     restate(thread, now);
@@ -71,7 +72,7 @@ thread_end(Thread *thread)
     cpu_open(&thread->cpu, CPU_OFF, 0, &ledger->clock, now);
     thread->ident = 0;
     if (thread != ledger->driver) { /* the driver's time goes on, unattributed, even without its thread */
-        thread->base->host = NULL;
+        lane_end(ledger, thread->base);
         thread_unlink(thread);
         thread->ledger = NULL;
     }
@@ -269,6 +270,7 @@ threads_after_fork(Ledger *ledger)
         mine->lane = mine->base = lane_take(mine, LANE_THREAD, name, name, now);
         mine->working = mine->between_steps = false;
         mine->steps = 0;
+        mine->shared = NULL;
         mine->next = NULL;
         ledger->threads = mine;
         if (mine->tstate != NULL) {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rlprof.ledger.twin.cpu import CpuClock
 from rlprof.ledger.twin.records import Lane, Node, Thread
 
@@ -113,7 +115,7 @@ class Attribution:
         for thread in self.threads:
             self.charge(thread, now)
         for lane in self.lanes:
-            if lane.host is not None and lane.host.lane is not lane:
+            if lane.host is not None and lane.host.lane is not lane and not lane.shared:
                 self._charge_displaced(lane, now)
 
     def resume(self, stopped: int, now: int) -> None:
@@ -155,7 +157,10 @@ class Attribution:
                 calls, own, shift, *rest = node.marked
                 node.marked = (calls, own, shift + sign * own, *rest)  # type: ignore[assignment]  # the same six
         lane.left = lane.mark
-        lane.on_driver = on_driver
+        self.move(lane, on_driver)
+
+    move: Callable[[Lane, bool], None]
+    """Set by Lanes: puts a lane into the pool where it belongs from now on."""
 
     def forget_suspended(self, lane: Lane, now: int) -> None:
         """A suspended lane's last span was ended from elsewhere."""

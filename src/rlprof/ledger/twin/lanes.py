@@ -6,13 +6,16 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from rlprof.ledger.twin.attribution import Attribution
-from rlprof.ledger.twin.records import Entry, Lane, Node, Operation, Thread
+from rlprof.ledger.twin.records import Entry, Lane, Node, Operation, Pool, Thread
 
 _MAX_NODES = 262144
-_MAX_ENDED_LANES = 64
+_MAX_TREES = 64
+_MAX_TASK_LANES = 1024
+_LONGEST_OWN = 100_000
 
 
 class _Guard:
@@ -36,6 +39,10 @@ class Lanes:
         self._time = time
         self._local = threading.local()
         self._tasks: dict[int, Lane] = {}
+        self._pools: dict[tuple[str, bool, str], Pool] = {}
+        self._spare: list[Lane] = []
+        self._trees = 0
+        attribution.move = self._move
         self._asyncio: Any = None
         self.step_cost = 0
 
@@ -58,40 +65,93 @@ class Lanes:
 
     # ---- lanes ----
 
-    def _reuse(self, kind: str, name: str, group: str, on_driver: bool) -> Lane | None:
-        ended = [
-            lane
-            for lane in self._attribution.lanes
-            if lane.host is None and lane.kind == kind and lane.on_driver == on_driver and lane.group == group
-        ]
-        for lane in ended:
-            if lane.name == name:
-                return lane
-        if len(ended) < _MAX_ENDED_LANES:
+    def _reuse(self, pool: Pool, kind: str, name: str) -> Lane | None:
+        if pool.group != "Task-#":  # asyncio's own names never come again
+            for lane in islice(reversed(pool.ended), _MAX_TREES):
+                if lane.name == name:
+                    return lane
+        many = len(pool.ended) >= _MAX_TREES or (kind == "task" and pool.trees >= _MAX_TREES)
+        if not many or not pool.ended:
             return None
-        ended[0].name = group
-        return ended[0]
+        first = next(iter(pool.ended))
+        first.name = pool.group
+        return first
 
-    def _take(self, kind: str, name: str, group: str, on_driver: bool, now: int) -> Lane:
-        lane = self._reuse(kind, name, group, on_driver)
-        if lane is None:
-            lane = Lane(len(self._attribution.lanes), kind, name, group, on_driver)
-            lane.stack.append(Entry(self._new_node(lane, None, None), None, 0))
-            self._attribution.lanes.append(lane)
+    def _new_lane(self, kind: str, name: str, group: str, on_driver: bool) -> Lane:
+        pool = self._pools.setdefault((kind, on_driver, group), Pool(group))
+        pool.trees += 1
+        lane = Lane(self._trees, kind, name, on_driver, pool)
+        self._trees += 1
+        lane.stack.append(Entry(self._new_node(lane, None, None), None, 0))
+        self._attribution.lanes.append(lane)
+        return lane
+
+    def _join(self, host: Thread, group: str, on_driver: bool) -> Lane:
+        """A lane in the tree that the thread's further tasks of this group share."""
+        shared = host.shared.get(group)
+        if shared is None:
+            shared = host.shared[group] = self._new_lane("task", group, group, on_driver)
+            shared.shared = True
+            shared.host = host
+        if self._spare:
+            guest = self._spare.pop()
+        else:
+            guest = Lane(shared.id, "task", group, on_driver, None)
+            guest.stack.append(Entry(shared.stack[0].node, None, 0))
+            self._attribution.lanes.append(guest)
+        guest.id = shared.id
+        guest.stack[0].node = shared.stack[0].node
+        shared.uses += 1
+        return guest
+
+    def _take(self, host: Thread | None, kind: str, name: str, group: str, on_driver: bool, now: int) -> Lane:
+        pool = self._pools.get((kind, on_driver, group))
+        lane = None if pool is None else self._reuse(pool, kind, name)
+        if lane is not None and pool is not None:
+            del pool.ended[lane]
+        elif host is not None and pool is not None and pool.trees >= _MAX_TREES:
+            lane = self._join(host, group, on_driver)
+        elif host is not None and self._trees >= _MAX_TASK_LANES:
+            lane = self._join(host, "other tasks", on_driver)
+        else:
+            lane = self._new_lane(kind, name, group, on_driver)
+        lane.on_driver = on_driver
         lane.mark = now
         lane.uses += 1
         return lane
 
-    @staticmethod
-    def release(lane: Lane) -> None:
+    def end(self, lane: Lane) -> None:
+        """Leave the lane to whoever comes next."""
+        lane.host = None
+        lane.shared = False
+        if lane.pool is not None:
+            lane.pool.ended[lane] = None
+            return
+        if lane.task is not None:
+            self._tasks.pop(lane.task, None)
+            lane.task = None
+        self._spare.append(lane)
+
+    def release(self, lane: Lane) -> None:
         """Give a task's lane back once it has no span open."""
-        if lane.kind == "task" and not lane.open:
-            lane.host = None
+        if lane.kind == "task" and not lane.open and lane.host is not None:
+            self.end(lane)
+
+    def _move(self, lane: Lane, on_driver: bool) -> None:
+        lane.on_driver = on_driver
+        if lane.pool is None:
+            return
+        lane.pool.trees -= 1
+        lane.pool.ended.pop(lane, None)
+        lane.pool = self._pools.setdefault((lane.kind, on_driver, lane.pool.group), Pool(lane.pool.group))
+        lane.pool.trees += 1
+        if lane.host is None:
+            lane.pool.ended[lane] = None
 
     # ---- threads ----
 
     def _new_thread(self, ident: int, name: str, group: str, on_driver: bool = False) -> Thread:
-        lane = self._take("thread", name, group, on_driver, self._time())
+        lane = self._take(None, "thread", name, group, on_driver, self._time())
         thread = Thread(ident, lane, lane)
         lane.host = thread
         thread.share_mark = self._attribution.share_clock
@@ -151,17 +211,20 @@ class Lanes:
                 self._asyncio = self._hooks.find_asyncio()
             if self._asyncio is None:
                 return None
-            running_loop, current_tasks = self._asyncio
+            running_loop, current_task = self._asyncio
             loop = running_loop()
-            return None if loop is None else current_tasks.get(loop)
+            return None if loop is None else current_task(loop)
         except Exception as error:  # whatever another event loop does, the span is recorded
             self._hooks.warn("the running asyncio task cannot be told; its spans are booked to its thread", error)
             return None
 
     def follow(self, thread: Thread, entering: bool) -> Lane:
         """The lane to run on: the running task's, or the thread's own."""
+        began = self._time()
         task = self._running_task()
         lane = thread.base if task is None else self._task_lane(thread, task, entering)
+        stack = thread.lane.stack
+        self._book_own(stack[-1 if entering or len(stack) == 1 else -2].node, began)
         if lane is not thread.lane:
             self._run(thread, lane, self._time())
         return thread.lane
@@ -185,12 +248,16 @@ class Lanes:
         name = task.get_name()
         on_driver = thread is self._attribution.driver
         lane = self._tasks.get(id(task))
-        if lane is not None and lane.name == name and lane.on_driver == on_driver:
+        if lane is not None and lane.pool is not None and lane.name == name and lane.on_driver == on_driver:
+            del lane.pool.ended[lane]
             lane.mark = now
         else:
-            lane = self._take("task", name, self._hooks.group_of(name), on_driver, now)
+            lane = self._take(thread, "task", name, self._hooks.group_of(name), on_driver, now)
             if lane.task is not None:
                 self._tasks.pop(lane.task, None)
+            former = self._tasks.get(id(task))
+            if former is not None:
+                former.task = None  # an ended task was at this address, or this one under another name
             lane.task = id(task)
             self._tasks[id(task)] = lane
         lane.host = thread
@@ -202,39 +269,45 @@ class Lanes:
         if previous is not lane:
             self.release(previous)
 
-    def step(self, handle: Any) -> int:
+    def _book_own(self, node: Node, began: int) -> None:
+        node.cost += min(self._time() - began, _LONGEST_OWN)
+
+    def step(self, handle: Any) -> Lane | None:
         thread = self.thread()
         if thread is None:
-            return -1
+            return None
+        now = self._time()
         task = getattr(getattr(handle, "_callback", None), "__self__", None)
         lane = self._tasks.get(id(task))
-        previous = thread.lane.id if thread.steps else -1
+        previous = thread.lane if thread.steps and thread.lane.open else None
         thread.steps += 1
-        now = self._time()
         self._attribution.charge(thread, now)
         thread.between_steps = False
         self._run(thread, lane if lane is not None and lane.host is thread else thread.base, now)
+        self._book_own(thread.lane.top.node, now)
         return previous
 
-    def step_end(self, previous: int) -> None:
+    def step_end(self, previous: Lane | None) -> None:
         thread = self.thread()
         if thread is None:
             return
-        thread.steps -= thread.steps > 0
-        lanes = self._attribution.lanes
-        nested = 0 <= previous < len(lanes) and lanes[previous].host is thread
-        lane = lanes[previous] if nested else thread.base
         now = self._time()
+        thread.steps -= thread.steps > 0
         self._attribution.charge(thread, now)
         thread.between_steps = thread.steps == 0
-        self._run(thread, lane, now)
-        thread.base.top.node.cost += self.step_cost
+        self._run(thread, previous if previous is not None and previous.host is thread else thread.base, now)
+        node = thread.base.top.node
+        node.cost += self.step_cost
+        self._book_own(node, now)
 
     def after_fork(self) -> None:
         """The child has one thread and a life of its own: what was recorded, and what was open, is the parent's."""
         attribution = self._attribution
         self._local = threading.local()
         self._tasks.clear()
+        self._pools.clear()
+        self._spare.clear()
+        self._trees = 0
         attribution.threads.clear()
         attribution.lanes.clear()
         attribution.nodes.clear()

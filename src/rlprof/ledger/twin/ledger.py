@@ -48,6 +48,7 @@ class Ledger:
             raise ValueError(f"clock is 'auto', 'monotonic', 'tsc' or 'fake', not {clock!r}")
         self.hooks = hooks
         self.driver = driver
+        self.follows_tasks = False
         self._fake: int | None = 0 if clock == "fake" else None
         self._cpu = CpuClock(cpu, fake=clock == "fake")
         self._lock = threading.RLock()
@@ -373,13 +374,14 @@ class Ledger:
                 if lane is not thread.base:
                     self._lanes.release(lane)
         thread.lane = thread.base
+        thread.shared.clear()
         thread.between_steps = False
         thread.steps = 0
         attribution.restate(thread, now)
         self._cpu.close(thread)
         thread.ident = 0
         if thread is not attribution.driver:  # the driver's time goes on, unattributed, even without its thread
-            thread.base.host = None
+            self._lanes.end(thread.base)
             attribution.threads.remove(thread)
 
     # ---- on, off, reset ----
@@ -516,12 +518,24 @@ class Ledger:
             self._fake = wall_ns
         self._cpu.fake = cpu_ns
 
-    @_locked
-    def step(self, handle: Any) -> int:
-        return self._lanes.step(handle) if self.enabled else -1
+    def follow(self, run: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A method to be put in run's place: it tells when an event loop begins and ends a callback."""
+
+        def followed(handle: Any) -> None:
+            previous = self._step(handle)
+            try:
+                run(handle)
+            finally:
+                self._step_end(previous)
+
+        return followed
 
     @_locked
-    def step_end(self, previous: int) -> None:
+    def _step(self, handle: Any) -> Lane | None:
+        return self._lanes.step(handle) if self.enabled else None
+
+    @_locked
+    def _step_end(self, previous: Lane | None) -> None:
         if self.enabled:
             self._lanes.step_end(previous)
 
@@ -568,7 +582,7 @@ class Ledger:
             "device_pending": len(self._devices.pending),
             "device_lost": self._devices.lost,
             "operations": [operation.row() for operation in self._operations.values()],
-            "lanes": [lane.row() for lane in self._attribution.lanes],
+            "lanes": [lane.row() for lane in self._attribution.lanes if lane.pool is not None],
             "nodes": [node.row() for node in self._attribution.nodes],
         }
 

@@ -113,12 +113,21 @@ class Stood:
 
 
 @dataclass(slots=True, eq=False)
+class Pool:
+    group: str
+    trees: int = 0
+    ended: dict[Lane, None] = field(default_factory=dict)
+    """In the order in which they ended."""
+
+
+@dataclass(slots=True, eq=False)
 class Lane:
     id: int
     kind: str
     name: str
-    group: str
     on_driver: bool
+    pool: Pool | None
+    """None: a guest in another lane's tree."""
     stack: list[Entry] = field(default_factory=list)
     mark: int = 0
     left: int = 0
@@ -129,6 +138,7 @@ class Lane:
     host: Thread | None = None
     task: int | None = None
     uses: int = 0
+    shared: bool = False
 
     @property
     def top(self) -> Entry:
@@ -163,5 +173,7 @@ class Thread:
     working: bool = False
     between_steps: bool = False
     steps: int = 0
+    shared: dict[str, Lane] = field(default_factory=dict)
+    """Its lanes with guests, by group."""
     share_mark: int = 0
     cover_mark: int = 0

@@ -352,5 +352,10 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "rlprof
 PyMODINIT_FUNC
 PyInit__scan(void)
 {
+#ifdef Py_GIL_DISABLED
+    /* Nothing here is safe without the lock, and importing it would bring the lock back for the whole program. */
+    PyErr_SetString(PyExc_ImportError, "rlprof's C reader of traces needs the interpreter's lock");
+    return NULL;
+#endif
     return PyModuleDef_Init(&definition);
 }
