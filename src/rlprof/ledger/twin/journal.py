@@ -46,20 +46,20 @@ class Iterations:
         self.episodes = 0
         self._counted = (0, 0)
         self._emitted = 0
-        self._open = False
+        self.open = False
         self._marks: list[bytes] = []
         self._rows: list[bytes] = []
 
     def mark(self, nodes: list[Node], now: int, closes: bool) -> None:
         merges = self._emitted < self.count
-        if self._open:
+        if self.open:
             self.count += 1
             if self._write(nodes, now):
                 self._emitted = self.count
                 self._remember(nodes, now)
         elif not merges:
             self._remember(nodes, now)
-        self._open = not closes
+        self.open = not closes
 
     def _write(self, nodes: list[Node], now: int) -> bool:
         rows = [self._row(node) for node in nodes if node.marks()[:3] != node.marked[:3]]
@@ -98,7 +98,7 @@ class Iterations:
         self.count = self._emitted = 0
         self.steps = self.episodes = 0
         self._counted = (0, 0)
-        self._open = False
+        self.open = False
         self.start = now
 
     def drain(self) -> tuple[bytes, bytes]:
