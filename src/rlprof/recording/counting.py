@@ -49,10 +49,10 @@ class Counts:
             self._by_file[file].ended = True
 
     def add_to(self, raw: dict[str, Any], last: bool) -> None:
-        """Replace what the driver's ledger has counted, where the training is in the workers."""
+        """Replace what the driver's ledger has counted, unless the driver trains."""
         counted = list(self._by_file.values())
         learners = [one for one in counted if one.learned]
-        if raw["iterations"] or raw["iterating"] or not counted:
+        if not counted:
             return
         steps, episodes = (_outermost(counted, what) for what in ("steps", "episodes"))
         # Where workers learn, the driver's own steps are those of an evaluation; but it may step for a learner elsewhere.
@@ -60,7 +60,7 @@ class Counts:
             raw["steps"], raw["episodes"] = steps, episodes
         alike = [one.all_iterations(last) for one in counted if one.grouped]
         apart = [one.all_iterations(last) for one in counted if not one.grouped]
-        raw["iterations"] = max(alike, default=0) + sum(apart)
+        raw["iterations"] = max(alike, default=0) + sum(apart) or raw["iterations"]
 
 
 def _outermost(counted: list[Counted], what: str) -> int:

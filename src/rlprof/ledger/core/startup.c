@@ -27,18 +27,17 @@ unclaimed(const Node *node)
 static void
 claim_accounts(Ledger *ledger, Node *startup, int64_t until)
 {
-    int64_t total = 0;
+    int64_t lacking = ledger->wall + until - ledger->started, moved = 0;
     for (uint32_t i = 0; i < ledger->nodes_used; i++) {
         Node *node = ledger->nodes[i];
-        if (node != startup) {
-            int64_t moved = unclaimed(node);
-            node->shift -= moved;
-            startup->shift += moved;
-        }
-        total += node_ledger(node);
+        int64_t claimed = node == startup ? 0 : unclaimed(node);
+        lacking -= node_ledger(node);
+        node->shift -= claimed;
+        moved += claimed;
     }
+    startup->shift += moved;
     if (ledger->member.page != NULL && ledger->iterations.count == 0) {
-        startup->shift += ledger->wall + until - ledger->started - total; /* other processes have that */
+        startup->shift += lacking; /* other processes have that */
     }
 }
 
