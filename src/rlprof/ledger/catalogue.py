@@ -39,8 +39,8 @@ _OPERATIONS = {
     "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
     "system": "startup logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
-    "process_wait inference_wait trace_export turn_wait",
-    "other": "rollout",
+    "process_wait inference_wait sleep trace_export turn_wait",
+    "other": "rollout pool_task",
 }
 
 STARTUP = "startup"
@@ -51,7 +51,7 @@ TURN_WAIT = "turn_wait"
 """An arm of a comparison while it is the other one's turn."""
 BESIDE_TRAINING = frozenset({STARTUP, TRACE_EXPORT, TURN_WAIT})
 
-WAITS = frozenset({"thread_wait", "future_wait", "queue_wait", "pipe_wait", "process_wait", "inference_wait"})
+WAITS = frozenset({"thread_wait", "future_wait", "queue_wait", "pipe_wait", "process_wait", "inference_wait", "sleep"})
 """What probes name a wait for others: nothing that could be made faster in itself."""
 
 _CATEGORY_OF = {name: category for category, names in _OPERATIONS.items() for name in names.split()}

@@ -72,6 +72,8 @@ class Profiler:
         self._resets = 0
         self._recording: Any = None
         """What writes it to a session, if anything does."""
+        self.wait_cpu_ns = 0
+        """CPU time of the whole process while the driver waited, as far as probes see its waits."""
         self.marked = False
         """Whether somebody has marked an iteration, in this process."""
         self._listeners: list[Callable[[str], None]] = []
@@ -131,6 +133,7 @@ class Profiler:
     def reset(self) -> None:
         """Forget what was recorded. Spans that are open count from here."""
         self._resets += 1
+        self.wait_cpu_ns = 0
         self._ledger.reset()
 
     @property

@@ -159,7 +159,7 @@ class Workers:
 
     def _new_graft(self, file: str, dump: Dump) -> Graft | None:
         name = dump.name
-        if any(graft.name == name for graft in self._grafts.values()):
+        if any(graft.name == name for graft in self._all):
             name = f"{name} ({dump.pid})"
         alike = [graft for graft in self._all if group_of(graft.name) == group_of(name)]
         ended = [graft for graft in alike if graft.ended]

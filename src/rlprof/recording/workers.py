@@ -179,8 +179,13 @@ def process_name() -> str:
     name = multiprocessing.current_process().name if multiprocessing is not None else "MainProcess"
     if name != "MainProcess":
         return str(name)
-    script = os.path.splitext(os.path.basename(sys.argv[0] if getattr(sys, "argv", None) else ""))[0]
-    return script if script.strip("-c") else "python"
+    arguments = getattr(sys, "argv", None) or [""]
+    options = sys.orig_argv[1 : len(sys.orig_argv) - len(arguments) + 1]
+    if options[-2:-1] == ["-m"]:
+        return options[-1].removesuffix(".__main__").rpartition(".")[2]
+    if arguments[0] == "-c":
+        return "python -c"
+    return os.path.splitext(os.path.basename(arguments[0]))[0] or "python"
 
 
 def _ancestors() -> Iterator[int]:

@@ -23,6 +23,7 @@ typedef struct {
 enum { NOT_STARTING, STARTING, WORKERS_STEP, WORKERS_LEARN };
 typedef struct {
     int32_t state;  /* STARTING: nobody trains yet; then, as far as workers train: what they have begun to do */
+    int32_t open;   /* start-up is the driver's innermost span, or what it waits inside of */
     uint32_t count; /* counted up each time that is found out, or found to be later than was thought */
     Sharing then;   /* how the clocks stood; `waiting_mark` is when */
 } Beginning;

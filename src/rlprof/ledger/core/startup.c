@@ -75,6 +75,9 @@ close_startup(Ledger *ledger, Span *startup, bool open, int64_t until)
     if (node == NULL) {
         return;
     }
+    if (ledger->member.page != NULL) {
+        ledger->member.page->beginning.open = 0;
+    }
     if (open) {
         lane_end_below(driver->base, startup, until);
     }
@@ -188,6 +191,10 @@ training_begins(Ledger *ledger, bool learns)
         int64_t now = not_before(ledger, clock_now(&ledger->clock));
         attribution_advance(ledger, now);
         note_beginning(ledger, now);
+        if (page->beginning.open && !page->sharing.waiting) { /* from now on it waits for this process */
+            page->sharing.waiting_mark = now;
+            __atomic_store_n(&page->sharing.waiting, 1, __ATOMIC_RELAXED);
+        }
     }
     if (page != NULL && page->beginning.state != NOT_STARTING) {
         page->beginning.state = told;
@@ -207,6 +214,7 @@ ledger_begin_startup(Ledger *ledger, PyObject *span)
         ledger->startup = (Span *)span; /* the ledger holds all of its spans */
         if (ledger->member.page != NULL) {
             ledger->member.page->beginning.state = STARTING;
+            ledger->member.page->beginning.open = 1;
         }
     }
     Py_RETURN_NONE;
