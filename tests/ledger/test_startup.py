@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import struct
 
 import pytest
 from fakes import Fake
@@ -16,6 +17,11 @@ def begin(fake: Fake) -> None:
 def parents(fake: Fake, operation: str) -> list[str | None]:
     nodes = {node.id: node for node in fake.snapshot().nodes}
     return [nodes[node.parent].operation for node in nodes.values() if node.operation == operation]
+
+
+def parents_of_all(fake: Fake) -> list[str | None]:
+    nodes = {node.id: node for node in fake.snapshot().nodes}
+    return [None if node.parent is None else nodes[node.parent].operation for node in nodes.values()]
 
 
 def test_the_first_span_ends_it(fake):
@@ -44,8 +50,63 @@ def test_a_wait_is_part_of_it(fake, actors):
     fake.tick(20)
     with fake.profile("env_step"):
         fake.tick(10)
-    assert fake.ledger() == {"startup": 120, "thread_wait": 10, "env_step": 10, "unattributed": 0}
+    assert fake.ledger() == {"startup": 130, "thread_wait": 0, "env_step": 10, "unattributed": 0}
     assert parents(fake, "thread_wait") == ["startup"]
+
+
+def test_what_others_did_while_it_waited_is_part_of_it(fake, actors):
+    begin(fake)
+    actor = actors()
+    actor.enter(fake.profile("load_maps"))
+    with fake.profile("thread_wait", wait=True):
+        fake.tick(50)
+    fake.profiler._ledger.end_startup()
+    with fake.profile("thread_wait", wait=True):
+        fake.tick(8)
+    actor.exit(fake.profile("load_maps"))
+    assert fake.ledger() == {"startup": 50, "load_maps": 8, "thread_wait": 0, "unattributed": 0}
+    assert fake.snapshot().account("load_maps").self_ns == 58
+
+
+def test_it_lasts_until_the_training_begins_whatever_was_timed_before(fake):
+    begin(fake)
+    fake.tick(100)
+    with fake.profile("env_reset"):
+        fake.tick(10)
+        with fake.profile("env_wait", wait=True):
+            fake.tick(30)
+    with fake.profiler.iteration():
+        with fake.profile("env_reset"):
+            fake.tick(4)
+    assert fake.ledger() == {"startup": 140, "env_reset": 4, "env_wait": 0, "unattributed": 0}
+    assert fake.snapshot().account("env_reset").calls == 2
+    marks, rows = fake.profiler.drain_iterations()
+    assert len(marks) == 40
+    gains = [struct.unpack_from("=IIQqqqqq", rows, place) for place in range(0, len(rows), 56)]
+    assert [gain[4] for gain in gains] == [4]
+
+
+def test_a_span_that_is_open_when_the_training_begins_goes_on_in_it(fake):
+    begin(fake)
+    fake.tick(100)
+    with fake.profile("main"):
+        fake.tick(20)
+        fake.profiler._ledger.end_startup()
+        fake.tick(3)
+    assert fake.ledger() == {"startup": 120, "main": 3, "unattributed": 0}
+
+
+def test_the_training_may_begin_inside_a_wait(fake):
+    begin(fake)
+    fake.tick(100)
+    with fake.profile("thread_wait", wait=True):
+        fake.tick(20)
+        fake.profiler._ledger.end_startup()
+        fake.tick(3)
+    fake.tick(1)
+    assert fake.ledger() == {"startup": 120, "thread_wait": 3, "unattributed": 1}
+    places = {(node.operation, parent) for node, parent in zip(fake.snapshot().nodes, parents_of_all(fake))}
+    assert ("thread_wait", None) in places
 
 
 def test_another_threads_span_does_not_end_it(fake, actors):
@@ -78,7 +139,7 @@ def test_what_is_unattributed_before_the_training_begins_is_start_up_too(fake):
             fake.tick(5)
     fake.tick(7)
     fake.profiler._ledger.end_startup()
-    assert fake.ledger() == {"startup": 150, "buffer_reset": 1, "env_step": 5, "unattributed": 17}
+    assert fake.ledger() == {"startup": 151, "buffer_reset": 0, "env_step": 5, "unattributed": 17}
     account = fake.snapshot().account("startup")
     assert (account.calls, account.max_ns, account.cpu_ns) == (2, 100, 120)
 

@@ -6,6 +6,7 @@ import concurrent.futures
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.pool
+import pickle
 import queue
 import signal
 import subprocess
@@ -250,3 +251,46 @@ def test_a_wait_inside_a_wait_of_the_programs_own_is_that_ones():
     waits, snapshot = recorded(act)
     assert "queue_wait" not in waits
     assert snapshot.account("collect").calls == 1
+
+
+def test_a_driver_that_sleeps_outside_of_spans_waits_for_who_works():
+    def act(profiler):
+        begun = threading.Event()
+
+        def work():
+            with profiler.profile("env_step"):
+                begun.set()
+                time.sleep(3 * PAUSE)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        begun.wait()
+        time.sleep(PAUSE)
+        thread.join()
+
+    with profiled(waiting.PROBE) as profiler:
+        act(profiler)
+        snapshot = snapshot_of(profiler)
+    assert calls(snapshot)["sleep"] == 1
+    assert snapshot.account("env_step").ledger_ns >= PAUSE * 1e9
+    assert snapshot.account("sleep").ledger_ns < 0.5 * snapshot.account("sleep").waited_ns
+
+
+def test_an_environment_that_sleeps_is_not_waiting():
+    with profiled(waiting.PROBE) as profiler:
+        with profiler.profile("env_step"):
+            time.sleep(PAUSE)
+        snapshot = snapshot_of(profiler)
+    assert "sleep" not in calls(snapshot)
+    assert snapshot.account("env_step").waited_ns == 0
+    assert snapshot.account("env_step").ledger_ns >= PAUSE * 1e9
+
+
+def test_sleep_stays_what_it_was():
+    original = time.sleep
+    with profiled(waiting.PROBE):
+        assert pickle.loads(pickle.dumps(time.sleep)) is time.sleep
+        assert time.sleep.__name__ == "sleep"
+        with pytest.raises(ValueError, match="non-negative"):
+            time.sleep(-1)
+    assert time.sleep is original

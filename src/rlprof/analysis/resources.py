@@ -50,6 +50,8 @@ class Resources:
     children_most: int
     device_busy_mean: float | None
     device_memory_peak: int | None
+    unseen_cpu_ns: int
+    """CPU time of threads without spans, while the driver waited as far as that is known."""
     torch_threads: int | None
     sampling_share: float | None
     """Percent of one core that taking the samples cost."""
@@ -74,11 +76,21 @@ def resources(session: Session, snapshot: Snapshot) -> Resources:
         children_most=max((sample.children for sample in samples), default=0),
         device_busy_mean=_mean(samples, "device_busy"),
         device_memory_peak=_peak(samples, "device_memory"),
+        unseen_cpu_ns=_unseen(state.wait_cpu_ns if state else 0, _mean(samples, "cpu"), snapshot),
         torch_threads=state.torch_threads if state else None,
         sampling_share=100 * sum(sample.cost for sample in samples) / wall if wall and samples else None,
         flushing_share=100 * state.writer_cpu_ns / wall if state and wall else None,
         samples=_columns(list(_fewer(samples)), session.info.origin),
     )
+
+
+def _unseen(wait_cpu_ns: int, cpu_mean: float | None, snapshot: Snapshot) -> int:
+    """The process's CPU time without that of lanes. Where no probe saw the waits, of the whole run: then threads that
+    compute for the driver's own spans, as torch's do, are in it, too."""
+    here = {lane.id: lane.on_driver for lane in snapshot.lanes if lane.kind != "process"}
+    used = wait_cpu_ns or round((cpu_mean or 0.0) / 100 * snapshot.wall_ns)
+    lanes = [node for node in snapshot.net_nodes if node.lane in here and not (wait_cpu_ns and here[node.lane])]
+    return max(0, used - sum(node.cpu_ns or 0 for node in lanes))
 
 
 def _mean(samples: Sequence[Sample], name: str) -> float | None:

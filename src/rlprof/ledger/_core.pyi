@@ -56,6 +56,7 @@ class Loop:
 
 class Ledger:
     driver: int
+    local: int
     def __init__(self, hooks: Hooks, driver: int, clock: str = "auto", cpu: str = "auto") -> None: ...
     @property
     def enabled(self) -> bool: ...

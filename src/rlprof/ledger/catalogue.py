@@ -39,8 +39,8 @@ _OPERATIONS = {
     "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
     "system": "startup logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
-    "process_wait inference_wait trace_export turn_wait",
-    "other": "rollout",
+    "process_wait inference_wait sleep trace_export turn_wait",
+    "other": "rollout pool_task",
 }
 
 STARTUP = "startup"
@@ -54,7 +54,7 @@ BESIDE_TRAINING = frozenset({STARTUP, TRACE_EXPORT, TURN_WAIT})
 PHASES = frozenset({"rollout", "update", "training_total"})
 """Operations that only contain others. They structure the tree and are never a finding."""
 
-WAITS = frozenset({"thread_wait", "future_wait", "queue_wait", "pipe_wait", "process_wait", "inference_wait"})
+WAITS = frozenset({"thread_wait", "future_wait", "queue_wait", "pipe_wait", "process_wait", "inference_wait", "sleep"})
 """What probes name a wait for others: nothing that could be made faster in itself."""
 
 _CATEGORY_OF = {name: category for category, names in _OPERATIONS.items() for name in names.split()}

@@ -74,6 +74,10 @@ class Profiler:
         self._resets = 0
         self._recording: Any = None
         """What writes it to a session, if anything does."""
+        self.wait_cpu_ns = 0
+        """CPU time of the whole process while the driver waited, as far as probes see its waits."""
+        self.marked = False
+        """Whether somebody has marked an iteration, in this process."""
         self._listeners: list[Callable[[str], None]] = []
         self.planned: dict[str, int] = {}
         """How many of what is told of a run will have, as far as somebody knows."""
@@ -133,6 +137,7 @@ class Profiler:
     def reset(self) -> None:
         """Forget what was recorded. Spans that are open count from here."""
         self._resets += 1
+        self.wait_cpu_ns = 0
         self._ledger.reset()
 
     @property
@@ -144,6 +149,11 @@ class Profiler:
     def driver(self, ident: int) -> None:
         self._ledger.driver = ident
 
+    @property
+    def leader(self) -> int:
+        """The thread that may train in this process: the driver, or, in a worker, its main thread."""
+        return self.driver or int(self._ledger.local)
+
     def drive(self) -> None:
         """Make the calling thread the driver: the one whose progress is the training's. Without it, the main thread."""
         self.driver = threading.get_ident()
@@ -152,6 +162,7 @@ class Profiler:
     def iteration(self) -> Iteration:
         """One turn of collect-and-update begins, and the one before ends. Or: `with profiler.iteration():`."""
         self._attach_device()
+        self.marked = True
         begun = Iteration(self._ledger, self._ledger.iteration(False))
         self._tell("iteration")
         return begun
@@ -264,6 +275,7 @@ class Profiler:
     def _after_fork(self) -> None:
         self._device = None
         self.driver = 0
+        self.marked = False
         self._listeners.clear()
         self._hooks.forget_tasks()
         self._ledger.after_fork()

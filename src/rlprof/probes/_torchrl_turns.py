@@ -82,7 +82,7 @@ class Turns:
         Not one in a worker, whose batches arrive in the training's own process, nor one that fills a buffer on a thread
         of its own, nor a second one, which may be there to evaluate.
         """
-        if vars(collector).get("_worker_idx") is not None or get_ident() != self.profiler.driver:
+        if vars(collector).get("_worker_idx") is not None or get_ident() != self.profiler.leader:
             return False
         if not self.marked or self._marker is None or self._marker() is None:
             self._marker = weakref.ref(collector)
@@ -114,7 +114,7 @@ class Turns:
 
         @wraps(original)
         def optim_steps(trainer: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self.marked and get_ident() == self.profiler.driver:
+            if not self.marked and get_ident() == self.profiler.leader:
                 phases.off()
                 self.profiler.iteration()
             return timed(trainer, *args, **kwargs)

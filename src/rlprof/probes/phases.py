@@ -11,6 +11,7 @@ two were seen before. So one that is new may be misjudged once.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from rlprof.ledger.profiler import Iteration, Profiler
@@ -45,6 +46,8 @@ class Phases:
         """The phase whose span is open."""
         self._recorded = True
         """Not any more where the program has spans of its own in that place: it knows its phases."""
+        self._held = False
+        """In a forked child, until something is learned there: it may only step environments for its parent."""
         self._marked = -1
         """The last iteration that was begun here; NEVER where the program marks its own."""
 
@@ -84,6 +87,7 @@ class Phases:
         if loop.phase != ROLLOUT:
             return
         loop.phase = UPDATE
+        self._held = False
         if not self._may_record() or self._open != ROLLOUT:
             return
         fresh = loop.steps >= ON_POLICY_STEPS and (size is None or size <= loop.steps)
@@ -124,6 +128,13 @@ class Phases:
         self.loop.on = False
         self._close()
 
+    def after_fork(self) -> None:
+        """What was open is the parent's."""
+        self._open, self._marked, self._held = NONE, -1, True
+        self.loop.phase = NONE
+        self.loop.steps = 0
+        self.loop.stepping = self.loop.learned = False
+
     # ---- what follows from it ----
 
     def _begin_rollout(self) -> None:
@@ -143,6 +154,8 @@ class Phases:
 
     def _may_record(self) -> bool:
         """Whether nothing is open but the phase. A phase that has something inside ends there, and is the last one."""
+        if self._held:
+            return False
         if not self._recorded or self._ledger.depth() == (self._open != NONE):
             return self._recorded
         self._recorded = self._open == NONE
@@ -167,6 +180,15 @@ def phases_of(patches: Patches) -> Phases:
         patches.put(profiler, "iteration", phases.iteration)
         patches.at_undo(lambda: _forget(profiler))
     return phases
+
+
+def _after_fork_in_child() -> None:
+    for phases in _phases.values():
+        phases.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def _forget(profiler: Profiler) -> None:

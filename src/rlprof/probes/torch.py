@@ -89,6 +89,12 @@ def _attach_loader(dataloader: ModuleType, patches: Patches) -> None:
     patches.around(dataloader._BaseDataLoaderIter, "__next__", "data_loading", make)
 
 
+def _attach_fetchers(fetch: ModuleType, patches: Patches) -> None:
+    """What a DataLoader's worker does for each batch; without workers, it is inside the span above already."""
+    for fetcher in below(fetch._BaseDatasetFetcher):
+        patches.time(fetcher, "fetch", "data_loading", outermost=True)
+
+
 def _attach_writer(writer: ModuleType, patches: Patches) -> None:
     for name in vars(writer.SummaryWriter):
         if name.startswith("add_") or name in ("flush", "close"):
@@ -138,6 +144,7 @@ PROBE = Probe(
     {
         "torch": _attach_torch,
         "torch.utils.data.dataloader": _attach_loader,
+        "torch.utils.data._utils.fetch": _attach_fetchers,
         "torch.utils.tensorboard.writer": _attach_writer,
         "torch._dynamo.eval_frame": _attach_compiled,
         "torch._dynamo.trace_rules": _attach_dynamo,

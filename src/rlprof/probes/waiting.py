@@ -1,4 +1,5 @@
-"""Waits for threads, futures, queues, pipes and processes, of the driver and of any thread that is inside a span.
+"""Waits for threads, futures, queues, pipes and processes, of the driver and of any thread that is inside a span; and
+the tasks of pools of workers, which are waited for.
 
 What waits without one is idle: a pool's thread, a progress bar's. Nearly all that blocks in Python's own modules blocks
 in `Condition.wait`, which nobody calls who need not wait. So only that is replaced, and who called it tells what for.
@@ -10,11 +11,14 @@ import sys
 import weakref
 from collections.abc import Callable
 from threading import get_ident
+from time import process_time_ns
 from types import CodeType, ModuleType
 from typing import Any
 
+from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.profiler import Profiler
 from rlprof.probes.patches import Patches
+from rlprof.probes.pools import attach_executor, attach_pool
 from rlprof.probes.probe import Probe
 
 CALLERS = 4
@@ -44,24 +48,39 @@ class Waits:
         return get_ident() == self._profiler.driver or self._depth() > 0
 
     def around(self, function: Callable[..., Any], span: Any) -> Callable[..., Any]:
-        matter = self.matter
+        matter, profiler = self.matter, self._profiler
 
         def wait(*args: Any, **kwargs: Any) -> Any:
             if not matter():
+                return function(*args, **kwargs)
+            before = process_time_ns()
+            with span:
+                try:
+                    return function(*args, **kwargs)
+                finally:
+                    if get_ident() == profiler.driver:
+                        profiler.wait_cpu_ns += process_time_ns() - before
+
+        return wait
+
+    def sleep(self, function: Callable[..., Any], span: Any) -> Callable[..., Any]:
+        """A driver that sleeps with no work under way looks after others. Inside a span, sleeping is what that does."""
+        open_operations, profiler = self._profiler._ledger.open_operations, self._profiler
+
+        def sleep(*args: Any, **kwargs: Any) -> Any:
+            if get_ident() != profiler.driver or open_operations() not in ([], [STARTUP]):
                 return function(*args, **kwargs)
             with span:
                 return function(*args, **kwargs)
 
-        return wait
+        return sleep
 
     def condition(self, function: Callable[..., Any], _span: Any) -> Callable[..., Any]:
+        known = {name: self.around(function, span) for name, span in self._spans.items()}
         matter = self.matter
 
         def wait(*args: Any, **kwargs: Any) -> Any:
-            if not matter():
-                return function(*args, **kwargs)
-            with self._spans[self._caller()]:
-                return function(*args, **kwargs)
+            return known[self._caller()](*args, **kwargs) if matter() else function(*args, **kwargs)
 
         return wait
 
@@ -111,6 +130,15 @@ def _attach_known(module: ModuleType, patches: Patches) -> None:
     _waits_of(patches).know(module)
 
 
+def _attach_pool(pool: ModuleType, patches: Patches) -> None:
+    _attach_known(pool, patches)
+    attach_pool(pool, patches)
+
+
+def _attach_sleep(time: ModuleType, patches: Patches) -> None:
+    patches.around(time, "sleep", "sleep", _waits_of(patches).sleep, wait=True)
+
+
 def _attach_pipes(connection: ModuleType, patches: Patches) -> None:
     """Below `recv` and `poll`: what they unpickle is no waiting."""
     waits = _waits_of(patches)
@@ -130,9 +158,13 @@ PROBE = Probe(
     "",
     {
         "threading": _attach_threads,
+        "time": _attach_sleep,
         "queue": _attach_known,
         "concurrent.futures._base": _attach_known,
-        "multiprocessing.pool": _attach_known,
+        "multiprocessing.pool": _attach_pool,
+        "concurrent.futures.process": attach_executor,
+        "loky.process_executor": attach_executor,
+        "joblib.externals.loky.process_executor": attach_executor,
         "multiprocessing.connection": _attach_pipes,
         "multiprocessing.process": _attach_processes,
         "subprocess": _attach_subprocess,

@@ -15,6 +15,7 @@ from rlprof.ledger.hooks import group_of
 from rlprof.ledger.profiler import Profiler
 from rlprof.ledger.sharing import LEDGER, apportion, give_back, given_away, with_ledger
 from rlprof.recording.allotment import Allotment
+from rlprof.recording.counting import Counts
 from rlprof.recording.grafting import Dump, Graft
 from rlprof.recording.workers import FOLDER, MOST_BYTES, PAGE, SUFFIX
 from rlprof.session.folder import PRIVATE_FOLDER
@@ -60,6 +61,8 @@ class Workers:
         self._operations: dict[str, tuple[int, str]] = {}
         """Names that only workers know: id and category."""
         self._epoch = -1
+        self._begun = 0
+        self._counts = Counts()
         self._allotment = Allotment()
 
     def gather(self) -> None:
@@ -88,9 +91,16 @@ class Workers:
             for graft in self._all:
                 graft.forget()
             self._allotment.forget()
+            self._counts = Counts()
+        if raw["begun"] != self._begun:
+            self._begun = raw["begun"]
+            for graft in self._all:
+                graft.begin_at(self._begun)
         self._graft({name: id for id, name, _ in raw["operations"]})
         if not self._all and not given_away(raw):
             return
+        if not (raw["learned"] or self._profiler.marked):
+            self._counts.add_to(raw, last=self.patience == LAST_PATIENCE)
         rows = [row for graft in self._all for row in graft.rows.values()]
         if not batch.with_workers:
             batch.with_workers = True
@@ -141,8 +151,10 @@ class Workers:
             graft = self._grafts.get(name) or self._new_graft(name, dump)
             if graft is not None and dump.epoch == self._epoch and dump.holds():
                 graft.put(dump, operation_id)
+                self._counts.put(name, dump)
         self._fresh.clear()
         for name in self._gone:
+            self._counts.end(name)
             if name in self._grafts:
                 self._grafts.pop(name).end()
             self._stamps.pop(name, None)
@@ -152,7 +164,7 @@ class Workers:
 
     def _new_graft(self, file: str, dump: Dump) -> Graft | None:
         name = dump.name
-        if any(graft.name == name for graft in self._grafts.values()):
+        if any(graft.name == name for graft in self._all):
             name = f"{name} ({dump.pid})"
         alike = [graft for graft in self._all if group_of(graft.name) == group_of(name)]
         ended = [graft for graft in alike if graft.ended]
@@ -163,6 +175,7 @@ class Workers:
             graft.begin_again(name if graft.name == name else group_of(name))
         elif len(self._all) < MOST_PROCESSES:
             graft = Graft(len(self._all) + 1, name)
+            graft.begin_at(self._begun)
             self._all.append(graft)
         else:
             self._profiler._hooks.warn("more than 4,000 worker processes at once; further ones are left out", None)

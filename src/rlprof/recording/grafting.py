@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from rlprof.ledger.histogram import pack, unpack
+from rlprof.ledger.sharing import with_ledger
 from rlprof.session.schema import FIRST_OF_WORKERS
 
 Row = tuple[Any, ...]
@@ -36,6 +37,18 @@ class Dump(msgspec.Struct):
     name: str
     epoch: int
     driver_iteration: int
+    begun: int
+    """Which beginning of the training the accounts count from; those of an earlier one are start-up's."""
+    steps: Count
+    episodes: Count
+    iterations: Count
+    iterating: bool
+    """One more is under way."""
+    learned: bool
+    ancestors: list[int]
+    """Its parent, the parent's parent and so on."""
+    grouped: bool
+    """It trains one model together with others: their iterations are the same ones."""
     operations: list[tuple[Count, str, str]]
     lanes: list[tuple[Count, str, str, bool, bool, Count]]
     nodes: list[
@@ -68,6 +81,7 @@ class Graft:
         self._base = number * FIRST_OF_WORKERS
         self._before: dict[int, Row] = {}
         """What earlier processes left."""
+        self._begun = 0
         self._lane_ids: dict[str, int] = {}
         self._node_ids: dict[tuple[int, int, int], int] = {}
 
@@ -84,6 +98,8 @@ class Graft:
             key = (ids[parent], lanes[lane], operations.get(operation, -1))
             ids[id] = self._node_ids.setdefault(key, self._base + len(self._node_ids))
             placed = (ids[id], *key, *row[4:])
+            if dump.begun != self._begun:
+                placed = with_ledger(placed, 0)  # written before the training began, which is known by now
             before = self._before.get(ids[id])
             self.rows[ids[id]] = placed if before is None else together(before, placed)
 
@@ -98,6 +114,12 @@ class Graft:
         self.lanes = {
             id: (id, "process", self._shown(lane), *self.lanes[id][3:]) for lane, id in self._lane_ids.items()
         }
+
+    def begin_at(self, begun: int) -> None:
+        """The training has begun: what was received before is start-up's."""
+        self._begun = begun
+        self._before = {id: with_ledger(row, 0) for id, row in self._before.items()}
+        self.rows = {id: with_ledger(row, 0) for id, row in self.rows.items()}
 
     def forget(self) -> None:
         """The ledger has: the places stay, with nothing in them."""

@@ -284,6 +284,7 @@ class Recording:
         batch.raw = self._ledger.raw()
         batch.costs = list(self.profiler._costs)
         batch.writer_cpu_ns = self._cpu_ns
+        batch.wait_cpu_ns = self.profiler.wait_cpu_ns
         batch.torch_threads = _torch_threads()
         if self.profiler._resets != resets:  # in between: the journals are of before, the state of after
             self._unwritten = None

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,11 @@ LISTEN_SECONDS = 5.0
 MOST_BYTES = 64 << 20
 """Of such a file. A process with a hundred thousand places in its call trees writes less than half of it."""
 
+_KEPT = (
+    "epoch", "begun", "driver_iteration", "steps", "episodes", "iterations", "iterating", "learned", "nodes",
+)  # fmt: skip
+"""Of the ledger's raw data, what is written."""
+
 LAST_OF_ALL = -100
 """Among multiprocessing's finalizers: what others do at the end is still recorded."""
 
@@ -47,6 +53,7 @@ class Worker:
         self._path = folder / FOLDER / f"{self.pid}-{self._ledger.now()}{SUFFIX}"
         self._lock = _thread.allocate_lock()
         self._over = False
+        self._ancestors: list[int] = []
         # A process that records nothing, as a server that only forks others, gets no thread and writes nothing.
         profiler._hooks.at_first_span = self._begin
 
@@ -84,12 +91,21 @@ class Worker:
         if epoch is not None and epoch != raw["epoch"]:
             self._profiler.reset()  # as the driver did
             raw = self._ledger.raw()
-        kept = {key: raw[key] for key in ("epoch", "driver_iteration", "nodes")}
-        kept["operations"] = [(id, _said(name), category) for id, name, category in raw["operations"]]
-        kept["lanes"] = [(id, kind, _said(name), *rest) for id, kind, name, *rest in raw["lanes"]]
-        return {"pid": self.pid, "parent": os.getppid(), "name": _said(process_name()), **kept}
+        if not (raw["learned"] or self._profiler.marked):
+            raw["iterations"], raw["iterating"] = 0, False  # an environment's steps alone are no iterations
+        return {
+            **{key: raw[key] for key in _KEPT},
+            "operations": [(id, _said(name), category) for id, name, category in raw["operations"]],
+            "lanes": [(id, kind, _said(name), *rest) for id, kind, name, *rest in raw["lanes"]],
+            "pid": self.pid,
+            "parent": os.getppid(),
+            "name": _said(process_name()),
+            "ancestors": self._ancestors,
+            "grouped": _is_grouped(),
+        }
 
     def _begin(self) -> None:
+        self._ancestors = list(_ancestors())
         atexit.register(self.dump)
         # Not threading's: that waits for the thread to run, and this is in the middle of somebody's code.
         _thread.start_new_thread(self._follow, ())
@@ -151,6 +167,7 @@ def join(profiler: Profiler, folder: str | os.PathLike[str]) -> bool:
 def work_for(profiler: Profiler, folder: Path) -> None:
     """This process shares the clocks of the driver's already: it was forked from one that does, or has just joined."""
     profiler.driver = 0  # none of its threads
+    profiler._ledger.local = threading.main_thread().ident or 0
     _here.worker = Worker(profiler, folder)
     _end_with_multiprocessing(_here.worker)
 
@@ -174,8 +191,34 @@ def process_name() -> str:
     name = multiprocessing.current_process().name if multiprocessing is not None else "MainProcess"
     if name != "MainProcess":
         return str(name)
-    script = os.path.splitext(os.path.basename(sys.argv[0] if getattr(sys, "argv", None) else ""))[0]
-    return script if script.strip("-c") else "python"
+    arguments = getattr(sys, "argv", None) or [""]
+    options = sys.orig_argv[1 : len(sys.orig_argv) - len(arguments) + 1]
+    if options[-2:-1] == ["-m"]:
+        return options[-1].removesuffix(".__main__").rpartition(".")[2]
+    if arguments[0] == "-c":
+        return "python -c"
+    return os.path.splitext(os.path.basename(arguments[0]))[0] or "python"
+
+
+def _ancestors() -> Iterator[int]:
+    """The processes above this one, as far as the system says."""
+    pid = os.getppid()
+    while pid > 1:
+        yield pid
+        try:
+            with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+                pid = int(file.read(4096).rpartition(b")")[2].split()[1])  # the name before may hold anything
+        except (OSError, ValueError, IndexError):
+            return
+
+
+def _is_grouped() -> bool:
+    """Whether this process is a rank of several in torch.distributed."""
+    distributed = sys.modules.get("torch.distributed")
+    try:
+        return bool(distributed and distributed.is_initialized() and distributed.get_world_size() > 1)
+    except Exception:
+        return False  # it is being imported at this moment, or this torch has none
 
 
 def _after_fork_in_child() -> None:

@@ -90,4 +90,6 @@ class Batch:
     artifacts: list[Artifact] = field(default_factory=list)
     writer_cpu_ns: int = 0
     """CPU time that flushing has cost so far."""
+    wait_cpu_ns: int = 0
+    """CPU time of the whole process while the driver waited, as far as probes saw it."""
     torch_threads: int | None = None

@@ -9,10 +9,14 @@ from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 
 LARGE_SHARE = 0.20
-"""Of the wall time."""
+"""Of the time since the training began."""
 
 CHILDREN_AT_WORK = 20.0
 """Percent of one core: then the work that is waited for is in child processes, whose spans are not in this session."""
+
+
+UNSEEN_AT_WORK = 0.05
+"""Of the idle time: threads without spans used so much CPU time that they may be what is waited for."""
 
 
 def idle_waiting(facts: Facts) -> Advice | None:
@@ -21,20 +25,23 @@ def idle_waiting(facts: Facts) -> Advice | None:
         for operation in facts.operations
         if operation.idle_ns > 0
     }
-    share = fraction(sum(idle.values()), facts.breakdown.wall_ns)
+    training = number(facts.progress.training_ns)
+    share = fraction(sum(idle.values()), training)
     children = number(facts.resources.children_cpu_mean)
     if share < LARGE_SHARE or children >= CHILDREN_AT_WORK:
+        return None
+    if number(facts.resources.unseen_cpu_ns) >= UNSEEN_AT_WORK * sum(idle.values()):
         return None
     names = sorted((name for name in idle if idle[name]), key=lambda name: -idle[name])
     evidence = [
         f"{name} waited for {duration(idle[name])} while no lane was at work, "
-        f"{as_percent(fraction(idle[name], facts.breakdown.wall_ns))} of the wall time."
+        f"{as_percent(fraction(idle[name], training))} of the training's time."
         for name in names[:3]
     ]
     evidence.append(f"Child processes used {count(round(children))}% of one core.")
     return Advice(
         rule="idle_waiting",
-        title=f"For {as_percent(share)} of the wall time the training waits and nobody in it works.",
+        title=f"For {as_percent(share)} of its time the training waits and nobody in it works.",
         operations=tuple(names),
         evidence=tuple(evidence),
         action="Give it something to do meanwhile: keep more environments or requests under way than are waited for, "

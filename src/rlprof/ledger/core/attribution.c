@@ -35,7 +35,9 @@ loop_idles(const Ledger *ledger)
 static bool
 driver_waits(const Ledger *ledger)
 {
-    return loop_idles(ledger) || entry_waits(ledger->driver->lane->top);
+    const Lane *lane = ledger->driver->lane;
+    return loop_idles(ledger) || entry_waits(lane->top) ||
+           (ledger->supervises && lane->kind == LANE_THREAD && lane->top == lane->stack);
 }
 
 int64_t
@@ -91,15 +93,26 @@ attribution_advance(Ledger *ledger, int64_t now)
     }
 }
 
+/* Before anything is booked: other processes may know by now when the training began. */
+static inline void
+look_for_beginning(Ledger *ledger)
+{
+    const Page *page = ledger->member.page;
+    if (UNLIKELY(page != NULL && page->beginning.count != ledger->begun)) {
+        startup_look(ledger);
+    }
+}
+
 /* Books the running lane's time up to now. */
 void
 charge(Thread *thread, int64_t now, bool own)
 {
     Ledger *ledger = thread->ledger;
+    sharing_lock(ledger);
+    look_for_beginning(ledger);
     Lane *lane = thread->lane;
     Node *node = lane->top->node;
     lane_stand(lane, node);
-    sharing_lock(ledger);
     attribution_advance(ledger, now);
     Sharing *sharing = ledger->sharing;
     int64_t elapsed = now - lane->mark;
@@ -168,7 +181,7 @@ restate(Thread *thread, int64_t now)
         sharing->waiting_mark = not_before(ledger, now);
         sharing->waiting = driver_waits(ledger) && takes_part(ledger);
         sharing->share_rest = ledger->idle_rest = 0; /* stays with the span that waited */
-        careful = careful || sharing->waiting || thread->between_steps;
+        careful = careful || sharing->waiting || thread->between_steps || ledger->supervises;
     }
     sharing_unlock(ledger);
     thread->flags = (careful ? THREAD_CAREFUL : 0) | (thread == ledger->driver ? 0 : THREAD_WORKER);
@@ -228,6 +241,7 @@ int64_t
 settle(Ledger *ledger, int64_t now)
 {
     sharing_lock(ledger);
+    look_for_beginning(ledger);
     now = not_before(ledger, now);
     attribution_advance(ledger, now);
     for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {

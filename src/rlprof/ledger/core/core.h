@@ -268,6 +268,10 @@ struct Ledger {
 
     Span *startup;      /* startup.c: while it is open */
     Span *startup_rest; /* from when it gave way until the training begins */
+    bool supervises;    /* the training is in other processes: with no span open, the driver waits for them */
+    bool learned;       /* something was learned in this process */
+    unsigned long local; /* where the driver is elsewhere: the thread that may drive a training in this process */
+    uint32_t begun;     /* of the page's `beginning.count`, what is accounted for here */
     Timeline timeline;
     Iterations iterations;
 
@@ -441,6 +445,7 @@ int64_t node_overlapped(const Node *);
 
 /* span.c */
 void lane_unwind(Lane *, int64_t now); /* ends the spans that are open on it */
+void lane_end_below(Lane *, const Span *, int64_t now); /* ends one; those inside go on where they would be without it */
 bool span_enter(Span *); /* false: not recorded, so not to be left */
 void span_exit(Span *);
 PyObject *ledger_split(Ledger *, PyObject *args);
@@ -451,6 +456,8 @@ PyObject *span_exit_method(PyObject *, PyObject *const *args, Py_ssize_t count);
 bool startup_gives_way(const Ledger *, const Node *parent); /* to a first span inside `parent` */
 SLOW_PATH bool startup_enter(Span *);
 void startup_end(Ledger *); /* the training begins */
+void training_begins(Ledger *, bool learns); /* the same, here or in a worker's process, by a step or by learning */
+SLOW_PATH void startup_look(Ledger *); /* another process knows when it began; the page's lock is held */
 PyObject *ledger_begin_startup(Ledger *, PyObject *span);
 PyObject *ledger_end_startup(Ledger *, PyObject *);
 

@@ -146,7 +146,7 @@ static PyObject *
 ledger_iteration(Ledger *ledger, PyObject *closes)
 {
     if (ledger->mode & MODE_ENABLED) {
-        startup_end(ledger); /* the training has begun */
+        training_begins(ledger, false);
         iteration_mark(ledger, clock_now(&ledger->clock), closes == Py_True);
     }
     return PyLong_FromUnsignedLong(ledger->iterations.count);
@@ -317,6 +317,7 @@ static PyMethodDef ledger_methods[] = {
 static PyMemberDef ledger_fields[] = {
     {"steps", T_LONGLONG, offsetof(Ledger, iterations.steps), READONLY, PyDoc_STR("Environment steps counted.")},
     {"follows_tasks", T_BOOL, offsetof(Ledger, follows_tasks), 0, PyDoc_STR("Whether event loops are followed.")},
+    {"local", T_ULONG, offsetof(Ledger, local), 0, PyDoc_STR("In a worker: the thread that may train by itself.")},
     {"driver", T_ULONG, offsetof(Ledger, driving), 0, PyDoc_STR("The thread that drives a training here; 0: none.")},
     {NULL, 0, 0, 0, NULL},
 };

@@ -80,7 +80,8 @@ is_true(PyObject *builtin)
 static bool
 is_driver(const Loop *loop)
 {
-    return loop->ledger->driving == PyThread_get_thread_ident();
+    const Ledger *ledger = loop->ledger;
+    return (ledger->elsewhere ? ledger->local : ledger->driving) == PyThread_get_thread_ident();
 }
 
 /* Of a tensor that is no more than that. What its type's C base says is neither recorded by torch.jit.trace, as its
@@ -139,6 +140,9 @@ enter_env(Loop *loop, int64_t envs)
 {
     if (loop->stepping || !is_driver(loop)) {
         return false;
+    }
+    if (envs > 0 && loop->on) {
+        training_begins(loop->ledger, false);
     }
     if (loop->on && loop->training && (loop->phase != PHASE_ROLLOUT || loop->learned)) {
         Py_XDECREF(ask_rules(loop, "before_rollout", NULL, NULL, NO_PHASE));
@@ -209,6 +213,9 @@ begin_update(Loop *loop)
 static void
 before_backward(Loop *loop)
 {
+    if (!loop->stepping && is_driver(loop)) {
+        training_begins(loop->ledger, true);
+    }
     if (!loop->on || !is_driver(loop)) {
         return;
     }
@@ -226,6 +233,7 @@ static void
 after_optimizer(Loop *loop)
 {
     loop->learned = true;
+    loop->ledger->learned = true;
     loop->samples += loop->batch;
     loop->batch = 0;
     if (loop->on && loop->steps > 0 && loop->samples >= loop->steps) {
@@ -320,11 +328,12 @@ count_dones(Loop *loop, PyObject *dones)
     loop->ledger->iterations.episodes += ended;
 }
 
-/* The driver's own steps, or those of threads that it lets step. A worker process's are counted where it is driven. */
+/* The driver's own steps, or those of threads that it lets step. A worker's process counts its own: they are the
+ * training's where the driver counts none. */
 static void
 count_step(Loop *loop, const LoopCall *call, PyObject *result)
 {
-    if (!loop->on || !(call->driving || (!loop->stepping && loop->ledger->driving != 0))) {
+    if (!loop->on || !(call->driving || (!loop->stepping && (loop->ledger->driving != 0 || loop->ledger->elsewhere)))) {
         return;
     }
     Iterations *iterations = &loop->ledger->iterations;

@@ -97,12 +97,13 @@ ledger_raw(Ledger *ledger)
         wall += settle(ledger, clock_now(&ledger->clock)) - ledger->started;
     }
     return Py_BuildValue(
-        "{sLsLsIsIsssssLsIsIsLsLsNsLsLsLsnsKsNsNsN}", "wall", wall, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
+        "{sLsLsIsIsIsssssLsIsIsLsLsNsOsOsLsLsLsnsKsNsNsN}", "wall", wall, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
         ledger->member.page ? ledger->member.page->iteration : ledger->iterations.count, "epoch",
-        ledger->member.page ? ledger->epoch : 0, "clock", clocks[ledger->clock.kind], "cpu",
+        ledger->member.page ? ledger->epoch : 0, "begun", ledger->member.page ? ledger->begun : 0, "clock", clocks[ledger->clock.kind], "cpu",
         cpus[ledger->cpu_kind], "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations",
         ledger->iterations.count, "iteration_min", ledger->iterations.shortest, "iteration_max",
-        ledger->iterations.longest, "iteration_histogram", histogram_packed(&ledger->iterations.durations), "steps",
+        ledger->iterations.longest, "iteration_histogram", histogram_packed(&ledger->iterations.durations), "iterating",
+        ledger->iterations.open ? Py_True : Py_False, "learned", ledger->learned ? Py_True : Py_False, "steps",
         ledger->iterations.steps, "episodes", ledger->iterations.episodes, "process_peak", memory_process_peak(ledger), "device_pending",
         PyList_GET_SIZE(ledger->pending), "device_lost", (unsigned long long)ledger->device_lost, "operations",
         LIST_OF(ledger->operations_used, operation_tuple(ledger->operations[i])), "lanes",

@@ -40,6 +40,8 @@ sharing_after_fork(Ledger *ledger)
         ledger->elsewhere = true; /* the page's driver is the parent, or its: nothing there is this one's to change */
         go_on_alone(ledger);
     }
+    ledger->supervises = ledger->learned = false;
+    ledger->begun = ledger->member.page ? ledger->member.page->beginning.count : 0;
     if (ledger->member.page == NULL) {
         ledger->alone.workers = 0;
         ledger->alone.waiting = false;
@@ -93,6 +95,7 @@ ledger_share(Ledger *ledger, PyObject *args)
     ledger->clock = page->clock;
     ledger->given_mark = ledger->given_before = page->sharing.given;
     ledger->epoch = page->epoch;
+    ledger->begun = page->beginning.count;
     return ledger_follow_other(ledger) < 0 ? PyErr_NoMemory() : Py_NewRef(Py_None);
 }
 

@@ -20,7 +20,16 @@ typedef struct {
     int32_t waiting;                 /* whether the driver waits */
 } Sharing;
 
-#define PAGE_MAGIC UINT64_C(0x31656761706c72) /* "rlpage1" */
+/* When the training began: the accounts of before are the driver's start-up, see startup.c. */
+enum { NOT_STARTING, STARTING, WORKERS_STEP, WORKERS_LEARN };
+typedef struct {
+    int32_t state;  /* STARTING: nobody trains yet; then, as far as workers train: what they have begun to do */
+    int32_t open;   /* start-up is the driver's innermost span, or what it waits inside of */
+    uint32_t count; /* counted up each time that is found out, or found to be later than was thought */
+    Sharing then;   /* how the clocks stood; `waiting_mark` is when */
+} Beginning;
+
+#define PAGE_MAGIC UINT64_C(0x32656761706c72) /* "rlpage2" */
 #define PAGE_SLOTS 1024
 
 /* One process that takes part. */
@@ -40,6 +49,7 @@ typedef struct {
     int32_t driver;     /* its process; 0: it shares no more */
     Clock clock;        /* everybody's, so that everybody's times are comparable */
     Sharing sharing;
+    Beginning beginning;
     Slot slots[PAGE_SLOTS];
 } Page;
 

@@ -83,6 +83,10 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     if (lane == thread->base) {
         thread->between_steps = false; /* outside of every callback: the loop has ended */
     }
+    if (UNLIKELY(node->parent != lane->top->node) && ledger->supervises) { /* start-up was open just now */
+        Node *place = node_of(ledger, lane->top->node, span->operation);
+        node = place != NULL ? place : node;
+    }
     entry.node = node;
     entry.start = now;
     *++lane->top = entry;
@@ -390,6 +394,22 @@ move_rest(const Lane *lane, Node *node, Node *other, int64_t gap)
     MOVE(cost);
 #undef MOVE
     return gap;
+}
+
+void
+lane_end_below(Lane *lane, const Span *span, int64_t now)
+{
+    Ledger *ledger = lane->host->ledger;
+    Entry *entry = find_entry(lane, span);
+    if (entry == NULL) {
+        return;
+    }
+    Entry ended = remove_entry(ledger, lane, entry, now);
+    for (; entry <= lane->top; entry++) {
+        Node *node = node_of(ledger, (entry - 1)->node, entry->span->operation);
+        entry->node = node != NULL ? node : entry->node;
+    }
+    Py_XDECREF(ended.device_event);
 }
 
 /* split(outer, rest): ends the innermost span as of the end of what it last contained; what came after becomes a call

@@ -45,6 +45,9 @@ ledger_stop(Ledger *ledger, PyObject *Py_UNUSED(ignored))
         Py_RETURN_NONE;
     }
     sharing_lock(ledger);
+    if (ledger->member.page != NULL && !ledger->elsewhere) {
+        ledger->member.page->beginning.open = 0;
+    }
     int64_t now = iteration_mark(ledger, clock_now(&ledger->clock), true); /* the one under way ends here; settles */
     ledger->wall += now - ledger->started;
     ledger->stopped = now;

@@ -50,13 +50,13 @@ class Iterations:
         self.episodes = 0
         self._counted = (0, 0)
         self._emitted = 0
-        self._open = False
+        self.open = False
         self._marks: list[bytes] = []
         self._rows: list[bytes] = []
 
     def mark(self, nodes: list[Node], now: int, closes: bool) -> None:
         merges = self._emitted < self.count
-        if self._open:
+        if self.open:
             self._count_duration(now - self._begun)
             self.count += 1
             if self._write(nodes, now):
@@ -64,7 +64,7 @@ class Iterations:
                 self._remember(nodes, now)
         elif not merges:
             self._remember(nodes, now)
-        self._open = not closes
+        self.open = not closes
         self._begun = now
 
     def _count_duration(self, duration: int) -> None:
@@ -109,7 +109,7 @@ class Iterations:
         self.count = self._emitted = 0
         self.steps = self.episodes = 0
         self._counted = (0, 0)
-        self._open = False
+        self.open = False
         self.start = self._begun = now
         self.durations.clear()
         self.shortest = self.longest = 0

@@ -49,6 +49,8 @@ class Ledger:
         self.hooks = hooks
         self.driver = driver
         self.follows_tasks = False
+        self.local = 0
+        self.learned = False
         self._fake: int | None = 0 if clock == "fake" else None
         self._cpu = CpuClock(cpu, fake=clock == "fake")
         self._lock = threading.RLock()
@@ -134,7 +136,7 @@ class Ledger:
             return
         if self._startup is not None and thread is self._attribution.driver and not span.wait:
             self._startup_rest, self._startup = self._startup, None
-            self._exit(self._startup_rest)
+            self._close_startup(self._startup_rest)
         lane = self._lanes.follow(thread, entering=True)
         now = self.now()
         self._attribution.charge(thread, now)
@@ -229,19 +231,56 @@ class Ledger:
     def end_startup(self) -> None:
         self._end_startup()
 
+    def training_begins(self, learns: bool) -> None:
+        """By a step, or by learning."""
+        self.learned = self.learned or learns
+        self.end_startup()
+
     def _end_startup(self) -> None:
         startup, rest = self._startup, self._startup_rest
         self._startup = self._startup_rest = None
-        if startup is not None:
-            self._exit(startup)
-        elif rest is not None and self.enabled:
+        if not self.enabled:
+            if startup is not None:
+                self._exit(startup)
+        elif startup is not None:
+            self._close_startup(startup)
+        elif rest is not None:
+            self._attribution.settle(self.now())
             self._claim_unattributed(rest)
+            self._claim_accounts(rest)
+
+    def _close_startup(self, startup: Span) -> None:
+        """End the span, which waits may lie inside: they go on where they would be without it."""
+        now = self.now()
+        self._attribution.settle(now)
+        lane = self._attribution.driver.base
+        position = next((at for at, entry in enumerate(lane.stack) if entry.span is startup), 0)
+        if position:
+            self._remove(lane, position, now)
+            self._attribution.restate(self._attribution.driver, now)
+            self._watch.note(startup, False)
+        self._claim_accounts(startup)
+        for at in range(max(1, position), len(lane.stack)):
+            entry = lane.stack[at]
+            assert entry.span is not None
+            entry.node = self._lanes.child(lane.stack[at - 1].node, entry.span.operation)
+
+    def _claim_accounts(self, startup: Span) -> None:
+        """All time up to now, whoever has it, is start-up's."""
+        node = self._lanes.child(self._attribution.driver.base.stack[0].node, startup.operation)
+        for other in self._attribution.nodes:
+            if other is not node:
+                _, own, shift, *_ = other.marked
+                moved = other.ledger() - ((own if other.lane.on_driver else 0) + shift)
+                other.shift -= moved
+                node.shift += moved
+        for lane in self._attribution.lanes:
+            lane.left = lane.mark  # no later split may move what was booked before
 
     def _claim_unattributed(self, startup: Span) -> None:
-        lane = self._attribution.driver.base
-        root = lane.stack[0].node
+        """A call of start-up: what had no span on the driver."""
+        root = self._attribution.driver.base.stack[0].node
         node = self._lanes.child(root, startup.operation)
-        self._attribution.settle(self.now())
         _, own, shift, _, waited, off_cpu = root.marked
         time = root.self - own
         if time <= 0:
@@ -441,6 +480,7 @@ class Ledger:
     def after_fork(self) -> None:
         self._lock = threading.RLock()  # another thread may have held it when the process was forked
         self._startup = self._startup_rest = None
+        self.learned = False
         self._lanes.after_fork()
         self._left_open = 0
         self._memory.close()
@@ -568,6 +608,7 @@ class Ledger:
             "given": self._attribution.given,
             "driver_iteration": self._iterations.count,
             "epoch": 0,
+            "begun": 0,
             "clock": "monotonic" if self._fake is None else "fake",
             "cpu": self._cpu.kind,
             "clock_drift": 0,
@@ -576,6 +617,8 @@ class Ledger:
             "iteration_min": self._iterations.shortest,
             "iteration_max": self._iterations.longest,
             "iteration_histogram": pack(self._iterations.durations),
+            "iterating": self._iterations.open,
+            "learned": self.learned,
             "steps": self._iterations.steps,
             "episodes": self._iterations.episodes,
             "process_peak": self._memory.peak,

@@ -137,7 +137,7 @@ class Loop:
 
     def _after_optimizer(self) -> None:
         """An epoch has ended when as much was learned from as was collected."""
-        self.learned = True
+        self.learned = self._ledger.learned = True
         self._samples += self._batch
         self._batch = 0
         if self.on and 0 < self.steps <= self._samples:
@@ -152,6 +152,8 @@ class Loop:
         return base.__len__(argument) or None  # 0 is also said of what has no dimensions
 
     def _before_backward(self) -> None:
+        if not self.stepping and self._is_driver():
+            self._ledger.training_begins(True)
         if not self.on or not self._is_driver():
             return
         for kind in self._recent:
@@ -164,6 +166,8 @@ class Loop:
     def _enter_env(self, envs: int) -> bool:
         if self.stepping or not self._is_driver():
             return False
+        if envs and self.on:
+            self._ledger.training_begins(False)
         if self.on and self.training and (self.phase != ROLLOUT or self.learned):
             self._ask("before_rollout")
         self.stepping = True

@@ -1,0 +1,156 @@
+"""Trainings that a driver only starts and looks after: their time, steps and iterations are the session's."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from alike import RUN, execute, only_session, recorded
+from sessions import facts_of
+
+from rlprof.ledger import profiler as module
+
+pytestmark = pytest.mark.skipif(module._core is None, reason="only the C core shares")
+pytest.importorskip("gymnasium")
+
+TRAINING = """
+import json, multiprocessing, os, subprocess, sys, time
+import gymnasium
+from rlprof import get_profiler
+
+class Busy(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+    spent = 0
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        began = time.perf_counter_ns()
+        time.sleep(0.004)
+        Busy.spent += time.perf_counter_ns() - began
+        return self.observation_space.low, 0.0, False, False, {}
+
+def train(file, steps=50, iterations=3):
+    env = Busy()
+    env.reset()
+    began = time.perf_counter_ns()
+    for _ in range(iterations):
+        with get_profiler().iteration():
+            for _ in range(steps):
+                env.step(0)
+    with open(file, "w") as told:
+        json.dump({"spent": Busy.spent, "took": time.perf_counter_ns() - began}, told)
+
+def step(file, steps=50):
+    env = Busy()
+    env.reset()
+    for _ in range(steps):
+        env.step(0)
+
+def start(method, target=train, file="told.json"):
+    child = multiprocessing.get_context(method).Process(target=target, args=(file,))
+    child.start()
+    return child
+"""
+
+WAYS = {
+    "joins": "start('fork').join()",
+    "sleeps": "child = start('fork')\n    while child.is_alive(): time.sleep(0.02)",
+    "polls in C": "child = start('fork')\n    while child.is_alive(): ctypes.CDLL(None).usleep(20_000)",
+    "spawns": "start('spawn').join()",
+}
+
+
+def run(folder: Path, main: str, head: str = TRAINING) -> Path:
+    body = f"{head}\nimport ctypes\nif __name__ == '__main__':\n    {main}\n"
+    (folder / "train.py").write_text(body)
+    done = recorded(["train.py"], folder)
+    assert done.returncode == 0, done.stderr
+    assert "RlprofWarning" not in done.stderr, done.stderr
+    return only_session(folder)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_training_in_a_child_is_no_start_up(way, tmp_path):
+    facts = facts_of(run(tmp_path, WAYS[way]))
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert (facts.progress.steps, facts.progress.iterations) == (150, 3)
+    assert facts.progress.training_ns >= 0.99 * told["took"]
+    step = facts.operation("env_step")
+    # Both clocks stand around the same sleeps; the driver runs only to look whether the child lives.
+    assert step.ledger_ns == pytest.approx(told["spent"], rel=0.1)
+    assert step.calls == 150
+    facts.check()
+
+
+def test_steps_of_workers_count_once(tmp_path):
+    """The driver steps a vector whose workers step, and count, too."""
+    main = """
+    envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
+    envs.reset()
+    with get_profiler().iteration():
+        for _ in range(20):
+            envs.step([0, 0])
+    envs.close()
+"""
+    facts = facts_of(run(tmp_path, main.strip()))
+    assert (facts.progress.steps, facts.progress.iterations) == (40, 1)
+    assert facts.operation("env_step").calls == 20 + 40
+
+
+def test_workers_of_a_training_in_a_child_count_once(tmp_path):
+    head = TRAINING + """
+def train_vector(file):
+    envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
+    envs.reset()
+    with get_profiler().iteration():
+        for _ in range(20):
+            envs.step([0, 0])
+    envs.close()
+"""
+    facts = facts_of(run(tmp_path, "start('fork', train_vector).join()", head))
+    assert (facts.progress.steps, facts.progress.iterations) == (40, 1)
+
+
+def test_trainings_side_by_side_add_up(tmp_path):
+    main = "children = [start('fork', file=f'{i}.json') for i in range(2)]; [child.join() for child in children]"
+    facts = facts_of(run(tmp_path, main))
+    assert (facts.progress.steps, facts.progress.iterations) == (300, 6)
+
+
+def test_a_launcher_that_starts_a_training_by_command(tmp_path):
+    (tmp_path / "train.py").write_text(TRAINING + "train('told.json')\n")
+    launcher = "import subprocess, sys; subprocess.Popen([sys.executable, 'train.py']).wait()"
+    done = execute([*RUN, "--", sys.executable, "-c", launcher], tmp_path)
+    assert done.returncode == 0, done.stderr
+    facts = facts_of(only_session(tmp_path))
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert (facts.progress.steps, facts.progress.iterations) == (150, 3)
+    assert facts.operation("env_step").ledger_ns == pytest.approx(told["spent"], rel=0.1)
+
+
+def test_waits_of_start_up_are_no_training(tmp_path):
+    """Environments whose workers take their time to start: the driver waits for them, and nobody works."""
+    head = TRAINING.replace("    spent = 0\n", "    spent = 0\n\n    def __init__(self):\n        time.sleep(1.0)\n")
+    main = """
+    envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="spawn")
+    envs.reset()
+    began = time.perf_counter_ns()
+    with get_profiler().iteration():
+        for _ in range(40):
+            envs.step([0, 0])
+    took = time.perf_counter_ns() - began
+    os.write(1, b"")
+    json.dump(took, open("told.json", "w"))
+    get_profiler()._recording.stop()
+"""
+    facts = facts_of(run(tmp_path, main.strip(), head))
+    took = json.loads((tmp_path / "told.json").read_text())
+    assert facts.progress.steps == 80
+    assert facts.progress.startup_ns > 1e9
+    assert facts.progress.training_ns == pytest.approx(took, rel=0.1)
+    assert facts.progress.training_ns + facts.progress.startup_ns == facts.breakdown.wall_ns
