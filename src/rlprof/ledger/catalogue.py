@@ -38,7 +38,7 @@ _OPERATIONS = {
     "learning": "update train_step learn loss compute_loss loss_forward evaluate_actions backward gradient_clip "
     "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
-    "system": "startup logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
+    "system": "startup prefill logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
     "process_wait inference_wait trace_export turn_wait",
     "other": "rollout",
 }
