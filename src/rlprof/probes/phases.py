@@ -18,6 +18,7 @@ two were seen before. So one that is new may be misjudged once.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from rlprof.ledger.profiler import Iteration, Profiler
@@ -27,6 +28,11 @@ from rlprof.probes.startup import end_startup
 
 ON_POLICY_STEPS = 8
 """Of fewer steps than this no advantages are computed."""
+
+UNSEEN = (
+    "the training learned, but no environment step was seen; rlprof sees those of classes that derive from gymnasium.Env "
+    "or gymnasium.vector.VectorEnv, so count others with add_steps()"
+)
 
 NEVER = -2
 """No iteration's number."""
@@ -51,6 +57,9 @@ class Phases:
             profiler._ledger, self, profile("policy_forward"), profile("loss_forward"), profile("env_forward")
         )
         self._environments = Environments(self.loop.forget_env)
+        self.sees_environments = False
+        """A probe attaches to environments."""
+        self._children_before = _children()
         self._open = NONE
         """The phase whose span is open."""
         self._recorded = True
@@ -286,8 +295,7 @@ class Phases:
         self._environments.credit(steps, episodes, self.loop.counting)
 
     def _end_stretch(self) -> bool:
-        """Something is learned from the last steps. Returns whether they were those of an environment that was not known
-        to train."""
+        """Something is learned from the last steps. Returns whether their environment was not known to train."""
         loop, environments = self.loop, self._environments
         self._credit()
         groups, stepped = environments.stretch, environments.stepped
@@ -320,12 +328,18 @@ class Phases:
         if self._marked >= 0 and not loop.learned:
             self._unmark()
         self._credit()
+        if self.sees_environments and loop.learned and not loop.stepped and not self._steps_elsewhere():
+            self._profiler._hooks.warn(UNSEEN, None)
         if not self._learned:
             loop.recount(*self._prefilled)
             self._prefilled = (0, 0)
             for group in self._environments.stretch:
                 loop.recount(group.steps - group.counted[0], group.episodes - group.counted[1])
                 group.counted = group.steps, group.episodes
+
+    def _steps_elsewhere(self) -> bool:
+        """Steps may have been made in other processes, or are counted by somebody else."""
+        return bool(self._ledger.steps or self._ledger.members() or _children() > self._children_before)
 
     def _record(self, phase: int) -> None:
         if self._may_record():
@@ -348,6 +362,12 @@ class Phases:
         phase, self._open = self._open, NONE
         if phase != NONE:
             self._spans[phase].__exit__(None, None, None)
+
+
+def _children() -> float:
+    """CPU seconds of processes that this one has started and that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 _phases: dict[Profiler, Phases] = {}

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration, many, rate
+from rlprof.analysis.progress import Progress
 from rlprof.analysis.report import Report
 from rlprof.report import sections
 from rlprof.report.breakdown import render_parts
@@ -53,6 +54,7 @@ def verdict(report: Report, layout: Layout) -> None:
         spent += f", {many(whole.iterations, 'iteration')}"
     if progress.startup_ns:
         spent += f", after {duration(progress.startup_ns)} of start-up"
+    spent += beside(progress)
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
     layout.line(f"{speed}{spent}.".capitalize(), "bold")
     largest = layout.name(whole.largest.name, 40)
@@ -67,6 +69,13 @@ def verdict(report: Report, layout: Layout) -> None:
             f"Most is lost to {expected.losses[0].what} ({duration(expected.losses[0].ns)}).",
             "bold red",
         )
+
+
+def beside(progress: Progress) -> str:
+    """The time that is no training, and that steps per second leave out: ", with 1.2 s of evaluation"."""
+    parts = (("prefill", progress.prefill_ns), ("evaluation", progress.evaluation_ns))
+    shown = [f"{duration(ns)} of {name}" for name, ns in parts if ns]
+    return f", with {' and '.join(shown)}" if shown else ""
 
 
 def origin(report: Report) -> str:

@@ -295,9 +295,10 @@ flags_of(PyObject *array, Py_buffer *buffer)
     return false;
 }
 
-/* How many episodes a step has ended, by the arrays `terminated` and `truncated`; -1: they are something else. */
+/* How many episodes a step has ended, by the arrays `terminated` and `truncated`; -1: they are something else. The
+ * arrays also tell how many environments were stepped: a vector may step some of its own. */
 static int64_t
-ended_of(PyObject *terminated, PyObject *truncated)
+ended_of(PyObject *terminated, PyObject *truncated, int64_t *envs)
 {
     if (terminated == Py_True || truncated == Py_True) {
         return 1;
@@ -314,6 +315,7 @@ ended_of(PyObject *terminated, PyObject *truncated)
         if (one.len == other.len) {
             const char *a = one.buf, *b = other.buf;
             ended = 0;
+            *envs = one.len;
             for (Py_ssize_t i = 0; i < one.len; i++) {
                 ended += (a[i] | b[i]) != 0;
             }
@@ -376,21 +378,22 @@ loop_count(Loop *loop, int64_t steps, int64_t episodes)
 
 /* The driver's own steps, or those of threads that it lets step. A worker process's are counted where it is driven. */
 static void
-count_step(Loop *loop, const LoopCall *call, PyObject *result)
+count_step(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
 {
     if (!loop->on || !(call->driving || (!loop->stepping && loop->ledger->driving != 0))) {
         return;
     }
     bool counts = loop->counting || !call->driving;
-    loop_count(loop, counts ? call->envs : 0, 0);
+    int64_t ended = -1, envs = call->envs;
+    if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 5) {
+        ended = ended_of(PyTuple_GET_ITEM(result, 2), PyTuple_GET_ITEM(result, 3), &envs);
+        envs = kind == CALL_STEP ? call->envs : envs;
+    }
+    loop_count(loop, counts ? envs : 0, 0);
     if (call->driving) {
-        loop->block_steps += call->envs;
+        loop->block_steps += envs;
         loop->last_ended = 0;
         loop->whole = false;
-    }
-    int64_t ended = -1;
-    if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 5) {
-        ended = ended_of(PyTuple_GET_ITEM(result, 2), PyTuple_GET_ITEM(result, 3));
     }
     if (ended < 0 && loop->counts_episodes) {
         PyObject *answer = ask_rules(loop, "ended_in", result, NULL, "episodes could not be counted");
@@ -403,7 +406,7 @@ count_step(Loop *loop, const LoopCall *call, PyObject *result)
         if (call->driving) {
             loop->block_episodes += ended;
             loop->last_ended = ended;
-            loop->whole = ended >= call->envs;
+            loop->whole = ended >= envs;
         }
     }
 }
@@ -458,7 +461,7 @@ loop_after(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
         return;
     }
     if (kind == CALL_STEP || kind == CALL_VECTOR_STEP || kind == CALL_STEP_WAIT) {
-        count_step(loop, call, result);
+        count_step(loop, kind, call, result);
     }
     else if (kind == CALL_OPTIMIZER && is_driver(loop)) {
         after_optimizer(loop);

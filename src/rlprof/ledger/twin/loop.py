@@ -105,11 +105,13 @@ class Loop:
         if not self.on or not (driving or (not self.stepping and self._ledger.driver)):
             return
         counts = self.counting or not driving
+        ended = self._ended_in(result)
+        if kind != "step":
+            envs = _length(result, envs)
         self.recount(envs if counts else 0, 0)
         if driving:
             self._block = self._block[0] + envs, self._block[1]
             self.last_ended, self.whole = 0, False
-        ended = self._ended_in(result)
         if ended:
             self.recount(0, ended if counts else 0)
             if driving:
@@ -234,6 +236,16 @@ class Loop:
             what = "episodes could not be counted" if method == "ended_in" else NO_PHASE
             self._ledger.hooks.warn(what, error)
             return None
+
+
+def _length(result: Any, envs: int) -> int:
+    """How many environments a vector has stepped, by what it returned: it may step some of its own."""
+    try:
+        _, _, terminated, truncated, _ = result
+        one, other = memoryview(terminated), memoryview(truncated)
+        return one.nbytes if one.itemsize == 1 and one.nbytes == other.nbytes else envs
+    except Exception:
+        return envs
 
 
 def _add(forwards: Forwards, kind: tuple[int, bool]) -> None:
