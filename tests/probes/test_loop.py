@@ -15,6 +15,7 @@ from rlprof.probes.phases import phases_of
 
 STATE = (
     "phase", "on", "training", "stepping", "learned", "counted_steps", "counted_episodes", "envs", "steps",
+    "asked", "acted", "prefilled", "mixed", "counting", "stepped", "last_ended", "whole",
 )  # fmt: skip
 BATCHES = [
     torch.ones(1, 4),
@@ -72,9 +73,10 @@ KINDS = {
 SPECIAL = {"nested_step": "step", "fail": "step"}
 
 ACTIONS = st.one_of(
-    st.sampled_from([name for name in KINDS if name != "forward"]).map(lambda name: (name, None, False)),
+    st.tuples(st.sampled_from([name for name in KINDS if name != "forward"]), st.integers(0, 2), st.just(False)),
     st.tuples(st.just("forward"), st.integers(0, len(BATCHES) - 1), st.booleans()),
 )
+"""What is called; of which of three environments, or with which batch; with gradients or not."""
 
 
 def play(core, actions):
@@ -87,8 +89,9 @@ def play(core, actions):
     for name, operation in KINDS.items():
         patches.follow(library, name, operation, loop, SPECIAL.get(name, name))
     profiler.enable()
-    used, states = library(), []
+    objects, states = [library(), library(), library()], []
     for number, (name, batch, gradients) in enumerate(actions):
+        used = objects[batch % 3]
         used.ends = number % 3 == 0
         with torch.set_grad_enabled(gradients):
             if name == "forward":

@@ -44,19 +44,19 @@ def test_a_ppo_has_its_phases():
     assert counted["loss_forward"] == 4 * 2 * 2 * 2
     assert counted["backward"] == counted["optimizer_step"] == counted["zero_grad"] == 4 * 2 * 2
     assert {place for place in places(snapshot) if "/" in place} == {
-        "rollout/env_reset", "rollout/env_step", "rollout/env_step/env_reset", "rollout/policy_forward",
+        "rollout/env_step", "rollout/env_step/env_reset", "rollout/policy_forward",
         "update/loss_forward", "update/zero_grad", "update/backward", "update/optimizer_step",
     }  # fmt: skip
 
 
 def test_a_dqn_acts_with_gradients_and_learns_from_a_replay_buffer():
-    (_, returns), snapshot = profile_training(dqn.train, steps=400, learning_starts=100, train_frequency=4)
+    _, snapshot = profile_training(dqn.train, steps=400, learning_starts=100, train_frequency=4)
     counted = calls(snapshot)
     updates = 75
-    assert (snapshot.steps, snapshot.episodes) == (400, len(returns))
-    assert counted["update"] == counted["optimizer_step"] == updates
-    assert snapshot.iterations == updates + 1
-    assert counted["batch_preparation"] == updates - 1  # the first rollout is long enough for an on-policy one
+    assert counted["env_step"] == 400
+    assert snapshot.steps == 300
+    assert counted["update"] == counted["optimizer_step"] == snapshot.iterations == updates
+    assert counted["batch_preparation"] == updates - 1  # the first update follows the prefill
     assert counted["loss_forward"] == 2 * updates
     assert not {"update/policy_forward", "rollout/loss_forward", "update/env_step"} & places(snapshot)
 
@@ -64,7 +64,7 @@ def test_a_dqn_acts_with_gradients_and_learns_from_a_replay_buffer():
 def test_a_sac_updates_after_every_step_with_several_optimizers():
     _, snapshot = profile_training(sac.train, steps=120, learning_starts=30)
     counted = calls(snapshot)
-    assert snapshot.steps == counted["env_step"] == 120
+    assert (snapshot.steps, counted["env_step"]) == (90, 120)
     assert snapshot.iterations == counted["update"] == 89
     assert counted["policy_forward"] == 90
     assert not {"update/policy_forward", "rollout/loss_forward", "update/env_step"} & places(snapshot)

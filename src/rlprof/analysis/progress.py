@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlprof.ledger.catalogue import STARTUP
+from rlprof.ledger.catalogue import EVALUATION, PREFILL, STARTUP
 from rlprof.ledger.histogram import quantile
-from rlprof.ledger.snapshot import Snapshot
+from rlprof.ledger.snapshot import Node, Snapshot
 from rlprof.session.reader import Turn
 
 
@@ -29,12 +29,16 @@ class Progress:
     wall_ns: int
     startup_ns: int
     """Of it, before the training began."""
+    prefill_ns: int
+    """Of it, filling a replay buffer before anything was learned."""
+    evaluation_ns: int
+    """Of it, evaluating."""
     iterations: int
     steps: int
     """Of all environments together."""
     episodes: int
     steps_per_second: float | None
-    """Since the training began."""
+    """Since the training began, without prefill and evaluation, whose steps are not counted either."""
     iteration_ns: Spread | None
     """Of iterations that have ended."""
     steps_per_iteration: float | None
@@ -43,18 +47,22 @@ class Progress:
 
     @property
     def training_ns(self) -> int:
+        """Since the training began."""
         return self.wall_ns - self.startup_ns
 
 
 def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
     startup = sum(account.ledger_ns for account in snapshot.accounts if account.operation == STARTUP)
-    seconds = (snapshot.wall_ns - startup) / 1e9
+    prefill, evaluation = _inside(snapshot, PREFILL), _inside(snapshot, EVALUATION)
+    seconds = max(0, snapshot.wall_ns - startup - prefill - evaluation) / 1e9
     steps, episodes = max(0, snapshot.steps), max(0, snapshot.episodes)
     in_turns = sum(turn.steps for turn in turns)
     count = sum(turn.last - turn.first + 1 for turn in turns)
     return Progress(
         wall_ns=snapshot.wall_ns,
         startup_ns=startup,
+        prefill_ns=prefill,
+        evaluation_ns=evaluation,
         iterations=snapshot.iterations,
         steps=steps,
         episodes=episodes,
@@ -64,6 +72,19 @@ def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
         seconds_per_episode=seconds / episodes if episodes else None,
         steps_per_episode=steps / episodes if episodes and steps else None,
     )
+
+
+def _inside(snapshot: Snapshot, operation: str) -> int:
+    """How long the driver was inside an operation, whatever it or others did meanwhile."""
+    by_id = {node.id: node for node in snapshot.nodes}
+    on_driver = {lane.id for lane in snapshot.lanes if lane.on_driver}
+
+    def is_outermost(node: Node) -> bool:
+        above = None if node.parent is None else by_id.get(node.parent)
+        return above is None or (above.operation not in (PREFILL, EVALUATION) and is_outermost(above))
+
+    nodes = (node for node in snapshot.nodes if node.operation == operation and node.lane in on_driver)
+    return sum(node.wall_ns for node in nodes if is_outermost(node))
 
 
 def _spread(snapshot: Snapshot, turns: Sequence[Turn]) -> Spread | None:

@@ -38,18 +38,21 @@ _OPERATIONS = {
     "learning": "update train_step learn loss compute_loss loss_forward evaluate_actions backward gradient_clip "
     "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
-    "system": "startup logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait pipe_wait "
-    "process_wait inference_wait sleep trace_export turn_wait",
+    "system": "startup prefill logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait "
+    "pipe_wait process_wait inference_wait sleep trace_export turn_wait",
     "other": "rollout pool_task",
 }
 
 STARTUP = "startup"
 """What a program does before its training. It is done once, so it says nothing of the training's speed."""
+PREFILL = "prefill"
+"""Steps that fill a replay buffer before anything is learned."""
+EVALUATION = "evaluation"
 TRACE_EXPORT = "trace_export"
 """Writing a torch trace, which nobody trains for."""
 TURN_WAIT = "turn_wait"
 """An arm of a comparison while it is the other one's turn."""
-BESIDE_TRAINING = frozenset({STARTUP, TRACE_EXPORT, TURN_WAIT})
+BESIDE_TRAINING = frozenset({STARTUP, PREFILL, TRACE_EXPORT, TURN_WAIT})
 
 PHASES = frozenset({"rollout", "update", "training_total"})
 """Operations that only contain others. They structure the tree and are never a finding."""

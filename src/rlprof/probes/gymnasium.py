@@ -1,10 +1,14 @@
 """gymnasium: steps, resets and rendering of every environment; steps and episodes are counted.
 
+A method that a class inherits from elsewhere, from a simulator, is timed where it is an environment's, and nowhere else.
+
 Only the outermost is timed. An environment inside a vector, or inside a wrapper, is part of what steps it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from types import ModuleType
 from typing import Any
 
@@ -20,9 +24,12 @@ class _Environments:
     def __init__(self, patches: Patches, gymnasium: ModuleType) -> None:
         self._patches = patches
         self._vector = gymnasium.vector.VectorEnv
+        self._bases = (gymnasium.Env, gymnasium.vector.VectorEnv)
         self._handing_on = (gymnasium.Wrapper, getattr(gymnasium.vector, "VectorWrapper", None))
         """What they call in turn is timed. Wrappers call them at every step, by super()."""
-        self._loop = phases_of(patches).loop
+        phases = phases_of(patches)
+        phases.sees_environments = True
+        self._loop = phases.loop
         let_others_count(patches, self._loop)
 
     def watch(self, base: Any) -> None:
@@ -48,10 +55,14 @@ class _Environments:
             return
         step = "vector_step" if issubclass(cls, self._vector) else "step"
         for attribute, operation, kind in (("step", "env_step", step), ("reset", "env_reset", "reset")):
-            if self._is_method(cls, attribute):
-                self._patches.follow(cls, attribute, operation, self._loop, kind)
-        if self._is_method(cls, "render"):
-            self._patches.time(cls, "render", "env_render", outermost=True)
+            owner = self._owner(cls, attribute)
+            if owner is not None:
+                inherited = None if owner is cls else _next_in_line(cls, attribute)
+                self._patches.follow(cls, attribute, operation, self._loop, kind, inherited=inherited)
+        owner = self._owner(cls, "render")
+        if owner is not None:
+            inherited = None if owner is cls else _next_in_line(cls, "render")
+            self._patches.time(cls, "render", "env_render", outermost=True, inherited=inherited)
 
     def attach_waits(self, cls: type) -> None:
         """AsyncVectorEnv: what waits for its workers. Inside step, it has counted; others call step_async and step_wait
@@ -60,11 +71,25 @@ class _Environments:
         for attribute in ("reset_wait", "call_wait"):
             self._patches.time(cls, attribute, "env_wait", outermost=True, wait=True)
 
-    def _is_method(self, cls: type, attribute: str) -> bool:
-        """Whether it is the class's own, and nothing special that a wrapper would break or time twice."""
-        value = vars(cls).get(attribute)
+    def _owner(self, cls: type, attribute: str) -> type | None:
+        """The class that has the method, where it is this one or none that is attached to itself, such as the simulator
+        in `class MyEnv(Simulator, gymnasium.Env)`. None also for what a wrapper would break or time twice."""
+        owner = next((base for base in cls.__mro__ if attribute in vars(base)), None)
+        if owner is None or (owner is not cls and issubclass(owner, self._bases)):
+            return None
+        value = vars(owner)[attribute]
         special = (staticmethod, classmethod, property, type, self._patches.profiler._module.Timed)
-        return callable(value) and hasattr(type(value), "__get__") and not isinstance(value, special)
+        return owner if callable(value) and hasattr(type(value), "__get__") and not isinstance(value, special) else None
+
+
+def _next_in_line(cls: type, attribute: str) -> Callable[..., Any]:
+    """What the class inherits, asked for at each call: a class below it may put another one before the simulator."""
+
+    @wraps(getattr(cls, attribute))
+    def inherited(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(super(cls, self), attribute)(*args, **kwargs)
+
+    return inherited
 
 
 def _attach(gymnasium: ModuleType, patches: Patches) -> None:

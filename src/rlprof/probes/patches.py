@@ -26,15 +26,25 @@ class Patches:
         """The ids of what stands in some place: kept alive by the entry above."""
         self._at_undo: list[Callable[[], None]] = []
 
-    def time(self, owner: Any, attribute: str, operation: str, *, outermost: bool = False, **options: Any) -> bool:
+    def time(
+        self,
+        owner: Any,
+        attribute: str,
+        operation: str,
+        *,
+        outermost: bool = False,
+        inherited: Any = None,
+        **options: Any,
+    ) -> bool:
         """Time each call of a class's method or a module's function; False where there is none.
 
         outermost: a call inside a span of the same operation is not timed again.
+        inherited: see `replace`.
         options: those of `profile`.
         """
 
         make = partial(self.profiler.time_function, name=operation, outermost=outermost, **options)
-        return self.replace(owner, attribute, make)
+        return self.replace(owner, attribute, make, inherited)
 
     def around(self, owner: Any, attribute: str, operation: str, make: Around, **options: Any) -> bool:
         """Let `make(function, span)` be called in the place of a plain function, outermost only; it times for itself.
@@ -60,12 +70,14 @@ class Patches:
         *,
         family: tuple[str, ...] = (),
         hidden: bool = False,
+        inherited: Any = None,
         **options: Any,
     ) -> bool:
         """Time a plain function, outermost only, and let the loop know of its calls, which are of a kind that it knows.
 
         family: operations inside of which a call is not timed either.
         hidden: `owner.attribute` shows the function itself, and only calls by an operator (`module(x)`) are timed.
+        inherited: see `replace`.
         options: those of `profile`.
         """
         profile, timed = self.profiler.profile, self.profiler._module.Timed
@@ -79,16 +91,19 @@ class Patches:
 
             return in_place_of(function, make)
 
-        return self.replace(owner, attribute, make_timed)
+        return self.replace(owner, attribute, make_timed, inherited)
 
-    def replace(self, owner: Any, attribute: str, make: Callable[[Any], Any]) -> bool:
-        """Put `make(original)` in an attribute's place; False where it is not the owner's own."""
-        original = vars(owner).get(attribute)
-        if original is None:
+    def replace(self, owner: Any, attribute: str, make: Callable[[Any], Any], inherited: Any = None) -> bool:
+        """Put `make(original)` in an attribute's place; False where it is not the owner's own.
+
+        inherited: what counts as the original then. Undone, the owner has none of its own again.
+        """
+        original = vars(owner).get(attribute, ABSENT)
+        if original is None or (original is ABSENT and inherited is None):
             return False
         if self._is_made(owner, attribute, original):
             return True
-        self._set(owner, attribute, original, make(original))
+        self._set(owner, attribute, original, make(inherited if original is ABSENT else original))
         return True
 
     def put(self, owner: Any, attribute: str, value: Any) -> None:

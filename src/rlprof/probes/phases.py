@@ -5,6 +5,13 @@ forward pass before it that chooses its action. An update begins with the first 
 that learns. What lies between the last thing in the rollout and the update is `advantage`, or `batch_preparation` where
 the update learns from more than was just collected: from a replay buffer.
 
+Steps that are no training have phases of their own, and are not counted:
+
+- `evaluation`: in environments that the training does not collect from, see `environments`.
+- `prefill`: before anything is learned, from a first step on that no forward pass chose the action of. It ends with the
+  first forward pass that chooses actions. Where random steps follow even then (epsilon-greedy), it ends with the first
+  update; the step before that is the first one that counts.
+
 Whether a forward pass acts or learns is told by the size of its batch, the gradient mode, and what followed when the
 two were seen before. So one that is new may be misjudged once.
 """
@@ -15,16 +22,22 @@ import os
 from typing import Any
 
 from rlprof.ledger.profiler import Iteration, Profiler
+from rlprof.probes.environments import Environments, Group
 from rlprof.probes.patches import Patches
 from rlprof.probes.startup import end_startup
 
 ON_POLICY_STEPS = 8
 """Of fewer steps than this no advantages are computed."""
 
+UNSEEN = (
+    "the training learned, but no environment step was seen; rlprof sees those of classes that derive from gymnasium.Env "
+    "or gymnasium.vector.VectorEnv, so count others with add_steps()"
+)
+
 NEVER = -2
 """No iteration's number."""
 
-NONE, ROLLOUT, UPDATE = range(3)
+NONE, ROLLOUT, UPDATE, PREFILL, EVALUATION = range(5)
 """What phase a loop is in, as the core numbers them."""
 
 
@@ -36,12 +49,17 @@ class Phases:
         profile = profiler.profile
         self._profiler = profiler
         self._ledger = profiler._ledger
-        self._spans = {ROLLOUT: profile("rollout"), UPDATE: profile("update")}
+        names = {ROLLOUT: "rollout", UPDATE: "update", PREFILL: "prefill", EVALUATION: "evaluation"}
+        self._spans = {phase: profile(name) for phase, name in names.items()}
         self._advantage = profile("advantage")
         self._preparation = profile("batch_preparation")
         self.loop = profiler._module.Loop(
             profiler._ledger, self, profile("policy_forward"), profile("loss_forward"), profile("env_forward")
         )
+        self._environments = Environments(self.loop.forget_env)
+        self.sees_environments = False
+        """A probe attaches to environments."""
+        self._children_before = _children()
         self._open = NONE
         """The phase whose span is open."""
         self._recorded = True
@@ -50,25 +68,70 @@ class Phases:
         """In a forked child, until something is learned there: it may only step environments for its parent."""
         self._marked = -1
         """The last iteration that was begun here; NEVER where the program marks its own."""
+        self._learned = False
+        """Something was learned from steps."""
+        self._evaluated = False
+        """Something that is named an evaluation was one for certain."""
+        self._expects_training = False
+        """An environment that is new will be trained with: so was the last new one."""
+        self._prefilled = (0, 0)
+        """Steps and episodes."""
+        self._interrupted = 0
+        """Steps of a rollout before an evaluation came."""
+        self._unseen = 0
+        """Steps since, as long as no forward pass was ever seen to choose an action."""
 
     # ---- what the loop asks ----
 
+    def turn_to(self, env: Any, resets: bool) -> None:
+        """The driver calls another environment than before."""
+        loop = self.loop
+        self._credit()
+        before = self._environments.stepped
+        group = self._environments.turn_to(env, resets)
+        if group.trains:
+            evaluates = False
+        elif self._learned:
+            evaluates = not self._expects_training
+        elif before is not None and group is before.group:
+            evaluates = loop.phase == EVALUATION
+        else:
+            evaluates = loop.prefilled and group not in self._environments.stretch
+            if before is not None and loop.whole and loop.phase == ROLLOUT:
+                self._take_for_evaluation(before.group)
+        if evaluates:
+            self._begin_evaluation()
+        elif loop.phase == EVALUATION:
+            self._end_evaluation()
+        loop.counting = loop.phase not in (PREFILL, EVALUATION) and (group.trains or not self._learned)
+
     def before_rollout(self) -> None:
-        """An environment is about to be stepped or reset, for the first time since something was learned."""
-        self._begin_rollout()
-        if not self.loop.learned and self._marked >= 0:
+        """An environment is about to be stepped, or to be reset for the first time since something was learned."""
+        loop = self.loop
+        if not self._learned and not loop.asked and (loop.phase == NONE or loop.prefilled):
+            self._begin_prefill()
             return
-        self.loop.learned = False
-        if self._marked != NEVER:
-            index = self._ledger.iteration(False)
-            self._marked = index if self._marked in (-1, index - 1) else NEVER
-            self._profiler._tell("iteration")
+        self._begin_rollout()
+        if loop.learned or self._marked == -1:
+            self._mark()
+
+    def after_episode(self) -> None:
+        """A forward pass like those that have chosen actions follows the end of an evaluated episode: it is the
+        training's, unless several environments are evaluated in turn."""
+        current = self._environments.current
+        if current is not None and current.group.size == 1:
+            self._end_evaluation()
+            self.loop.forget_env()  # whoever is called next, it is asked what follows
+            if self.loop.phase == UPDATE:
+                self._begin_rollout()
 
     def is_acting(self, size: int, gradients: bool) -> bool:
         """Whether a forward pass chooses actions, and does not learn: of this leading dimension, in this gradient
         mode."""
         loop = self.loop
-        if loop.has_acted(size, gradients):
+        if loop.phase in (NONE, PREFILL):
+            acts = loop.phase == NONE or size == loop.envs
+        elif loop.has_acted(size, gradients):
             acts = loop.phase == ROLLOUT or loop.learned
         elif loop.phase == UPDATE:
             acts = False
@@ -76,23 +139,36 @@ class Phases:
             acts = loop.steps == 0 or (size == loop.envs and not loop.has_acted(size, not gradients))
         if not acts:
             self.begin_update(size)
-        elif loop.phase != ROLLOUT:
+        elif loop.phase != ROLLOUT and not (loop.phase == PREFILL and loop.mixed):
             loop.forget_recent()  # what came before has not chosen an action
             self._begin_rollout()
+            if self._marked == -1:
+                self._mark()
         return bool(acts)
 
     def begin_update(self, size: int | None = None) -> None:
         """size: of the batch that is learned from, where a forward pass tells."""
         loop = self.loop
-        if loop.phase != ROLLOUT:
+        phase = loop.phase
+        if phase in (NONE, UPDATE):
             return
+        if phase == PREFILL:
+            self._mark()
+        new = self._end_stretch()
+        if phase == EVALUATION and new and (loop.learned or self._marked == -1):
+            self._mark()
         loop.phase = UPDATE
         self._held = False
-        if not self._may_record() or self._open != ROLLOUT:
+        if not self._may_record() or self._open != phase:
             return
-        fresh = loop.steps >= ON_POLICY_STEPS and (size is None or size <= loop.steps)
-        # A negative answer: recording was switched off and on, and the span is not there.
-        self._ledger.split(self._spans[ROLLOUT], self._advantage if fresh else self._preparation)
+        if phase == ROLLOUT:
+            fresh = loop.steps >= ON_POLICY_STEPS and (size is None or size <= loop.steps)
+            # A negative answer: recording was switched off and on, and the span is not there.
+            self._ledger.split(self._spans[ROLLOUT], self._advantage if fresh else self._preparation)
+        else:
+            self._close()
+        if phase == EVALUATION and new and not self._evaluated:
+            self._ledger.rename(self._spans[EVALUATION], self._spans[ROLLOUT])
         self._begin(UPDATE)
 
     def epoch_ended(self) -> None:
@@ -123,8 +199,14 @@ class Phases:
         self._marked = NEVER
         return Profiler.iteration(self._profiler)
 
+    def disable(self) -> None:
+        """What `Profiler.disable` is replaced by."""
+        self._settle()
+        Profiler.disable(self._profiler)
+
     def off(self) -> None:
         """Somebody knows better."""
+        self._settle()
         self.loop.on = False
         self._close()
 
@@ -141,12 +223,138 @@ class Phases:
         loop = self.loop
         if not loop.on or not loop.training or loop.phase == ROLLOUT:
             return
+        if loop.phase == PREFILL:
+            self._end_prefill()
         loop.phase = ROLLOUT
-        loop.steps = 0
+        loop.steps, self._interrupted = self._interrupted, 0
         end_startup(self._profiler)
+        self._record(ROLLOUT)
+
+    def _mark(self) -> None:
+        self.loop.learned = False
+        if self._marked != NEVER:
+            index = self._ledger.iteration(False)
+            self._marked = index if self._marked in (-1, index - 1) else NEVER
+            self._profiler._tell("iteration")
+
+    def _unmark(self) -> None:
+        """What has begun is no iteration."""
+        if self._marked != NEVER:
+            self._ledger.drop_iteration()
+            self._marked = -1
+
+    def _begin_prefill(self) -> None:
+        loop = self.loop
+        self._credit()
+        if loop.phase == ROLLOUT:
+            loop.mixed = True
+            self._prefilled = self._take_back()
+            self._unmark()
+        loop.phase = PREFILL
+        loop.prefilled = True
+        loop.counting = False
+        end_startup(self._profiler)
+        self._record(PREFILL)
+
+    def _end_prefill(self) -> None:
+        """With a forward pass that chooses actions."""
+        self._credit()
+        self._prefilled = self._take_back()
+        self.loop.counting = True
+
+    def _take_back(self) -> tuple[int, int]:
+        """Nothing of this stretch is counted. Returns how much it was, with what came before it."""
+        steps, episodes = self._prefilled
+        for group in self._environments.stretch:
+            steps, episodes = steps + group.steps, episodes + group.episodes
+            self.loop.recount(-group.counted[0], -group.counted[1])
+            group.begin_stretch()
+        return steps, episodes
+
+    def _begin_evaluation(self) -> None:
+        loop = self.loop
+        if loop.phase == EVALUATION:
+            return
+        if loop.phase == PREFILL:
+            self._prefilled = self._take_back()
+        elif loop.phase == ROLLOUT and not loop.learned:
+            self._interrupted = loop.steps
+        loop.phase = EVALUATION
+        end_startup(self._profiler)
+        self._record(EVALUATION)
+
+    def _end_evaluation(self) -> None:
         if self._may_record():
             self._close()
-            self._begin(ROLLOUT)
+        self.loop.phase = UPDATE if self._learned else NONE
+
+    def _take_for_evaluation(self, group: Group) -> None:
+        """Nothing was learned yet, and after whole episodes another environment comes: they were an evaluation."""
+        if any(other is not group and other.counted[0] for other in self._environments.stretch):
+            return
+        if self._may_record() and self._open == ROLLOUT:
+            self._close()
+            self._ledger.rename(self._spans[ROLLOUT], self._spans[EVALUATION])
+        self.loop.recount(-group.counted[0], -group.counted[1])
+        group.counted = (0, 0)
+        self._unmark()
+        self.loop.phase = NONE
+
+    def _credit(self) -> None:
+        steps, episodes = self.loop.take_block()
+        self._environments.credit(steps, episodes, self.loop.counting)
+
+    def _end_stretch(self) -> bool:
+        """Something is learned from the last steps. Returns whether their environment was not known to train."""
+        loop, environments = self.loop, self._environments
+        self._credit()
+        groups, stepped = environments.stretch, environments.stepped
+        if not groups or stepped is None:
+            return False
+        last = stepped.group
+        new = not last.trains
+        if loop.phase == PREFILL:
+            steps, episodes = self._take_back()
+            last.steps, last.episodes = loop.envs, loop.last_ended
+            self._prefilled = steps - last.steps, episodes - last.episodes
+        self._unseen += sum(group.steps for group in groups)
+        loop.recount(*environments.end_stretch(not self._learned))
+        others = not all(group.trains for group in groups)
+        self._evaluated |= others
+        if others or (new and self._learned):
+            self._expects_training = not others
+        if not loop.acted and self._learned and self._unseen >= self._prefilled[0]:
+            loop.recount(*self._prefilled)  # the policy is none that is seen to act: nothing was prefill
+            self._prefilled = (0, 0)
+        self._learned = loop.counting = True
+        loop.prefilled = loop.mixed = False
+        return new
+
+    def _settle(self) -> None:
+        """Recording ends. An iteration that has not learned is none; steps that nothing was learned from all count."""
+        loop = self.loop
+        if not loop.on:
+            return
+        if self._marked >= 0 and not loop.learned:
+            self._unmark()
+        self._credit()
+        if self.sees_environments and loop.learned and not loop.stepped and not self._steps_elsewhere():
+            self._profiler._hooks.warn(UNSEEN, None)
+        if not self._learned:
+            loop.recount(*self._prefilled)
+            self._prefilled = (0, 0)
+            for group in self._environments.stretch:
+                loop.recount(group.steps - group.counted[0], group.episodes - group.counted[1])
+                group.counted = group.steps, group.episodes
+
+    def _steps_elsewhere(self) -> bool:
+        """Steps may have been made in other processes, or are counted by somebody else."""
+        return bool(self._ledger.steps or self._ledger.members() or _children() > self._children_before)
+
+    def _record(self, phase: int) -> None:
+        if self._may_record():
+            self._close()
+            self._begin(phase)
 
     def _begin(self, phase: int) -> None:
         self._open = phase
@@ -168,6 +376,12 @@ class Phases:
             self._spans[phase].__exit__(None, None, None)
 
 
+def _children() -> float:
+    """CPU seconds of processes that this one has started and that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 _phases: dict[Profiler, Phases] = {}
 
 
@@ -178,6 +392,7 @@ def phases_of(patches: Patches) -> Phases:
     if phases is None:
         phases = _phases[profiler] = Phases(profiler)
         patches.put(profiler, "iteration", phases.iteration)
+        patches.put(profiler, "disable", phases.disable)
         patches.at_undo(lambda: _forget(profiler))
     return phases
 

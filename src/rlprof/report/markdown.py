@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rlprof.analysis.figures import count, duration, many, percent, rate
 from rlprof.analysis.report import Report
 from rlprof.report.names import literal
-from rlprof.report.text import origin
+from rlprof.report.text import beside, origin
 from rlprof.report.verdict import first_try, incomplete
 
 MOST_ROWS = 30
@@ -34,6 +34,7 @@ def _lines(report: Report) -> Iterable[str]:
     speed = facts.progress.steps_per_second
     steps = "" if speed is None else f"**{rate(speed)} steps/s**, "
     before = f", after {duration(facts.progress.startup_ns)} of start-up" if facts.progress.startup_ns else ""
+    before += beside(facts.progress)
     yield (
         f"{steps}{duration(facts.progress.training_ns)} in {many(whole.iterations, 'iteration')}{before}. "
         f"Largest account: **{_escaped(whole.largest.name)}**, {whole.largest.share:.0f}%. "

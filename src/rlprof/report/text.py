@@ -10,6 +10,7 @@ from rich.console import Console
 
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration, many, rate
+from rlprof.analysis.progress import Progress
 from rlprof.analysis.report import Report
 from rlprof.report import sections
 from rlprof.report.breakdown import render_parts
@@ -62,6 +63,7 @@ def sentences(report: Report, shown: Callable[[str], str]) -> Iterator[tuple[str
         spent += f", {many(whole.iterations, 'iteration')}"
     if progress.startup_ns:
         spent += f", after {duration(progress.startup_ns)} of start-up"
+    spent += beside(progress)
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
     yield f"{speed}{spent}.".capitalize(), "bold"
     largest = shown(whole.largest.name)
@@ -74,6 +76,13 @@ def sentences(report: Report, shown: Callable[[str], str]) -> Iterator[tuple[str
             f"Most is lost to {expected.losses[0].what} ({duration(expected.losses[0].ns)}).",
             "bold red",
         )
+
+
+def beside(progress: Progress) -> str:
+    """The time that is no training, and that steps per second leave out: ", with 1.2 s of evaluation"."""
+    parts = (("prefill", progress.prefill_ns), ("evaluation", progress.evaluation_ns))
+    shown = [f"{duration(ns)} of {name}" for name, ns in parts if ns]
+    return f", with {' and '.join(shown)}" if shown else ""
 
 
 def origin(report: Report) -> str:

@@ -449,6 +449,7 @@ void lane_end_below(Lane *, const Span *, int64_t now); /* ends one; those insid
 bool span_enter(Span *); /* false: not recorded, so not to be left */
 void span_exit(Span *);
 PyObject *ledger_split(Ledger *, PyObject *args);
+PyObject *ledger_rename(Ledger *, PyObject *args); /* rename.c */
 PyObject *span_call(PyObject *, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *span_exit_method(PyObject *, PyObject *const *args, Py_ssize_t count);
 
@@ -481,6 +482,7 @@ int timeline_open(Ledger *, Py_ssize_t capacity);
 PyObject *timeline_drain(Ledger *);
 int64_t iteration_mark(Ledger *, int64_t now, bool closes); /* returns when it was */
 void iteration_reset(Ledger *, int64_t now);
+PyObject *ledger_drop_iteration(Ledger *, PyObject *);
 PyObject *iteration_drain(Ledger *);
 PyObject *ledger_raw(Ledger *);
 

@@ -146,6 +146,21 @@ iteration_mark(Ledger *ledger, int64_t now, bool closes)
     return now;
 }
 
+/* What was taken for an iteration was none. Earlier ones that wait to be written keep its time. */
+PyObject *
+ledger_drop_iteration(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    Iterations *iterations = &ledger->iterations;
+    if (ledger->mode & MODE_ENABLED && iterations->open) {
+        int64_t now = settle(ledger, clock_now(&ledger->clock));
+        iterations->open = false;
+        if (iterations->emitted == iterations->count) {
+            remember(ledger, now);
+        }
+    }
+    Py_RETURN_NONE;
+}
+
 void
 iteration_reset(Ledger *ledger, int64_t now)
 {

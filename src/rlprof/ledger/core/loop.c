@@ -135,8 +135,26 @@ leading_dimension(Loop *loop, PyObject *argument)
 
 /* ---- the calls ---- */
 
+/* Whether the rules must be asked before the driver calls an environment: a rollout or a prefill may begin. */
 static bool
-enter_env(Loop *loop, int64_t envs)
+may_begin(const Loop *loop, bool steps)
+{
+    switch (loop->phase) {
+    case PHASE_NONE:
+        return steps;
+    case PHASE_ROLLOUT:
+        return loop->learned || (steps && loop->prefilled && !loop->asked);
+    case PHASE_PREFILL:
+        return steps && loop->asked && !loop->mixed;
+    case PHASE_EVALUATION:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool
+enter_env(Loop *loop, PyObject *env, int64_t envs)
 {
     if (loop->stepping || !is_driver(loop)) {
         return false;
@@ -144,11 +162,19 @@ enter_env(Loop *loop, int64_t envs)
     if (envs > 0 && loop->on) {
         training_begins(loop->ledger, false);
     }
-    if (loop->on && loop->training && (loop->phase != PHASE_ROLLOUT || loop->learned)) {
-        Py_XDECREF(ask_rules(loop, "before_rollout", NULL, NULL, NO_PHASE));
+    if (loop->on && loop->training) {
+        if (env != loop->env && env != NULL) {
+            loop->env = env;
+            Py_XDECREF(ask_rules(loop, "turn_to", env, envs > 0 ? Py_False : Py_True, NO_PHASE));
+        }
+        if (may_begin(loop, envs > 0)) {
+            Py_XDECREF(ask_rules(loop, "before_rollout", NULL, NULL, NO_PHASE));
+        }
     }
     loop->stepping = true;
-    if (envs > 0) {
+    loop->acted |= envs > 0 && loop->asked;
+    loop->asked = loop->whole = false;
+    if (envs > 0 && loop->phase != PHASE_EVALUATION) {
         if (loop->steps == 0) {
             loop->samples = loop->batch = 0;
         }
@@ -170,7 +196,7 @@ forward(Loop *loop, PyObject *argument)
     if (!loop->on || !is_driver(loop)) {
         return usual;
     }
-    if (loop->stepping || loop->phase == PHASE_NONE) {
+    if (loop->stepping || (loop->phase == PHASE_NONE && (!loop->training || loop->env == NULL))) {
         return loop->stepping ? loop->inside_env : usual;
     }
     int64_t size = plain_length(loop, argument);
@@ -181,12 +207,20 @@ forward(Loop *loop, PyObject *argument)
         size = leading_dimension(loop, argument);
     }
     if (size < 0) {
+        loop->asked |= loop->phase != PHASE_UPDATE;
         return loop->phase == PHASE_UPDATE ? loop->learns : loop->acts;
     }
     int64_t kind = 2 * size + gradients;
     bool known = forwards_have(&loop->acting, kind);
     bool acts = known;
-    if (known != (loop->phase == PHASE_ROLLOUT)) {
+    if (loop->phase == PHASE_EVALUATION && loop->whole && known) {
+        Py_XDECREF(ask_rules(loop, "after_episode", NULL, NULL, NO_PHASE));
+    }
+    if (loop->phase == PHASE_EVALUATION) {
+        loop->asked = true;
+        return loop->acts;
+    }
+    if (known != (loop->phase == PHASE_ROLLOUT) || loop->phase == PHASE_NONE || loop->phase == PHASE_PREFILL) {
         PyObject *number = PyLong_FromLongLong(size);
         PyObject *answer = number ? ask_rules(loop, "is_acting", number, gradients ? Py_True : Py_False, NO_PHASE) : NULL;
         acts = answer == Py_True;
@@ -195,6 +229,7 @@ forward(Loop *loop, PyObject *argument)
         Py_XDECREF(answer);
     }
     forwards_add(&loop->recent, kind);
+    loop->asked |= acts;
     if (!acts && size > loop->batch) {
         loop->batch = size;
     }
@@ -204,7 +239,7 @@ forward(Loop *loop, PyObject *argument)
 static void
 begin_update(Loop *loop)
 {
-    if (loop->phase == PHASE_ROLLOUT) {
+    if (loop->phase != PHASE_NONE && loop->phase != PHASE_UPDATE) {
         Py_XDECREF(ask_rules(loop, "begin_update", NULL, NULL, NO_PHASE));
     }
 }
@@ -268,9 +303,10 @@ flags_of(PyObject *array, Py_buffer *buffer)
     return false;
 }
 
-/* How many episodes a step has ended, by the arrays `terminated` and `truncated`; -1: they are something else. */
+/* How many episodes a step has ended, by the arrays `terminated` and `truncated`; -1: they are something else. The
+ * arrays also tell how many environments were stepped: a vector may step some of its own. */
 static int64_t
-ended_of(PyObject *terminated, PyObject *truncated)
+ended_of(PyObject *terminated, PyObject *truncated, int64_t *envs)
 {
     if (terminated == Py_True || truncated == Py_True) {
         return 1;
@@ -287,6 +323,7 @@ ended_of(PyObject *terminated, PyObject *truncated)
         if (one.len == other.len) {
             const char *a = one.buf, *b = other.buf;
             ended = 0;
+            *envs = one.len;
             for (Py_ssize_t i = 0; i < one.len; i++) {
                 ended += (a[i] | b[i]) != 0;
             }
@@ -328,35 +365,58 @@ count_dones(Loop *loop, PyObject *dones)
     loop->ledger->iterations.episodes += ended;
 }
 
+/* Adds to what the ledger counts, or takes back; but what an iteration has is written, and stays. */
+void
+loop_count(Loop *loop, int64_t steps, int64_t episodes)
+{
+    Iterations *iterations = &loop->ledger->iterations;
+    if (loop->counts_steps) {
+        int64_t least = iterations->marked_steps - iterations->steps;
+        steps = steps < least ? least : steps;
+        loop->counted_steps += steps;
+        iterations->steps += steps;
+    }
+    if (loop->counts_episodes) {
+        int64_t least = iterations->marked_episodes - iterations->episodes;
+        episodes = episodes < least ? least : episodes;
+        loop->counted_episodes += episodes;
+        iterations->episodes += episodes;
+    }
+}
+
 /* The driver's own steps, or those of threads that it lets step. A worker's process counts its own: they are the
  * training's where the driver counts none. */
 static void
-count_step(Loop *loop, const LoopCall *call, PyObject *result)
+count_step(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
 {
     if (!loop->on || !(call->driving || (!loop->stepping && (loop->ledger->driving != 0 || loop->ledger->elsewhere)))) {
         return;
     }
-    Iterations *iterations = &loop->ledger->iterations;
-    if (loop->counts_steps) {
-        loop->counted_steps += call->envs;
-        iterations->steps += call->envs;
-    }
-    if (!loop->counts_episodes) {
-        return;
-    }
-    int64_t ended = -1;
+    bool counts = loop->counting || !call->driving;
+    int64_t ended = -1, envs = call->envs;
     if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 5) {
-        ended = ended_of(PyTuple_GET_ITEM(result, 2), PyTuple_GET_ITEM(result, 3));
+        ended = ended_of(PyTuple_GET_ITEM(result, 2), PyTuple_GET_ITEM(result, 3), &envs);
+        envs = kind == CALL_STEP ? call->envs : envs;
     }
-    if (ended < 0) {
+    loop_count(loop, counts ? envs : 0, 0);
+    if (call->driving) {
+        loop->block_steps += envs;
+        loop->last_ended = 0;
+        loop->whole = false;
+    }
+    if (ended < 0 && loop->counts_episodes) {
         PyObject *answer = ask_rules(loop, "ended_in", result, NULL, "episodes could not be counted");
         ended = answer ? PyLong_AsLongLong(answer) : -1;
         Py_XDECREF(answer);
         PyErr_Clear();
     }
     if (ended > 0) {
-        loop->counted_episodes += ended;
-        iterations->episodes += ended;
+        loop_count(loop, 0, counts ? ended : 0);
+        if (call->driving) {
+            loop->block_episodes += ended;
+            loop->last_ended = ended;
+            loop->whole = ended >= envs;
+        }
     }
 }
 
@@ -373,13 +433,15 @@ loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ss
     case CALL_STEP:
     case CALL_VECTOR_STEP:
         call.envs = kind == CALL_STEP ? 1 : count > 0 ? envs_of(args[0]) : 0;
-        call.driving = enter_env(loop, call.envs);
+        call.driving = enter_env(loop, count > 0 ? args[0] : NULL, call.envs);
+        loop->stepped = true;
         break;
     case CALL_STEP_WAIT:
         call.envs = count > 0 ? envs_of(args[0]) : 0;
+        loop->stepped = true;
         break;
     case CALL_RESET:
-        call.driving = enter_env(loop, 0);
+        call.driving = enter_env(loop, count > 0 ? args[0] : NULL, 0);
         break;
     case CALL_BACKWARD:
         before_backward(loop);
@@ -391,7 +453,7 @@ loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ss
         }
         break;
     default:
-        if (loop->phase == PHASE_ROLLOUT && loop->steps > 0 && is_driver(loop)) {
+        if (loop->steps > 0 && is_driver(loop)) {
             begin_update(loop);
         }
     }
@@ -408,7 +470,7 @@ loop_after(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
         return;
     }
     if (kind == CALL_STEP || kind == CALL_VECTOR_STEP || kind == CALL_STEP_WAIT) {
-        count_step(loop, call, result);
+        count_step(loop, kind, call, result);
     }
     else if (kind == CALL_OPTIMIZER && is_driver(loop)) {
         after_optimizer(loop);

@@ -17,7 +17,7 @@ typedef enum {
     CALL_KINDS,
 } CallKind;
 
-typedef enum { PHASE_NONE, PHASE_ROLLOUT, PHASE_UPDATE } Phase;
+typedef enum { PHASE_NONE, PHASE_ROLLOUT, PHASE_UPDATE, PHASE_PREFILL, PHASE_EVALUATION } Phase;
 
 /* Of forward passes: twice the leading dimension, plus one where gradients are kept. The oldest are forgotten. */
 #define MAX_FORWARDS 32
@@ -39,12 +39,22 @@ typedef struct {
     bool training; /* there is an optimizer */
     bool stepping; /* the driver is inside an environment */
     bool learned;  /* an optimizer has stepped since the last iteration began */
+    bool asked;    /* a forward pass has chosen actions since the driver last called an environment */
+    bool acted;    /* some step's actions were chosen by a forward pass */
+    bool prefilled; /* nothing was learned yet, and the first steps were taken without a forward pass */
+    bool mixed;     /* of them, some later ones were taken with one */
+    bool counting;  /* the driver's steps are the training's, as far as is known */
+    bool stepped;   /* some environment was stepped, by whatever thread */
     bool counts_steps, counts_episodes;
     int64_t counted_steps, counted_episodes;
     int64_t envs;  /* that the last step was for */
     int64_t steps; /* of all environments, in this rollout */
     int64_t batch; /* the largest that was learned from since an optimizer stepped */
     int64_t samples; /* learned from since the last epoch ended */
+    const void *env; /* that the driver called last: an address, never followed */
+    int64_t block_steps, block_episodes; /* the driver's, since the rules last took them */
+    int64_t last_ended; /* episodes that the driver's last step ended */
+    bool whole;         /* and that was the end of all of its environments' */
     Forwards acting; /* that were seen directly before a step */
     Forwards recent; /* since the last step or backward pass */
 } Loop;
@@ -62,6 +72,7 @@ extern const char *const CALL_NAMES[CALL_KINDS];
 int loop_setup(PyObject *module);
 /* Neither fails: what goes wrong is said once, and the training goes on. */
 LoopCall loop_before(Loop *, CallKind, Span *usual, PyObject *const *args, Py_ssize_t count);
+void loop_count(Loop *, int64_t steps, int64_t episodes);
 void loop_after(Loop *, CallKind, const LoopCall *, PyObject *result); /* NULL: an exception is set, and kept */
 
 #endif

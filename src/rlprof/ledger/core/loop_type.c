@@ -23,7 +23,7 @@ loop_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         loop->acts = (Span *)Py_NewRef(acts);
         loop->learns = (Span *)Py_NewRef(learns);
         loop->inside_env = (Span *)Py_NewRef(inside_env);
-        loop->on = loop->counts_steps = loop->counts_episodes = true;
+        loop->on = loop->counts_steps = loop->counts_episodes = loop->counting = true;
         loop->envs = 1;
     }
     return (PyObject *)loop;
@@ -47,6 +47,34 @@ static PyObject *
 loop_forget_recent(Loop *loop, PyObject *Py_UNUSED(ignored))
 {
     loop->recent.used = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+loop_forget_env(Loop *loop, PyObject *Py_UNUSED(ignored))
+{
+    loop->env = NULL;
+    Py_RETURN_NONE;
+}
+
+/* take_block(): the driver's (steps, episodes) since the last time. */
+static PyObject *
+loop_take_block(Loop *loop, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *taken = Py_BuildValue("LL", (long long)loop->block_steps, (long long)loop->block_episodes);
+    loop->block_steps = loop->block_episodes = 0;
+    return taken;
+}
+
+/* recount(steps, episodes): what is to be added to the count, or taken back. */
+static PyObject *
+loop_recount(Loop *loop, PyObject *args)
+{
+    long long steps, episodes;
+    if (!PyArg_ParseTuple(args, "LL", &steps, &episodes)) {
+        return NULL;
+    }
+    loop_count(loop, steps, episodes);
     Py_RETURN_NONE;
 }
 
@@ -115,6 +143,9 @@ loop_dealloc(PyObject *self)
 static PyMethodDef loop_methods[] = {
     {"ask_torch", (PyCFunction)loop_ask_torch, METH_VARARGS, NULL},
     {"forget_recent", (PyCFunction)loop_forget_recent, METH_NOARGS, NULL},
+    {"forget_env", (PyCFunction)loop_forget_env, METH_NOARGS, NULL},
+    {"take_block", (PyCFunction)loop_take_block, METH_NOARGS, NULL},
+    {"recount", (PyCFunction)loop_recount, METH_VARARGS, NULL},
     {"has_acted", (PyCFunction)loop_has_acted, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -125,6 +156,14 @@ static PyMemberDef loop_members[] = {
     {"training", T_BOOL, offsetof(Loop, training), 0, NULL},
     {"stepping", T_BOOL, offsetof(Loop, stepping), 0, NULL},
     {"learned", T_BOOL, offsetof(Loop, learned), 0, NULL},
+    {"asked", T_BOOL, offsetof(Loop, asked), READONLY, NULL},
+    {"acted", T_BOOL, offsetof(Loop, acted), READONLY, NULL},
+    {"prefilled", T_BOOL, offsetof(Loop, prefilled), 0, NULL},
+    {"mixed", T_BOOL, offsetof(Loop, mixed), 0, NULL},
+    {"counting", T_BOOL, offsetof(Loop, counting), 0, NULL},
+    {"stepped", T_BOOL, offsetof(Loop, stepped), READONLY, NULL},
+    {"whole", T_BOOL, offsetof(Loop, whole), READONLY, NULL},
+    {"last_ended", T_LONGLONG, offsetof(Loop, last_ended), READONLY, NULL},
     {"counts_steps", T_BOOL, offsetof(Loop, counts_steps), 0, NULL},
     {"counts_episodes", T_BOOL, offsetof(Loop, counts_episodes), 0, NULL},
     {"counted_steps", T_LONGLONG, offsetof(Loop, counted_steps), READONLY, NULL},

@@ -72,14 +72,27 @@ class Iterations:
         self.shortest = min(self.shortest, duration) if self.count else duration
         self.longest = max(self.longest, duration)
 
+    def drop(self, nodes: list[Node], now: int) -> None:
+        """What was taken for an iteration was none. Earlier ones that wait to be written keep its time."""
+        self._open = False
+        if self._emitted == self.count:
+            self._remember(nodes, now)
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    @property
+    def gained(self) -> tuple[int, int]:
+        """Steps and episodes since the last mark."""
+        return self.steps - self._counted[0], self.episodes - self._counted[1]
+
     def _write(self, nodes: list[Node], now: int) -> bool:
         rows = [self._row(node) for node in nodes if node.marks()[:3] != node.marked[:3]]
         # One iteration always fits, whatever the number of its nodes: merging it with others would not help.
         if len(self._marks) >= _MAX_ROWS or (self._rows and len(self._rows) + len(rows) > _MAX_ROWS):
             return False
-        steps, episodes = self._counted
-        counted = self.steps - steps, self.episodes - episodes
-        self._marks.append(_MARK.pack(self.start, now, self._emitted, self.count - 1, *counted))
+        self._marks.append(_MARK.pack(self.start, now, self._emitted, self.count - 1, *self.gained))
         self._rows += rows
         return True
 

@@ -509,9 +509,43 @@ class Ledger:
             self._iterations.mark(self._attribution.nodes, now, closes is True)
         return self._iterations.count
 
+    @_locked
+    def drop_iteration(self) -> None:
+        if self.enabled and self._iterations.is_open:
+            now = self.now()
+            self._attribution.settle(now)
+            self._iterations.drop(self._attribution.nodes, now)
+
+    @_locked
+    def rename(self, was: Span, name: Span) -> bool:
+        """What the driver has recorded as `was`, with all inside, was `name`. False: it is open, or there is none."""
+        lane = self._attribution.driver.base
+        root = lane.stack[0].node
+        found = root.children.get(was.operation.id)
+        if found is None or any(entry.node.operation is was.operation for entry in lane.stack):
+            return False
+        if self.enabled:
+            self._attribution.settle(self.now())
+        moved: dict[Node | None, Node] = {}
+        for node in tuple(self._attribution.nodes):  # a node comes after its parent
+            above = root if node is found else moved.get(node.parent)
+            if above is not None and node.operation is not None:
+                moved[node] = self._lanes.child(above, name.operation if node is found else node.operation)
+                node.move_to(moved[node])
+        return True
+
     @property
     def steps(self) -> int:
         return self._iterations.steps
+
+    @_locked
+    def recount(self, steps: int, episodes: int) -> tuple[int, int]:
+        """Add to what is counted, or take back; but what an iteration has is written, and stays. Returns what was."""
+        gained = self._iterations.gained
+        steps, episodes = max(steps, -gained[0]), max(episodes, -gained[1])
+        self._iterations.steps += steps
+        self._iterations.episodes += episodes
+        return steps, episodes
 
     @_locked
     def add_steps(self, number: int) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rlprof.ledger.twin.ledger import Ledger
     from rlprof.ledger.twin.span import Span
 
-NONE, ROLLOUT, UPDATE = range(3)
+NONE, ROLLOUT, UPDATE, PREFILL, EVALUATION = range(5)
 
 MAX_FORWARDS = 32
 
@@ -37,8 +37,12 @@ class Loop:
         self._is_traced: Callable[[], Any] = bool
         self._tensor: type | None = None
         self.phase = NONE
-        self.on = self.counts_steps = self.counts_episodes = True
+        self.on = self.counts_steps = self.counts_episodes = self.counting = True
         self.training = self.stepping = self.learned = False
+        self.asked = self.acted = self.prefilled = self.mixed = self.stepped = self.whole = False
+        self.last_ended = 0
+        self._env = 0
+        self._block = (0, 0)
         self.counted_steps = self.counted_episodes = self.steps = 0
         self.envs = 1
         self._acting: Forwards = {}
@@ -51,6 +55,20 @@ class Loop:
     def forget_recent(self) -> None:
         self._recent.clear()
 
+    def forget_env(self) -> None:
+        self._env = 0
+
+    def take_block(self) -> tuple[int, int]:
+        """The driver's steps and episodes since the last time."""
+        taken, self._block = self._block, (0, 0)
+        return taken
+
+    def recount(self, steps: int, episodes: int) -> None:
+        """What is to be added to the count, or taken back."""
+        counted = self._ledger.recount(steps * self.counts_steps, episodes * self.counts_episodes)
+        self.counted_steps += counted[0]
+        self.counted_episodes += counted[1]
+
     def has_acted(self, size: int, gradients: bool) -> bool:
         return (size, gradients) in self._acting
 
@@ -59,15 +77,17 @@ class Loop:
             return self._forward(args[1] if len(args) > 1 else None), 0, False
         if kind in ("step", "vector_step", "step_wait"):
             envs = 1 if kind == "step" else int(getattr(args[0], "num_envs", 0))
-            return usual, envs, kind != "step_wait" and self._enter_env(envs)
+            driving = kind != "step_wait" and self._enter_env(args[0] if args else None, envs)
+            self.stepped = True
+            return usual, envs, driving
         if kind == "reset":
-            return usual, 0, self._enter_env(0)
+            return usual, 0, self._enter_env(args[0] if args else None, 0)
         if kind == "dones":
             self._count_dones(args[2] if len(args) > 2 else None)
             return nullcontext(), 0, False
         if kind == "backward":
             self._before_backward()
-        elif self.phase == ROLLOUT and self.steps and self._is_driver():
+        elif self.phase not in (NONE, UPDATE) and self.steps and self._is_driver():
             self._ask("begin_update")
         return usual, 0, False
 
@@ -84,13 +104,19 @@ class Loop:
             return
         if not self.on or not (driving or (not self.stepping and self._ledger.driver)):
             return
-        if self.counts_steps:
-            self.counted_steps += envs
-            self._ledger.add_steps(envs)
-        ended = self._ended_in(result) if self.counts_episodes else 0
+        counts = self.counting or not driving
+        ended = self._ended_in(result)
+        if kind != "step":
+            envs = _length(result, envs)
+        self.recount(envs if counts else 0, 0)
+        if driving:
+            self._block = self._block[0] + envs, self._block[1]
+            self.last_ended, self.whole = 0, False
         if ended:
-            self.counted_episodes += ended
-            self._ledger.add_episodes(ended)
+            self.recount(0, ended if counts else 0)
+            if driving:
+                self._block = self._block[0], self._block[1] + ended
+                self.last_ended, self.whole = ended, ended >= envs
 
     def _ended_in(self, result: Any) -> int:
         try:
@@ -100,7 +126,7 @@ class Loop:
             flags = zip(memoryview(terminated).tobytes(), memoryview(truncated).tobytes())
             return sum(bool(one or other) for one, other in flags)
         except Exception:
-            return self._ask("ended_in", result) or 0
+            return (self._ask("ended_in", result) or 0) if self.counts_episodes else 0
 
     def _count_dones(self, dones: Any) -> None:
         if dones is None:
@@ -118,7 +144,7 @@ class Loop:
         usual = self._learns if gradients else self._acts
         if not self.on or not self._is_driver():
             return usual
-        if self.stepping or self.phase == NONE:
+        if self.stepping or (self.phase == NONE and not (self.training and self._env)):
             return self._inside_env if self.stepping else usual
         size = self._plain_length(argument)
         if size is None:
@@ -126,11 +152,18 @@ class Loop:
                 return usual
             size = self._ask("size_of", argument)
         if type(size) is not int:
+            self.asked |= self.phase != UPDATE
             return self._learns if self.phase == UPDATE else self._acts
         acts = self.has_acted(size, gradients)
-        if acts != (self.phase == ROLLOUT):
+        if self.phase == EVALUATION and self.whole and acts:
+            self._ask("after_episode")
+        if self.phase == EVALUATION:
+            self.asked = True
+            return self._acts
+        if acts != (self.phase == ROLLOUT) or self.phase in (NONE, PREFILL):
             acts = bool(self._ask("is_acting", size, gradients))
         _add(self._recent, (size, gradients))
+        self.asked |= acts
         if not acts:
             self._batch = max(self._batch, size)
         return self._acts if acts else self._learns
@@ -160,18 +193,24 @@ class Loop:
             if kind[0] != self.envs:
                 self._acting.pop(kind, None)
         self._recent.clear()
-        if self.phase == ROLLOUT:
+        if self.phase not in (NONE, UPDATE):
             self._ask("begin_update")
 
-    def _enter_env(self, envs: int) -> bool:
+    def _enter_env(self, env: Any, envs: int) -> bool:
         if self.stepping or not self._is_driver():
             return False
         if envs and self.on:
             self._ledger.training_begins(False)
-        if self.on and self.training and (self.phase != ROLLOUT or self.learned):
-            self._ask("before_rollout")
+        if self.on and self.training:
+            if env is not None and id(env) != self._env:
+                self._env = id(env)
+                self._ask("turn_to", env, not envs)
+            if self._may_begin(envs > 0):
+                self._ask("before_rollout")
         self.stepping = True
-        if envs:
+        self.acted |= envs > 0 and self.asked
+        self.asked = self.whole = False
+        if envs and self.phase != EVALUATION:
             if self.steps == 0:
                 self._samples = self._batch = 0
             self.envs = envs
@@ -180,6 +219,16 @@ class Loop:
                 _add(self._acting, kind)
             self._recent.clear()
         return True
+
+    def _may_begin(self, steps: bool) -> bool:
+        """Whether the rules must be asked: a rollout or a prefill may begin."""
+        if self.phase == NONE:
+            return steps
+        if self.phase == ROLLOUT:
+            return self.learned or (steps and self.prefilled and not self.asked)
+        if self.phase == PREFILL:
+            return steps and self.asked and not self.mixed
+        return self.phase == UPDATE
 
     def _is_driver(self) -> bool:
         return bool(get_ident() == self._ledger.driver)
@@ -191,6 +240,16 @@ class Loop:
             what = "episodes could not be counted" if method == "ended_in" else NO_PHASE
             self._ledger.hooks.warn(what, error)
             return None
+
+
+def _length(result: Any, envs: int) -> int:
+    """How many environments a vector has stepped, by what it returned: it may step some of its own."""
+    try:
+        _, _, terminated, truncated, _ = result
+        one, other = memoryview(terminated), memoryview(truncated)
+        return one.nbytes if one.itemsize == 1 and one.nbytes == other.nbytes else envs
+    except Exception:
+        return envs
 
 
 def _add(forwards: Forwards, kind: tuple[int, bool]) -> None:

@@ -75,10 +75,28 @@ class Node:
             self.device_time, self.device_calls, pack(self.durations),
         )  # fmt: skip
 
+    def move_to(self, to: Node) -> None:
+        """Everything but the place: see core/rename.c."""
+        for name in _SUMS:
+            setattr(to, name, getattr(to, name) + getattr(self, name))
+        for name in _LARGEST:
+            setattr(to, name, max(getattr(to, name), getattr(self, name)))
+        to.min = min(to.min, self.min)
+        to.durations.update(self.durations)
+        calls, own, shift, overlapped, waited, off_cpu = (a + b for a, b in zip(to.marked, self.marked))
+        to.marked = (calls, own, shift, overlapped, waited, off_cpu)
+        self.reset()
+
     def reset(self) -> None:
         fresh = Node(self.id, self.lane, self.parent, self.operation, self.children)
         for name in self.__slots__:
             setattr(self, name, getattr(fresh, name))
+
+
+_SUMS = (
+    "self", "calls", "busy", "shift", "covered", "overlap", "waited", "off_cpu", "cost", "device_time", "device_calls",
+)  # fmt: skip
+_LARGEST = ("max", "memory_peak", "memory_rise", "device_peak", "device_rise")
 
 
 @dataclass(slots=True, eq=False)

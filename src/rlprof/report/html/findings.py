@@ -95,6 +95,10 @@ def verdict(report: Report) -> Markup:
     turns = []
     if progress.startup_ns:
         turns.append(f"{duration(progress.startup_ns)} of start-up")
+    if progress.prefill_ns:
+        turns.append(f"{duration(progress.prefill_ns)} of prefill")
+    if progress.evaluation_ns:
+        turns.append(f"{duration(progress.evaluation_ns)} of evaluation")
     if progress.iteration_ns is not None:
         turns.append(f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}")
     shown.append(("wall time", duration(whole.wall_ns), ", ".join(turns)))

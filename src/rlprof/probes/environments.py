@@ -1,0 +1,170 @@
+"""Which environments a training collects from, and which it only evaluates with.
+
+All steps between two updates are one stretch. The rules, in the order in which they are applied:
+
+1. Environments that are stepped in turn, each continuing its episode after the other's step, belong together.
+2. If none that is known to train was stepped in a stretch, the one that was stepped last before the update trains.
+3. If one was, the others of that stretch were evaluated with. Their steps are not counted.
+
+A program that runs an episode in each of a list of environments before every update breaks rule 2: it looks like an
+evaluation before the training. So if three or more of them come back in the second stretch, and none continues an
+episode, they all train.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+MOST_KNOWN = 4096
+"""Environments that are remembered. Those without weak references are never forgotten otherwise."""
+
+
+class Group:
+    """Environments that are stepped in turn. What is counted here is of the current stretch."""
+
+    def __init__(self) -> None:
+        self.size = 1
+        self.trains = False
+        self.steps = self.episodes = 0
+        self.counted = (0, 0)
+        """Steps and episodes that the ledger has counted already."""
+        self.continues = False
+        """Some episode went on where another group's steps had interrupted it."""
+        self.first_seen = (0, 0)
+        """Steps and episodes of the first stretch, while it is open whether it was an evaluation."""
+        self.merged: Group | None = None
+
+    def begin_stretch(self) -> None:
+        self.steps = self.episodes = 0
+        self.counted = (0, 0)
+        self.continues = False
+
+
+class Record:
+    """One environment. Times are numbers of blocks: of calls of one environment in a row."""
+
+    def __init__(self) -> None:
+        self._group = Group()
+        self.called = self.reset = 0
+
+    @property
+    def group(self) -> Group:
+        while self._group.merged is not None:
+            self._group = self._group.merged
+        return self._group
+
+
+class Environments:
+    """Those of a driver's loop."""
+
+    def __init__(self, died: Callable[[], None]) -> None:
+        """died: called when an environment is gone. The next one may have its address."""
+        self._died = died
+        self._by_id: dict[int, tuple[Any, Record]] = {}
+        self._block = 0
+        self.current: Record | None = None
+        self.stepped: Record | None = None
+        """The last one that was stepped."""
+        self.stretch: list[Group] = []
+        """That were stepped since the last update, the first one first."""
+
+    def turn_to(self, env: Any, resets: bool) -> Group:
+        """The driver calls another environment than before."""
+        record, before = self._record_of(env), self.stepped
+        if before is not None and not resets and before.called > record.called > 0:  # it was interrupted, and goes on
+            if before.group is not record.group and before.reset < record.called:
+                self._merge(before.group, record.group)
+            record.group.continues |= before.group is not record.group
+        self._block += 1
+        record.called = self._block
+        if resets:
+            record.reset = self._block
+        self.current = record
+        return record.group
+
+    def credit(self, steps: int, episodes: int, counted: bool) -> None:
+        """The current one was stepped."""
+        if self.current is None or not steps:
+            return
+        self.stepped = self.current
+        group = self.current.group
+        if group not in self.stretch:
+            self.stretch.append(group)
+        group.steps += steps
+        group.episodes += episodes
+        if counted:
+            group.counted = group.counted[0] + steps, group.counted[1] + episodes
+
+    def end_stretch(self, first: bool) -> tuple[int, int]:
+        """An update begins. Returns steps and episodes that are yet to be counted, or to be taken back."""
+        groups, last = self.stretch, self.stepped.group if self.stepped is not None else None
+        if last is not None and groups and not any(group.trains for group in groups):
+            last.trains = True
+        elif not any(group.trains and group.continues for group in groups):
+            again = [group for group in groups if group.first_seen != (0, 0)]
+            for group in again if len(again) > 1 else ():
+                group.trains = True
+        steps = episodes = 0
+        for group in groups:
+            if group.trains:
+                steps += group.first_seen[0] + group.steps
+                episodes += group.first_seen[1] + group.episodes
+            steps -= group.counted[0]
+            episodes -= group.counted[1]
+        self._forget_first()
+        for group in groups:
+            if first and not group.trains:
+                group.first_seen = group.steps, group.episodes
+            group.begin_stretch()
+        self.stretch = []
+        return steps, episodes
+
+    def _forget_first(self) -> None:
+        for _, record in self._by_id.values():
+            record.group.first_seen = (0, 0)
+
+    def _merge(self, one: Group, other: Group) -> None:
+        other.merged = one
+        one.size += other.size
+        one.trains |= other.trains
+        one.steps += other.steps
+        one.episodes += other.episodes
+        one.counted = one.counted[0] + other.counted[0], one.counted[1] + other.counted[1]
+        if other in self.stretch:
+            self.stretch.remove(other)
+            if one not in self.stretch:
+                self.stretch.append(one)
+
+    def _record_of(self, env: Any) -> Record:
+        known = self._by_id.get(id(env))
+        if known is not None:
+            return known[1]
+        try:
+            inner = env.unwrapped  # the same environment, whichever of its wrappers is called
+        except Exception:
+            inner = env
+        known = self._by_id.get(id(inner))
+        record = Record() if known is None else known[1]
+        for one in (inner, env):
+            self._remember(one, record)
+        return record
+
+    def _remember(self, env: Any, record: Record) -> None:
+        key = id(env)
+        if key in self._by_id:
+            return
+        if len(self._by_id) >= MOST_KNOWN:
+            self._by_id.pop(next(iter(self._by_id)))
+        by_id, died = self._by_id, self._died
+
+        def forget(_: Any) -> None:
+            by_id.pop(key, None)
+            died()
+
+        try:
+            held = ref(env, forget)
+        except TypeError:
+            held = None
+        by_id[key] = held, record
