@@ -74,13 +74,9 @@ class Iterations:
 
     def drop(self, nodes: list[Node], now: int) -> None:
         """What was taken for an iteration was none. Earlier ones that wait to be written keep its time."""
-        self._open = False
+        self.open = False
         if self._emitted == self.count:
             self._remember(nodes, now)
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
 
     @property
     def gained(self) -> tuple[int, int]:

@@ -511,7 +511,7 @@ class Ledger:
 
     @_locked
     def drop_iteration(self) -> None:
-        if self.enabled and self._iterations.is_open:
+        if self.enabled and self._iterations.open:
             now = self.now()
             self._attribution.settle(now)
             self._iterations.drop(self._attribution.nodes, now)
