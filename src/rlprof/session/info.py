@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 
+from rlprof.session.process import identity_of
 from rlprof.session.secrets import mask_command, mask_setting, mask_text
 
 Setting = str | int | float | bool | None
@@ -67,6 +68,8 @@ class Info:
     git: Git | None = None
     settings: dict[str, Setting] = field(default_factory=dict)
     """Told by the user."""
+    process: str = ""
+    """Identifies the process where its number is used again: see process.py. Empty in old sessions."""
 
 
 def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> Info:
@@ -94,6 +97,7 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> In
         environment={name: mask_text(readable(os.environ[name])) for name in _VARIABLES if name in os.environ},
         git=next((git for git in map(_git, _code_folders(here)) if git), None),
         settings=_settings(settings),
+        process=identity_of(os.getpid()) or "",
     )
 
 
