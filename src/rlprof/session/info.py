@@ -18,6 +18,9 @@ import psutil
 from rlprof.session.process import identity_of
 from rlprof.session.secrets import mask_command, mask_setting, mask_text
 
+LONGEST_TEXT = 100_000
+"""Characters of a name, a word of the command line or a setting that are kept."""
+
 Setting = str | int | float | bool | None
 
 PACKAGES = (
@@ -115,9 +118,8 @@ _VARIABLES = (
 
 
 def readable(text: str) -> str:
-    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8. Nobody
-    reads more than the first 100,000 characters."""
-    return text[:100_000].replace("\0", "?").encode("utf-8", "replace").decode()
+    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8."""
+    return text[:LONGEST_TEXT].replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 def _settings(settings: Mapping[str, Any]) -> dict[str, Setting]:
@@ -127,7 +129,7 @@ def _settings(settings: Mapping[str, Any]) -> dict[str, Setting]:
 def _plain(name: str, value: Any) -> Setting:
     """A setting as JSON can say it, without secrets: whatever else it is, as it is printed."""
     try:
-        masked = mask_setting(name, value)
+        masked = mask_setting(name, value[:LONGEST_TEXT] if isinstance(value, str) else value)
         if masked is None or isinstance(masked, bool):
             return masked
         if isinstance(masked, (int, float)) and type(masked) in (int, float) and abs(masked) < 2**63:
