@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import namedtuple
 from dataclasses import dataclass
 
@@ -182,6 +183,14 @@ def test_a_session_gets_its_settings_masked():
 )
 def test_an_error_keeps_its_words_but_not_its_secrets(text, masked):
     assert mask_text(text) == masked
+
+
+@pytest.mark.parametrize("unit", ["key-", "pass.", "a.", "sk-", "://:", "password", "password: ", "SG.abc", " key\t"])
+def test_masking_takes_a_time_in_proportion_to_the_text(unit):
+    """CPU time: what is quadratic would take a minute here."""
+    before = time.process_time()
+    mask_text(unit * (100_000 // len(unit)))
+    assert time.process_time() - before < 10
 
 
 SCRIPT = """

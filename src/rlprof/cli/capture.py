@@ -14,9 +14,9 @@ from rich.console import Console
 from rlprof.capture.torch.capture import FAILED, TRACE
 from rlprof.capture.torch.schedule import ITERATION, STEPS
 from rlprof.errors import RlprofError
-from rlprof.launch.environment import lives
 from rlprof.recording.capturing import Request
 from rlprof.session.folder import REQUEST, find_database
+from rlprof.session.process import runs
 from rlprof.session.reader import Session
 
 POLL_SECONDS = 0.25
@@ -82,7 +82,7 @@ def _is_running(folder: Path) -> bool:
     with Session(folder) as session:
         if session.end is not None:
             return False
-        return lives(session.info.pid)
+        return runs(session.info.pid, session.info.process, session.info.started)
 
 
 def _check_running(folder: Path) -> None:

@@ -82,8 +82,8 @@ def outcome(error: BaseException | None) -> str:
         return "finished"
     try:
         if isinstance(error, SystemExit):
-            return "finished" if error.code is None or error.code == 0 else mask_text(f"exit {error.code}"[:500])
-        return mask_text(f"{type(error).__name__}: {error}".strip(": ")[:500])
+            return "finished" if error.code is None or error.code == 0 else mask_text(f"exit {error.code}"[:5000])[:500]
+        return mask_text(f"{type(error).__name__}: {error}".strip(": ")[:5000])[:500]
     except Exception:  # an exception that cannot say what it is
         return type(error).__name__
 

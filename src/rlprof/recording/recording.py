@@ -21,6 +21,7 @@ from rlprof.recording.workers import leave, work_for
 from rlprof.session.folder import DATABASE, REQUEST, new_folder
 from rlprof.session.info import described, gather, readable
 from rlprof.session.records import Artifact, Batch, Lost, Mark, Sample
+from rlprof.session.secrets import mask_text
 from rlprof.session.writer import SessionWriter
 
 FLUSH_SECONDS = 1.0
@@ -133,7 +134,7 @@ class Recording:
 
     def mark(self, kind: str, text: str) -> None:
         """Note something about this instant in the session."""
-        self._marks.append(Mark(self._ledger.now(), readable(str(kind)), readable(str(text))))
+        self._marks.append(Mark(self._ledger.now(), readable(str(kind)), readable(mask_text(str(text)[:5000]))))
 
     def add_file(self, path: Path, kind: str) -> None:
         """List a file that belongs to the session."""

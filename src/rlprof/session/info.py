@@ -15,7 +15,11 @@ from typing import Any
 
 import psutil
 
+from rlprof.session.process import identity_of
 from rlprof.session.secrets import mask_command, mask_setting, mask_text
+
+LONGEST_TEXT = 100_000
+"""Characters of a name, a word of the command line or a setting that are kept."""
 
 Setting = str | int | float | bool | None
 
@@ -67,6 +71,8 @@ class Info:
     git: Git | None = None
     settings: dict[str, Setting] = field(default_factory=dict)
     """Told by the user."""
+    process: str = ""
+    """Identifies the process where its number is used again: see process.py. Empty in old sessions."""
 
 
 def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> Info:
@@ -94,6 +100,7 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> In
         environment={name: mask_text(readable(os.environ[name])) for name in _VARIABLES if name in os.environ},
         git=next((git for git in map(_git, _code_folders(here)) if git), None),
         settings=_settings(settings),
+        process=identity_of(os.getpid()) or "",
     )
 
 
@@ -111,9 +118,8 @@ _VARIABLES = (
 
 
 def readable(text: str) -> str:
-    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8. Nobody
-    reads more than the first 100,000 characters."""
-    return text[:100_000].replace("\0", "?").encode("utf-8", "replace").decode()
+    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8."""
+    return text[:LONGEST_TEXT].replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 def _settings(settings: Mapping[str, Any]) -> dict[str, Setting]:
@@ -123,7 +129,7 @@ def _settings(settings: Mapping[str, Any]) -> dict[str, Setting]:
 def _plain(name: str, value: Any) -> Setting:
     """A setting as JSON can say it, without secrets: whatever else it is, as it is printed."""
     try:
-        masked = mask_setting(name, value)
+        masked = mask_setting(name, value[:LONGEST_TEXT] if isinstance(value, str) else value)
         if masked is None or isinstance(masked, bool):
             return masked
         if isinstance(masked, (int, float)) and type(masked) in (int, float) and abs(masked) < 2**63:

@@ -63,7 +63,7 @@ _FORMS = re.compile(
         | hf_[A-Za-z0-9]{16,} | r8_[A-Za-z0-9]{20,} | nvapi-[\w-]{20,} | wandb_v1_\w{20,} | local-[0-9a-f]{40}
         | (?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16} | AIza[\w-]{30,} | ya29\.[\w-]{16,}
         | xox[abeprs]-[\w-]{10,} | npm_\w{20,} | pypi-[\w-]{20,} | dop_v1_\w{20,} | shp(?:at|ss)_\w{16,}
-        | SG\.[\w-]{16,}\.[\w-]{16,} | eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)? )
+        | SG\.[\w-]{16,80}\.[\w-]{16,} | eyJ[\w-]{8,2000}\.[\w-]{8,}(?:\.[\w-]*)? )
     | \bhooks\.slack\.com/services/[\w/]+
     | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----.*
     """,
@@ -72,11 +72,11 @@ _FORMS = re.compile(
 _URL = re.compile(r"(://[^\s:/@]*):(?!\d+(?:/|$))\S{1,500}@")
 _LOGIN = re.compile(r"(?<![\w/@.-])([\w.-]+):[^\s:@/]+@(?=[\w-]+\.)")
 """Without a scheme: `user:password@host.name`."""
-_HEADER = re.compile(r"""(\bauthorization["']?\s*[:=]\s*["']?)[^"'\r\n]+""", re.IGNORECASE)
+_HEADER = re.compile(r"""(\bauthorization["']?\s{0,9}[:=]\s{0,9}["']?)[^"'\r\n]+""", re.IGNORECASE)
 _SCHEME = re.compile(r"\b(Bearer|Basic)(\s+)(?=[\w+/=.~-]*[\d=])[\w+/=.~-]{6,}", re.IGNORECASE)
 _ASSIGNED = re.compile(
-    r"""(?P<before>^|.)\b(?=[\w.-]{0,60}(?:pass|pwd|secret|cred|key|token|auth|bearer|cookie|sig|jwt|sas|dsn))"""
-    r"""(?P<name>[a-z_][\w.-]*)(?P<is>["']?\s*[:=]\s*)(?P<value>"[^"]*"|'[^']*'|[^\s"',;&(){}\[\]]+)""",
+    r"""(?P<before>^|[^\w.-])(?=[\w.-]{0,60}(?:pass|pwd|secret|cred|key|token|auth|bearer|cookie|sig|jwt|sas|dsn))"""
+    r"""(?P<name>[a-z_-][\w.-]{0,100})(?P<is>["']?\s{0,9}[:=]\s{0,9})(?P<value>"[^"]*"|'[^']*'|[^\s"',;&(){}\[\]]+)""",
     re.DOTALL | re.IGNORECASE,
 )
 _OPTION = re.compile(r"(?P<name>(?:-{1,2}|\+{1,2}|~)?[A-Za-z_][\w./@-]*)=(?P<value>.*)", re.DOTALL)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import secrets
+import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +17,8 @@ from rlprof.errors import MissingLibraryError, RlprofError
 
 HOST = "127.0.0.1"
 TRACE = "/trace/"
+WORKER = "/service_worker.js"
+"""The page asks for it by this address, without a token. It is the same for everybody."""
 POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:"
 """The page asks a server of its makers who is looking. Whatever it asks for elsewhere, the browser refuses."""
 
@@ -28,10 +33,13 @@ def perfetto_folder() -> Path:
 
 
 class Viewer(ThreadingHTTPServer):
+    """Whoever does not know its token, another user of this machine or another page of the browser, gets nothing."""
+
     daemon_threads = True
 
     def __init__(self, trace: Path, page: Path, port: int) -> None:
         self.trace = trace
+        self.token = secrets.token_urlsafe(24)
         try:
             super().__init__((HOST, port), partial(_Handler, directory=str(page)))
         except OSError as error:
@@ -39,38 +47,76 @@ class Viewer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        origin = f"http://{HOST}:{self.server_port}"
-        return f"{origin}/#!/?url={quote(f'{origin}{TRACE}{quote(self.trace.name)}', safe='')}"
+        folder = f"http://{HOST}:{self.server_port}/{self.token}"
+        return f"{folder}/#!/?url={quote(f'{folder}{TRACE}{quote(self.trace.name)}', safe='')}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A page that is closed while it loads is no error."""
+        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    def do_GET(self) -> None:
-        if self._is_local() and unquote(urlsplit(self.path).path) == f"{TRACE}{self.server.trace.name}":  # type: ignore[attr-defined]
-            self._send_trace(self.server.trace)  # type: ignore[attr-defined]
-        elif self._is_local():
-            super().do_GET()
-        else:
+    server: Viewer
+    timeout = 60
+    """Seconds that a connection may be silent."""
+
+    def parse_request(self) -> bool:
+        """Refuse, whatever the method, what does not come by this server's own name and with its token."""
+        if not super().parse_request():
+            return False
+        if self.headers.get("Host") not in [f"{name}:{self.server.server_port}" for name in (HOST, "localhost")]:
             self.send_error(403, "only for this machine")
+        elif self.path.split("?")[0] != WORKER and not self._has_token():
+            self.send_error(404)
+        else:
+            return True
+        return False
 
-    def _is_local(self) -> bool:
-        """By the name the browser used: a page from elsewhere may not reach here by a name of its own."""
-        return self.headers.get("Host", "").rpartition(":")[0] in (HOST, "localhost")
+    def _has_token(self) -> bool:
+        given = self.path.split("/")[1:2] or [""]
+        return self.path.count("/") > 1 and secrets.compare_digest(given[0].encode(), self.server.token.encode())
 
-    def _send_trace(self, path: Path) -> None:
+    def do_GET(self) -> None:
+        if self._is_trace():
+            self._send_trace()
+        else:
+            super().do_GET()
+
+    def do_HEAD(self) -> None:
+        if self._is_trace():
+            self._send_trace()
+        else:
+            super().do_HEAD()
+
+    def translate_path(self, path: str) -> str:
+        return super().translate_path(path.removeprefix(f"/{self.server.token}"))
+
+    def list_directory(self, path: Any) -> None:  # noqa: ARG002 - the base class's signature
+        self.send_error(404)
+
+    def _is_trace(self) -> bool:
+        return unquote(urlsplit(self.path).path) == f"/{self.server.token}{TRACE}{self.server.trace.name}"
+
+    def _send_trace(self) -> None:
         try:
-            with path.open("rb") as file:
-                self.send_response(200)
-                self.send_header("Content-Type", "application/octet-stream")
-                self.send_header("Content-Length", str(path.stat().st_size))
-                self.end_headers()
-                copyfileobj(file, self.wfile)
-        except FileNotFoundError:
+            file = self.server.trace.open("rb")
+        except OSError:
             self.send_error(404, "the trace is gone")
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # the page was closed
+            return
+        with file:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/octet-stream")
+            self.send_header("Content-Length", str(os.fstat(file.fileno()).st_size))
+            self.end_headers()
+            if self.command == "GET":
+                copyfileobj(file, self.wfile)
 
     def end_headers(self) -> None:
         self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Referrer-Policy", "no-referrer")  # the address holds the token
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:
