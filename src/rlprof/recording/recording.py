@@ -24,9 +24,11 @@ from rlprof.session.records import Artifact, Batch, Lost, Mark, Sample
 from rlprof.session.writer import SessionWriter
 
 FLUSH_SECONDS = 1.0
+END_SECONDS = 8.0
+"""A process that is told to end has some ten seconds."""
+
 JOIN_SECONDS = 6.0
-"""How long the end of a run waits for a flush that is under way: a disk may hang, a training must not. A process
-that is told to end has some ten seconds."""
+"""How long the end of a run waits for a flush that is under way: a disk may hang, a training must not."""
 
 Watcher = Callable[[Batch], None]
 """Called after each flush, on the flushing thread, with what it wrote."""
@@ -49,6 +51,8 @@ class Recording:
         """Folders that get raw.json and summary.txt as well."""
         self.verdict: list[str] = []
         """What the run says of itself when it has ended."""
+        self.deadline = 0.0
+        """Of time.monotonic(): when the end of the run should have come to its end."""
         self.quiet = False
         """Says nothing at the end."""
         self.launched = False
@@ -186,10 +190,11 @@ class Recording:
                 self._warn("something of the run could not be completed", error)
         self.profiler.disable()
         self._wake.set()
-        deadline = time.monotonic() + JOIN_SECONDS
+        waits_until = time.monotonic() + JOIN_SECONDS
+        self.deadline = time.monotonic() + END_SECONDS
         if self._thread is not None and not self._thread.is_here:
             self._thread.join(JOIN_SECONDS)
-        if not self._lock.acquire(timeout=max(0.1, deadline - time.monotonic())):
+        if not self._lock.acquire(timeout=max(0.1, waits_until - time.monotonic())):
             raise TimeoutError("a flush does not come to its end")
         try:
             self._end(how)
