@@ -18,7 +18,8 @@ SESSION = "RLPROF_SESSION"
 """The folder that child processes write to. Set while a driver records."""
 
 DRIVER = "RLPROF_DRIVER"
-"""The process that records: others are its workers for as long as it lives."""
+"""The process that records: others are its workers for as long as it lives. Its number, and when it was started, as
+another one may get the number when it has ended."""
 
 RATE = "RLPROF_TSC"
 """What the driver has measured of the processor's clock, so that its workers need not."""
@@ -61,7 +62,7 @@ def options_of(environment: Environment) -> dict[str, Any]:
 def announce(environment: Environment, session: Path | None, rate: str) -> None:
     """This process is the driver; its children are to join."""
     environment[RATE] = rate
-    environment[DRIVER] = str(os.getpid())
+    environment[DRIVER] = f"{os.getpid()}:{started(os.getpid())}"
     environment[SESSION] = "" if session is None else str(session)
 
 
@@ -73,10 +74,20 @@ def leave_session(environment: Environment) -> None:
 
 def session_to_join(environment: Environment) -> str | None:
     """The folder of the driver that lives; empty where that has none. None: this process is a driver itself."""
-    session, driver = environment.get(SESSION), environment.get(DRIVER, "")
+    session = environment.get(SESSION)
+    driver, _, since = environment.get(DRIVER, "").partition(":")
     if session is None or not driver.isdecimal() or int(driver) == os.getpid() or not lives(int(driver)):
         return None
-    return session
+    return session if started(int(driver)) == since else None  # else another process has got its number
+
+
+def started(pid: int) -> str:
+    """When a process was started, in ticks since the machine was; empty where that cannot be known."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
 
 
 def lives(pid: int) -> bool:

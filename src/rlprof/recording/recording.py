@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import sys
 import threading
 import time
@@ -24,6 +26,9 @@ from rlprof.session.records import Artifact, Batch, Lost, Mark, Sample
 from rlprof.session.writer import SessionWriter
 
 FLUSH_SECONDS = 1.0
+DESCRIPTORS = 24
+"""Some ten for the session, the samples and the workers; and as many that the program has left."""
+
 END_SECONDS = 8.0
 """A process that is told to end has some ten seconds."""
 
@@ -85,6 +90,7 @@ class Recording:
         profiler._recording = self
         leave(profiler)  # a worker that records a session of its own works for that
         try:
+            _check_descriptors()
             self.folder = new_folder(name, parent)
             self._info = gather(name, self._ledger.now(), profiler.core, settings)
             self._writer = SessionWriter(self.folder / DATABASE, self._info)
@@ -367,6 +373,23 @@ class Recording:
 
 
 _abandoned: list[Any] = []
+
+
+def _check_descriptors() -> None:
+    """Raises OSError where rlprof would leave the program too few: without one it cannot even read its script."""
+    try:
+        used = len(os.listdir("/dev/fd"))
+        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            return  # nobody knows
+        used = allowed = 0
+    if allowed != resource.RLIM_INFINITY and allowed - used < DESCRIPTORS:
+        raise OSError(
+            errno.EMFILE,
+            f"only {allowed - used} more files may be open at once, and a session needs {DESCRIPTORS} with what it "
+            "leaves the program; raise the limit with `ulimit -n 1024`",
+        )
 
 
 def _close(watcher: Any) -> None:
