@@ -281,7 +281,11 @@ def test_a_python_that_has_no_rlprof_is_told_so(tmp_path):
     script(tmp_path, "print('runs')")
     done = recorded(["--", "sh", "-c", command], tmp_path)
     assert (done.stdout, done.returncode) == ("runs\n", 0)
-    assert done.stderr == f"rlprof: {sys.executable} is not recorded (not here)\n"
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"rlprof: {sys.executable} is not recorded (not here); install rlprof into it: ")
+    command, source = line.partition("into it: ")[2].split(" -m pip install ")
+    assert command == sys.executable
+    assert (Path(source) / "pyproject.toml").exists()  # from where this one was installed
 
 
 TRAINING = """

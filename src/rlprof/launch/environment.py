@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ and the one that is told; and 1 if that is to hear of the ledger, too, which tak
 
 DOSES = "RLPROF_DOSES"
 """Of an experiment: the file that says how operations are slowed down, and their names, as JSON."""
+
+HEARD = "RLPROF_HEARD"
+"""A file that the first process in which rlprof starts removes: `rlprof run` says if there was none."""
+
+SOURCE = "RLPROF_SOURCE"
+"""What `pip install` installs this rlprof from, for a Python that has none."""
 
 PATH = "PYTHONPATH"
 
@@ -64,6 +71,14 @@ def announce(environment: Environment, session: Path | None, rate: str) -> None:
     environment[RATE] = rate
     environment[DRIVER] = f"{os.getpid()}:{started(os.getpid())}"
     environment[SESSION] = "" if session is None else str(session)
+
+
+def hear(environment: Environment) -> None:
+    """rlprof has started: whoever waits for it knows."""
+    path = environment.pop(HEARD, None)
+    if path:
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def leave_session(environment: Environment) -> None:
