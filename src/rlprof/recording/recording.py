@@ -20,7 +20,7 @@ from rlprof.recording import exits
 from rlprof.recording.background import Background
 from rlprof.recording.gathering import LAST_PATIENCE, Workers
 from rlprof.recording.workers import leave, work_for
-from rlprof.session.folder import DATABASE, REQUEST, new_folder
+from rlprof.session.folder import DATABASE, PRIVATE_FILE, REQUEST, new_folder
 from rlprof.session.info import described, gather, readable
 from rlprof.session.records import Artifact, Batch, Lost, Mark, Sample
 from rlprof.session.writer import SessionWriter
@@ -149,6 +149,9 @@ class Recording:
         """List a file that belongs to the session."""
         inside = self.folder is not None and path.is_relative_to(self.folder)
         shown = path.relative_to(self.folder) if inside and self.folder is not None else path
+        if inside:
+            with suppress(OSError):  # it may be made later
+                path.chmod(PRIVATE_FILE)
         self._files.append(Artifact(readable(str(shown)), kind, self._ledger.now()))
 
     def flush(self) -> None:

@@ -8,7 +8,6 @@ import msgspec
 
 from rlprof.analysis.report import Report
 
-
 MOST_INDENTED = 4 << 20
 """Bytes."""
 
