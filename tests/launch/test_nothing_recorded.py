@@ -20,7 +20,8 @@ def test_a_python_that_does_not_load_rlprof_is_named_with_what_to_do(flag, tmp_p
     assert (done.stdout, done.returncode) == ("ran\n", 3)
     (line,) = done.stderr.splitlines()
     assert line.startswith("rlprof: nothing was recorded, because python")
-    assert f"leave out -{flag[-1]}, or put `import rlprof.auto` at the top of the script" in line
+    assert f"; leave out -{flag[-1]}" in line
+    assert ("or put `import rlprof.auto` at the top of the script" in line) == (flag != "-S")
     assert sessions(tmp_path) == []
 
 

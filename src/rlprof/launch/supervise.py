@@ -106,7 +106,8 @@ def _reason(command: Sequence[str]) -> str:
     flag = _isolating_flag(command)
     name = Path(command[0]).name
     if flag is not None:
-        return f"{name} {flag} does not load rlprof, which it would find on PYTHONPATH; leave out {flag}, {remedy}"
+        other = "" if flag == "-S" else f", {remedy}"  # without site, it does not even find the installed packages
+        return f"{name} {flag} does not load rlprof, which it would find on PYTHONPATH; leave out {flag}{other}"
     return (
         f"`{shlex.join(command)[:200]}` ran no Python that loads rlprof from PYTHONPATH; "
         f"record the script that trains: rlprof run train.py, {remedy}"
