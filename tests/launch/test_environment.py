@@ -39,10 +39,24 @@ def test_options_come_back_as_they_were():
 
 def test_a_session_is_joined_while_its_driver_lives(tmp_path):
     living = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    variables = {environment.SESSION: str(tmp_path), environment.DRIVER: str(living.pid)}
+    variables = {
+        environment.SESSION: str(tmp_path),
+        environment.DRIVER: f"{living.pid}:{environment.started(living.pid)}",
+    }
     assert session_to_join(variables) == str(tmp_path)
     living.communicate(b"\n")
     assert session_to_join(variables) is None
+
+
+def test_a_process_that_got_the_number_of_a_driver_is_not_joined(tmp_path):
+    """A stale variable, as in a script that a recorded run has written: the number is alive, but somebody else's."""
+    variables: dict[str, str] = {}
+    announce(variables, tmp_path, "")
+    parent = os.getppid()
+    assert session_to_join({**variables, environment.DRIVER: f"{parent}:{environment.started(parent)}"}) == str(
+        tmp_path
+    )
+    assert session_to_join({**variables, environment.DRIVER: f"{parent}:1"}) is None
 
 
 def test_no_process_joins_itself(tmp_path):

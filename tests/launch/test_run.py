@@ -242,6 +242,38 @@ def test_a_session_that_cannot_be_written_stops_nothing(tmp_path):
     assert done.stderr.count("RlprofWarning") == 1
 
 
+def test_what_could_only_be_recorded_in_memory_is_shown_at_the_end(tmp_path):
+    (tmp_path / "sessions").write_text("in the way")
+    done = recorded([script(tmp_path, SPANS)], tmp_path)
+    lines = done.stderr.splitlines()
+    place = lines.index("rlprof: no session was written; this was recorded in memory:")
+    assert lines[place + 1].startswith("rlprof: 0 iterations in ")
+    assert any(line.split()[:1] == ["env_step"] and line.endswith(" 5") for line in lines[place:])
+    quiet = recorded(["--quiet", "train.py"], tmp_path)
+    assert "recorded in memory:" not in quiet.stderr
+
+
+@pytest.mark.parametrize("driver", ["1", "1:7"])
+def test_a_stale_driver_whose_number_is_somebody_elses_hides_nothing(driver, tmp_path):
+    """As in a job script that a recorded run has written: pid 1 is alive, but no driver."""
+    stale = {"RLPROF_SESSION": str(tmp_path / "gone"), "RLPROF_DRIVER": driver}
+    script(tmp_path, SPANS)
+    assert recorded(["train.py"], tmp_path, **stale).returncode == 0  # which leaves the session it finds anyway
+    done = alone(["train.py"], tmp_path, RLPROF="1", **stale)
+    assert done.returncode == 0, done.stderr
+    assert [facts_of(session).operation("env_step").calls for session in sessions(tmp_path)] == [5, 5]
+
+
+def test_few_open_files_are_left_to_the_program(tmp_path):
+    program = "held = [open('/dev/null') for _ in range(3)]\nimport decimal, json\nprint('ran')\n"
+    script(tmp_path, program)
+    limited = 'ulimit -n 12; exec "$@"'
+    assert execute(["sh", "-c", limited, "sh", sys.executable, "train.py"], tmp_path).stdout == "ran\n"
+    done = execute(["sh", "-c", limited, "sh", *RUN, "train.py"], tmp_path)
+    assert (done.stdout, done.returncode) == ("ran\n", 0), done.stderr
+    assert "raise the limit with `ulimit -n 1024`" in done.stderr
+
+
 def test_a_python_that_has_no_rlprof_is_told_so(tmp_path):
     (tmp_path / "without" / "rlprof").mkdir(parents=True)
     (tmp_path / "without" / "rlprof" / "__init__.py").write_text("raise ImportError('not here')")
@@ -249,7 +281,11 @@ def test_a_python_that_has_no_rlprof_is_told_so(tmp_path):
     script(tmp_path, "print('runs')")
     done = recorded(["--", "sh", "-c", command], tmp_path)
     assert (done.stdout, done.returncode) == ("runs\n", 0)
-    assert done.stderr == f"rlprof: {sys.executable} is not recorded (not here)\n"
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"rlprof: {sys.executable} is not recorded (not here); install rlprof into it: ")
+    command, source = line.partition("into it: ")[2].split(" -m pip install ")
+    assert command == sys.executable
+    assert (Path(source) / "pyproject.toml").exists()  # from where this one was installed
 
 
 TRAINING = """

@@ -9,6 +9,7 @@ import click
 
 from rlprof.cli.capturing import captures_of, capturing
 from rlprof.launch.command import any_command, become, module_command, script_command
+from rlprof.launch.supervise import supervise
 
 
 class _Run(click.Command):
@@ -48,5 +49,7 @@ def run(program: tuple[str, ...], module: bool, command: bool, no_probes: bool, 
         if told[place] is not None:
             told[place] = str(Path(told[place]).absolute())  # the command may go elsewhere first
     told["captures"] = captures_of(told) or None
-    words = module_command if module else any_command if command else script_command
-    become(words(program), told | {"probes": False if no_probes else None, "quiet": quiet or None})
+    told |= {"probes": False if no_probes else None, "quiet": quiet or None}
+    if command and not module:
+        supervise(any_command(program), told)
+    become((module_command if module else script_command)(program), told)

@@ -6,16 +6,19 @@ ones.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import unquote
 
 from rlprof.errors import RlprofError
-from rlprof.launch.environment import leave_session, switch_on
+from rlprof.launch.environment import SOURCE, leave_session, switch_on
 
 
 def script_command(words: Sequence[str]) -> list[str]:
@@ -39,11 +42,30 @@ def any_command(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def become(command: Sequence[str], options: Mapping[str, Any]) -> NoReturn:
-    """Returns never: this process is the command from here on."""
+def recorded_environment(options: Mapping[str, Any]) -> dict[str, str]:
+    """This process's environment, with which every Python that starts is recorded."""
     environment = dict(os.environ)
     leave_session(environment)
     switch_on(environment, {name: value for name, value in options.items() if value is not None})
+    environment[SOURCE] = _source()
+    return environment
+
+
+def _source() -> str:
+    """What `pip install` needs to install this rlprof: where it came from, if that is no package index."""
+    try:
+        origin = json.loads(metadata.distribution("rlprof").read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError, OSError):
+        origin = {}
+    url = unquote(str(origin.get("url", "")))
+    if "vcs_info" in origin:
+        return f"{origin['vcs_info'].get('vcs', 'git')}+{url}"
+    return url.removeprefix("file://") or "rlprof"
+
+
+def become(command: Sequence[str], options: Mapping[str, Any]) -> NoReturn:
+    """Returns never: this process is the command from here on."""
+    environment = recorded_environment(options)
     # Python ignores these from its start on, and what is ignored stays so in the next program.
     for name in ("SIGPIPE", "SIGXFSZ"):
         if hasattr(signal, name):

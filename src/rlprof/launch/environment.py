@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ SESSION = "RLPROF_SESSION"
 """The folder that child processes write to. Set while a driver records."""
 
 DRIVER = "RLPROF_DRIVER"
-"""The process that records: others are its workers for as long as it lives."""
+"""The process that records: others are its workers for as long as it lives. Its number, and when it was started, as
+another one may get the number when it has ended."""
 
 RATE = "RLPROF_TSC"
 """What the driver has measured of the processor's clock, so that its workers need not."""
@@ -32,6 +34,12 @@ ARM = "RLPROF_ARM"
 
 DOSES = "RLPROF_DOSES"
 """Of an experiment: the file that says how operations are slowed down, and their names, as JSON."""
+
+HEARD = "RLPROF_HEARD"
+"""A file that the first process in which rlprof starts removes: `rlprof run` says if there was none."""
+
+SOURCE = "RLPROF_SOURCE"
+"""What `pip install` installs this rlprof from, for a Python that has none."""
 
 PATH = "PYTHONPATH"
 
@@ -64,8 +72,16 @@ def options_of(environment: Environment) -> dict[str, Any]:
 def announce(environment: Environment, session: Path | None, rate: str) -> None:
     """This process is the driver; its children are to join."""
     environment[RATE] = rate
-    environment[DRIVER] = str(os.getpid())
+    environment[DRIVER] = f"{os.getpid()}:{started(os.getpid())}"
     environment[SESSION] = "" if session is None else str(session)
+
+
+def hear(environment: Environment) -> None:
+    """rlprof has started: whoever waits for it knows."""
+    path = environment.pop(HEARD, None)
+    if path:
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def leave_session(environment: Environment) -> None:
@@ -76,10 +92,20 @@ def leave_session(environment: Environment) -> None:
 
 def session_to_join(environment: Environment) -> str | None:
     """The folder of the driver that lives; empty where that has none. None: this process is a driver itself."""
-    session, driver = environment.get(SESSION), environment.get(DRIVER, "")
+    session = environment.get(SESSION)
+    driver, _, since = environment.get(DRIVER, "").partition(":")
     if session is None or not driver.isdecimal() or int(driver) == os.getpid() or not lives(int(driver)):
         return None
-    return session
+    return session if started(int(driver)) == since else None  # else another process has got its number
+
+
+def started(pid: int) -> str:
+    """When a process was started, in ticks since the machine was; empty where that cannot be known."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
 
 
 def lives(pid: int) -> bool:

@@ -66,6 +66,7 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     from rlprof.launch.farewell import Farewell  # noqa: PLC0415 - a worker says nothing
     from rlprof.recording.record import record  # noqa: PLC0415 - nor does it write a session
 
+    environment.hear(os.environ)
     quiet = options.pop("quiet", False)
     captures = options.pop("captures", {})
     environment.switch_on(os.environ)

@@ -44,6 +44,9 @@ def quantile(counts: Mapping[int, int], q: float) -> float | None:
     total = sum(counts.values())
     if total == 0:
         return None
+    if len(counts) == 1:
+        (bucket,) = counts
+        return float(2 ** ((bucket + 0.5) / BUCKETS_PER_OCTAVE))
     rank = q * (total - 1)
     seen = 0
     for bucket in sorted(counts):

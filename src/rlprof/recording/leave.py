@@ -31,8 +31,8 @@ SUMMARY = "summary.txt"
 SMALL = 1 << 20
 """Bytes of session.db: some thousand operations. Up to there, starting another process takes longer than the files."""
 
-PATIENCE = 5.0
-"""Seconds that the end of a run waits for the other process."""
+LEAST_PATIENCE = 0.5
+"""Seconds that the end of a run waits for the other process, however long it has taken already."""
 
 Warn = Callable[[str, BaseException | None], None]
 
@@ -44,10 +44,10 @@ class Made(msgspec.Struct):
     error: str = ""
 
 
-def leave_files(folder: Path, flats: Sequence[Path], warn: Warn) -> list[str]:
+def leave_files(folder: Path, flats: Sequence[Path], warn: Warn, deadline: float) -> list[str]:
     """Make the files, and those in the flat layouts. Returns what the run says of itself when it ends."""
     small = (folder / DATABASE).stat().st_size <= SMALL
-    made = make(folder, flats) if small else _made_elsewhere(folder, flats)
+    made = make(folder, flats) if small else _made_elsewhere(folder, flats, deadline)
     if made is None:
         return [
             f"{RAW} and {SUMMARY} of this large session are still being made by another process; "
@@ -110,7 +110,7 @@ def main(words: list[str]) -> None:
     os.write(1, msgspec.json.encode(made))
 
 
-def _made_elsewhere(folder: Path, flats: Sequence[Path]) -> Made | None:
+def _made_elsewhere(folder: Path, flats: Sequence[Path], deadline: float) -> Made | None:
     """None where it takes longer than there is time to wait."""
     root = str(Path(__file__).parents[2])
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RLPROF")}
@@ -126,7 +126,7 @@ def _made_elsewhere(folder: Path, flats: Sequence[Path]) -> Made | None:
         finally:
             os.close(writing)
         process.wait()
-        answer = _read(reading, time.monotonic() + PATIENCE)
+        answer = _read(reading, max(deadline, time.monotonic() + LEAST_PATIENCE))
     except OSError as error:
         return Made([], str(error))
     finally:

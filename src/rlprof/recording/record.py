@@ -84,6 +84,6 @@ def _leaves_files(recording: Recording) -> Callable[[Path], None]:
     def leave(folder: Path) -> None:
         from rlprof.recording.leave import leave_files  # noqa: PLC0415
 
-        recording.verdict = leave_files(folder, recording.flats, recording._warn)
+        recording.verdict = leave_files(folder, recording.flats, recording._warn, recording.deadline)
 
     return leave

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import sys
 import threading
 import time
@@ -18,16 +20,21 @@ from rlprof.recording import exits
 from rlprof.recording.background import Background
 from rlprof.recording.gathering import LAST_PATIENCE, Workers
 from rlprof.recording.workers import leave, work_for
-from rlprof.session.folder import DATABASE, REQUEST, new_folder
+from rlprof.session.folder import DATABASE, PRIVATE_FILE, REQUEST, new_folder
 from rlprof.session.info import described, gather, readable
 from rlprof.session.records import Artifact, Batch, Lost, Mark, Sample
 from rlprof.session.secrets import mask_text
 from rlprof.session.writer import SessionWriter
 
 FLUSH_SECONDS = 1.0
+DESCRIPTORS = 24
+"""Some ten for the session, the samples and the workers; and as many that the program has left."""
+
+END_SECONDS = 8.0
+"""A process that is told to end has some ten seconds."""
+
 JOIN_SECONDS = 6.0
-"""How long the end of a run waits for a flush that is under way: a disk may hang, a training must not. A process
-that is told to end has some ten seconds."""
+"""How long the end of a run waits for a flush that is under way: a disk may hang, a training must not."""
 
 Watcher = Callable[[Batch], None]
 """Called after each flush, on the flushing thread, with what it wrote."""
@@ -50,6 +57,8 @@ class Recording:
         """Folders that get raw.json and summary.txt as well."""
         self.verdict: list[str] = []
         """What the run says of itself when it has ended."""
+        self.deadline = 0.0
+        """Of time.monotonic(): when the end of the run should have come to its end."""
         self.quiet = False
         """Says nothing at the end."""
         self.launched = False
@@ -82,6 +91,7 @@ class Recording:
         profiler._recording = self
         leave(profiler)  # a worker that records a session of its own works for that
         try:
+            _check_descriptors()
             self.folder = new_folder(name, parent)
             self._info = gather(name, self._ledger.now(), profiler.core, settings)
             self._writer = SessionWriter(self.folder / DATABASE, self._info)
@@ -140,6 +150,9 @@ class Recording:
         """List a file that belongs to the session."""
         inside = self.folder is not None and path.is_relative_to(self.folder)
         shown = path.relative_to(self.folder) if inside and self.folder is not None else path
+        if inside:
+            with suppress(OSError):  # it may be made later
+                path.chmod(PRIVATE_FILE)
         self._files.append(Artifact(readable(str(shown)), kind, self._ledger.now()))
 
     def flush(self) -> None:
@@ -187,10 +200,11 @@ class Recording:
                 self._warn("something of the run could not be completed", error)
         self.profiler.disable()
         self._wake.set()
-        deadline = time.monotonic() + JOIN_SECONDS
+        waits_until = time.monotonic() + JOIN_SECONDS
+        self.deadline = time.monotonic() + END_SECONDS
         if self._thread is not None and not self._thread.is_here:
             self._thread.join(JOIN_SECONDS)
-        if not self._lock.acquire(timeout=max(0.1, deadline - time.monotonic())):
+        if not self._lock.acquire(timeout=max(0.1, waits_until - time.monotonic())):
             raise TimeoutError("a flush does not come to its end")
         try:
             self._end(how)
@@ -364,6 +378,23 @@ class Recording:
 
 
 _abandoned: list[Any] = []
+
+
+def _check_descriptors() -> None:
+    """Raises OSError where rlprof would leave the program too few: without one it cannot even read its script."""
+    try:
+        used = len(os.listdir("/dev/fd"))
+        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            return  # nobody knows
+        used = allowed = 0
+    if allowed != resource.RLIM_INFINITY and allowed - used < DESCRIPTORS:
+        raise OSError(
+            errno.EMFILE,
+            f"only {allowed - used} more files may be open at once, and a session needs {DESCRIPTORS} with what it "
+            "leaves the program; raise the limit with `ulimit -n 1024`",
+        )
 
 
 def _close(watcher: Any) -> None:

@@ -8,10 +8,14 @@ import msgspec
 
 from rlprof.analysis.report import Report
 
+MOST_INDENTED = 4 << 20
+"""Bytes."""
+
 
 def to_json(report: Report) -> str:
     encoded = msgspec.json.encode(report)
-    return msgspec.json.format(encoded, indent=1).decode() + "\n"
+    # Indented for people, who do not read the figures of ten thousand names.
+    return (msgspec.json.format(encoded, indent=1) if len(encoded) < MOST_INDENTED else encoded).decode() + "\n"
 
 
 def schema() -> dict[str, Any]:

@@ -42,8 +42,16 @@ def _load():  # type: () -> None
         rlprof.launch.start.start()
         rlprof.launch.shadows.make_room(before)
     except Exception as error:  # another Python, which has no rlprof: its program runs on
+        heard = os.environ.pop("RLPROF_HEARD", None)
+        if heard and os.path.exists(heard):
+            os.unlink(heard)  # rlprof run need not say it again
         if "RLPROF_SESSION" not in os.environ and sys.stderr is not None:
-            sys.stderr.write("rlprof: %s is not recorded (%s)\n" % (sys.executable, error))  # noqa: UP031 - any Python
+            if sys.version_info < (3, 11):
+                remedy = "rlprof needs Python 3.11 or newer"
+            else:
+                remedy = "install rlprof into it: %s -m pip install %s"
+                remedy %= (sys.executable, os.environ.get("RLPROF_SOURCE", "rlprof"))
+            sys.stderr.write("rlprof: %s is not recorded (%s); %s\n" % (sys.executable, error, remedy))  # noqa: UP031 - any Python
 
 
 _here = os.path.dirname(__file__)
