@@ -14,13 +14,16 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CompileError, LinkError
 
 REQUIRED = os.environ.get("RLPROF_REQUIRE_CORE", "") not in ("", "0")
-SANITIZERS = {"address": "-fsanitize=address,undefined", "thread": "-fsanitize=thread"}
+SANITIZERS = {
+    "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+    "thread": ["-fsanitize=thread"],
+}
 
 compile_args = ["-std=gnu11", "-O3", "-fno-semantic-interposition", "-fvisibility=hidden", "-Wall", "-Wextra"]
 compile_args += os.environ.get("RLPROF_CFLAGS", "").split()
 link_args = []
 if os.environ.get("RLPROF_SANITIZE"):
-    sanitizers = [SANITIZERS[os.environ["RLPROF_SANITIZE"]], "-fno-sanitize-recover=undefined"]
+    sanitizers = SANITIZERS[os.environ["RLPROF_SANITIZE"]]
     compile_args += [*sanitizers, "-O1", "-g", "-fno-omit-frame-pointer"]
     link_args += sanitizers
 
