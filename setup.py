@@ -31,10 +31,9 @@ if os.environ.get("RLPROF_SANITIZE"):
 def say_not_built(what: str, why: object) -> None:
     if REQUIRED:
         raise BaseError(f"{what} cannot be built: {why} (RLPROF_REQUIRE_CORE is set)")
-    print(
+    sys.stderr.write(
         f"rlprof: {what} is not built: {why}. rlprof will run on its Python twin, which costs about 100 times as much "
-        "per span. RLPROF_REQUIRE_CORE=1 makes this an error.",
-        file=sys.stderr,
+        "per span. RLPROF_REQUIRE_CORE=1 makes this an error.\n"
     )
 
 
@@ -50,7 +49,7 @@ class BuildOrSay(build_ext):
 def extensions() -> list[Extension]:
     folders = {"rlprof.ledger._core": "src/rlprof/ledger/core", "rlprof.trace._scan": "src/rlprof/trace/core"}
     if "t" in getattr(sys, "abiflags", ""):
-        say_not_built(" and ".join(folders), "free-threaded builds of Python lack the interpreter's lock, which it needs")
+        say_not_built(" and ".join(folders), "free-threaded builds of Python have no interpreter lock, which it needs")
         return []
     return [
         Extension(
