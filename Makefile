@@ -6,7 +6,7 @@ CORE := $(wildcard src/rlprof/*/core/*.[ch])
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-long lint bench sanitize test-all-pythons clean
+.PHONY: demo test test-long lint bench sanitize sanitize-threads test-all-pythons clean
 
 demo: $(VENV)/installed
 	$(BIN)/rlprof train petri --breakdown --report report.html
@@ -30,14 +30,19 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/ledger_accuracy.py
 	$(BIN)/python benchmarks/soak.py --spans 1e7
 	$(BIN)/python benchmarks/report_speed.py
+	$(BIN)/python benchmarks/asyncio_cost.py
 
-# The core's tests on a core built with AddressSanitizer and UndefinedBehaviorSanitizer, in a copy of the tree.
+# The tests of the C parts, built with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, in a copy of the tree.
 sanitize: $(VENV)/installed
-	tools/sanitize $(BIN)/python
+	tools/sanitize $(BIN)/python address
 
-# The core's tests on every other supported Python that is found.
+# Those in which threads meet, with ThreadSanitizer.
+sanitize-threads: $(VENV)/installed
+	tools/sanitize $(BIN)/python thread
+
+# The core's tests on every other supported Python; those that are not on the machine are downloaded into .pythons.
 test-all-pythons:
-	tools/test_all_pythons 3.10 3.12 3.13
+	OPTIONAL=3.15 tools/test_all_pythons 3.12 3.13 3.14
 
 $(VENV)/installed: pyproject.toml constraints.txt setup.py $(CORE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -45,4 +50,4 @@ $(VENV)/installed: pyproject.toml constraints.txt setup.py $(CORE)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-* build src/rlprof/*/*.so src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-* .pythons build src/rlprof/*/*.so src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -14,13 +14,16 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CompileError, LinkError
 
 REQUIRED = os.environ.get("RLPROF_REQUIRE_CORE", "") not in ("", "0")
-SANITIZERS = {"address": "-fsanitize=address,undefined", "thread": "-fsanitize=thread"}
+SANITIZERS = {
+    "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+    "thread": ["-fsanitize=thread"],
+}
 
 compile_args = ["-std=gnu11", "-O3", "-fno-semantic-interposition", "-fvisibility=hidden", "-Wall", "-Wextra"]
 compile_args += os.environ.get("RLPROF_CFLAGS", "").split()
 link_args = []
 if os.environ.get("RLPROF_SANITIZE"):
-    sanitizers = [SANITIZERS[os.environ["RLPROF_SANITIZE"]], "-fno-sanitize-recover=undefined"]
+    sanitizers = SANITIZERS[os.environ["RLPROF_SANITIZE"]]
     compile_args += [*sanitizers, "-O1", "-g", "-fno-omit-frame-pointer"]
     link_args += sanitizers
 
@@ -28,10 +31,9 @@ if os.environ.get("RLPROF_SANITIZE"):
 def say_not_built(what: str, why: object) -> None:
     if REQUIRED:
         raise BaseError(f"{what} cannot be built: {why} (RLPROF_REQUIRE_CORE is set)")
-    print(
+    sys.stderr.write(
         f"rlprof: {what} is not built: {why}. rlprof will run on its Python twin, which costs about 100 times as much "
-        "per span. RLPROF_REQUIRE_CORE=1 makes this an error.",
-        file=sys.stderr,
+        "per span. RLPROF_REQUIRE_CORE=1 makes this an error.\n"
     )
 
 
@@ -47,7 +49,7 @@ class BuildOrSay(build_ext):
 def extensions() -> list[Extension]:
     folders = {"rlprof.ledger._core": "src/rlprof/ledger/core", "rlprof.trace._scan": "src/rlprof/trace/core"}
     if "t" in getattr(sys, "abiflags", ""):
-        say_not_built(" and ".join(folders), "free-threaded builds of Python lack the interpreter's lock, which it needs")
+        say_not_built(" and ".join(folders), "free-threaded builds of Python have no interpreter lock, which it needs")
         return []
     return [
         Extension(

@@ -9,7 +9,7 @@ import platform
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def describe_machine() -> dict[str, Any]:
     snapshot = profiler.snapshot()
     profiler.disable()
     return {
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "load": [round(load, 2) for load in os.getloadavg()],

@@ -2,8 +2,8 @@
 
 Each task opens one span, and three more inside it in turn, and awaits in each, so that all tasks are suspended inside
 spans at the same time. Every round runs the same number of tasks, some thousand at a time and all at once, with
-recording off and on, in an order shuffled anew. Figures are medians over the rounds, in CPU time of the process. `added`
-is on minus off of the same round; `own` is what rlprof says that it cost.
+recording off and on, in an order shuffled anew. Figures are medians over the rounds, in CPU time of the process.
+`added` is on minus off of the same round; `own` is what rlprof says that it cost.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=11, help="rounds (11)")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="tasks at once")
     options = parser.parse_args()
-    results = {"machine": describe_machine(), "rounds": options.rounds, **evaluate(measure(options.sizes, options.rounds))}
+    figures = evaluate(measure(options.sizes, options.rounds))
+    results = {"machine": describe_machine(), "rounds": options.rounds, **figures}
     results["bars"] = judge(BARS, results)
     write_results(results, options, [table_of(results), bar_table(results["bars"])])
     return 0

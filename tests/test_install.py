@@ -13,7 +13,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-PROGRAM = "import rlprof; rlprof.enable(); rlprof.get_profiler().enable(); print(rlprof.__file__, rlprof.get_profiler().core)"
+PROGRAM = """
+import rlprof
+rlprof.enable()
+rlprof.Profiler().enable()
+print(rlprof.__file__, rlprof.get_profiler().core)
+"""
 
 
 def build(into: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ _said: set[str] = set()
 
 
 def is_free_threaded(abiflags: str) -> bool:
-    """Whether a Python with these flags (`sys.abiflags`) has no global interpreter lock, which the C modules rely on."""
+    """Whether a Python with these `sys.abiflags` is built without the interpreter lock, which the C modules rely on."""
     return "t" in abiflags
 
 

@@ -273,9 +273,9 @@ def _net_of_cost(nodes: list[Node], cost: SpanCost, lanes: list[Lane]) -> tuple[
     """Takes rlprof's own cost out; returns the nodes and how much of it was the driver's time.
 
     It is CPU time. A span's inside cost lies in its own self time, its outside cost in its parent's. Never more is
-    taken than there is. On the driver's thread it is the driver's time in full, even where most of a node's self time is
-    not: a suspended task's belongs to the tasks that ran. Elsewhere, and in waits, whose time is given to others, it is
-    taken from the ledger time in proportion.
+    taken than there is. On the driver's thread it is the driver's time in full, even where most of a node's self time
+    is not: a suspended task's belongs to the tasks that ran. Elsewhere, and in waits, whose time is given to others, it
+    is taken from the ledger time in proportion.
     """
     around: Counter[int] = Counter()
     for node in nodes:
