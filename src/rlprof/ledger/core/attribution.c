@@ -114,8 +114,13 @@ charge(Thread *thread, int64_t now, bool own)
         node->shift -= elapsed;
         behalf->shift += elapsed;
     }
+    int64_t off_cpu = 0;
     if (!own || cpu_broken(&thread->cpu)) {
-        node->off_cpu += cpu_collect(&thread->cpu, &ledger->clock, now, own);
+        off_cpu = cpu_collect(&thread->cpu, &ledger->clock, now, own);
+        node->off_cpu += off_cpu;
+    }
+    if (thread->own && elapsed > off_cpu) {
+        node->cost += off_cpu > 0 ? elapsed - off_cpu : elapsed;
     }
     if (thread->working) {
         int64_t received = sharing->share_clock - thread->share_mark;
@@ -156,7 +161,7 @@ void
 restate(Thread *thread, int64_t now)
 {
     Ledger *ledger = thread->ledger;
-    bool careful = thread->lane->waits > 0 || thread->lane->kind == LANE_TASK;
+    bool careful = thread->lane->waits > 0 || thread->lane->kind == LANE_TASK || thread->own;
     sharing_lock(ledger);
     if (thread != ledger->driver) {
         bool working = lane_works(thread->lane) && takes_part(ledger);

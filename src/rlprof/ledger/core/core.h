@@ -68,7 +68,7 @@ struct Node {
     int64_t overlap; /* on the driver: worked beside it before that */
     int64_t waited;  /* of self: in a wait span, or suspended */
     int64_t off_cpu; /* of self: off the CPU */
-    int64_t cost;    /* of self: rlprof's own, where it was timed and not calibrated */
+    int64_t cost;    /* of self: rlprof's own on a CPU, where it was timed and not calibrated */
     int64_t memory_peak; /* bytes, -1: never tracked */
     int64_t memory_rise;
     int64_t device_peak;
@@ -138,6 +138,8 @@ struct Thread {
     Lane *base;
     unsigned long ident;
     bool working;
+    bool own; /* what it does now is rlprof's: own.c */
+    int64_t own_until; /* it was so last */
     bool between_steps; /* inside an event loop that runs no callback */
     int steps;          /* callbacks it is inside of: two where a loop runs inside another's callback */
     int64_t share_mark;
@@ -244,6 +246,7 @@ struct Ledger {
     PyObject *running_loop;  /* asyncio's; NULL before it is imported */
     PyObject *current_tasks;
     int64_t step_cost; /* what following an event loop costs a callback */
+    int64_t span_cost; /* what a span costs outside of itself, as calibrated */
 
     Span *startup;      /* startup.c: while it is open */
     Span *startup_rest; /* from when it gave way until the training begins */
@@ -410,6 +413,13 @@ void attribution_resume(Ledger *, int64_t gap);
 void attribution_set_driver(Ledger *, Thread *, int64_t now);
 int64_t node_ledger(const Node *);
 int64_t node_overlapped(const Node *);
+
+/* own.c: around rlprof's own work on a thread. Neither runs Python code nor fails. */
+bool own_begin(Thread *); /* false: it had begun, or is not recorded */
+void own_end(Thread *, bool begun);
+void own_around(Ledger *, int64_t began, int64_t start, int64_t end);
+PyObject *ledger_set_span_cost(Ledger *, PyObject *cost);
+PyObject *ledger_own_time(Ledger *, PyObject *own);
 
 /* span.c */
 void lane_unwind(Lane *, int64_t now); /* ends the spans that are open on it */

@@ -244,23 +244,6 @@ ledger_set_step_cost(Ledger *ledger, PyObject *cost)
     Py_RETURN_NONE;
 }
 
-/* Books time that the calling thread has just spent on rlprof itself. */
-static PyObject *
-ledger_own(Ledger *ledger, PyObject *cost)
-{
-    int64_t ns = PyLong_AsLongLong(cost);
-    if (ns == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
-    if (thread != NULL) {
-        Node *node = thread->lane->top->node;
-        lane_stand(thread->lane, node);
-        node->cost += ns;
-    }
-    Py_RETURN_NONE;
-}
-
 static PyObject *
 ledger_depth(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
@@ -327,7 +310,8 @@ static PyMethodDef ledger_methods[] = {
     METHOD("step", ledger_step, METH_O, "An event loop begins to run a handle."),
     METHOD("step_end", ledger_step_end, METH_O, "An event loop has run the handle."),
     METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What step and step_end cost a callback, ns."),
-    METHOD("own", ledger_own, METH_O, "Book ns that the calling thread has just spent on rlprof itself."),
+    METHOD("set_span_cost", ledger_set_span_cost, METH_O, "What a span costs outside of itself, ns."),
+    METHOD("own_time", ledger_own_time, METH_O, "What the calling thread does is rlprof's own work, or is so no more."),
     METHOD("__reduce__", ledger_reduce, METH_NOARGS, "Pickled as its profiler."),
     METHOD("now", ledger_now, METH_NOARGS, "The ledger's clock, ns."),
     METHOD("raw", ledger_raw, METH_NOARGS, "Everything recorded, as plain data."),

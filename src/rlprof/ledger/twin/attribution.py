@@ -60,7 +60,10 @@ class Attribution:
             thread.base.stand(behalf)
             node.shift -= elapsed
             behalf.shift += elapsed
-        node.off_cpu += self.cpu.collect(thread, now)
+        off_cpu = self.cpu.collect(thread, now)
+        node.off_cpu += off_cpu
+        if thread.own:
+            node.cost += max(0, elapsed - max(0, off_cpu))
         if thread.working:
             node.shift += self.share_clock - thread.share_mark
             node.covered += self.wait_clock - thread.cover_mark

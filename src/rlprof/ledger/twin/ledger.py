@@ -140,15 +140,14 @@ class Ledger:
         entry = Entry(self._lanes.child(lane.top.node, span.operation), span, now)
         on_device = self._wants_device(span)
         if span.track_memory or on_device:
-            parent = lane.top.node
-            before = parent.self
+            before, thread.own = thread.own, True
             if span.track_memory:
                 self._memory.enter(entry, self._tracked())
             if on_device:
                 self._devices.enter(entry, self._tracked())
             now = entry.start = self.now()
             self._attribution.charge(thread, now)
-            parent.cost += parent.self - before
+            thread.own = before
         if lane is thread.base:
             thread.between_steps = False  # outside of every callback: the loop has ended
         lane.stack.append(entry)
@@ -186,11 +185,10 @@ class Ledger:
         self._remove(lane, len(lane.stack) - 1, now)
         self._attribution.restate(thread, now)
         if span.track_memory or entry.device_event is not None:
-            parent = lane.top.node
-            before = parent.self
+            before, thread.own = thread.own, True
             self._measure(entry)
             self._attribution.charge(thread, self.now())
-            parent.cost += parent.self - before
+            thread.own = before
         self._watch.note(span, False)
 
     def _measure(self, entry: Entry) -> None:
@@ -528,14 +526,21 @@ class Ledger:
     def set_step_cost(self, ns: int) -> None:
         self._lanes.step_cost = ns
 
+    def set_span_cost(self, ns: int) -> None:
+        """The C core needs it where it times what a probe does around a span. Here that is calibrated only."""
+
     @_locked
-    def own(self, ns: int) -> None:
-        """Book time that the calling thread has just spent on rlprof itself."""
+    def own_time(self, own: bool) -> bool:
+        """From here on the calling thread's time is rlprof's own, or is so no more: see core/own.c."""
         thread = self._lanes.known() if self.enabled else None
-        if thread is not None:
-            node = thread.lane.top.node
-            thread.lane.stand(node)
-            node.cost += ns
+        if thread is None:
+            return False
+        before = thread.own
+        if own is not before:
+            self._lanes.follow(thread, entering=False)
+            self._attribution.charge(thread, max(self.now(), thread.lane.mark))
+            thread.own = own
+        return before
 
     def __reduce__(self) -> Any:
         return self.hooks.reduce()

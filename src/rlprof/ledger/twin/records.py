@@ -161,6 +161,7 @@ class Thread:
     synced_wall: int = 0
     synced_cpu: int = 0
     working: bool = False
+    own: bool = False
     between_steps: bool = False
     steps: int = 0
     share_mark: int = 0
