@@ -14,7 +14,7 @@ LEAST_UNCERTAINTY = 0.4
 a loop: fresh processes that measured 74 to 119 ns a span really paid 81 to 124."""
 
 TIMED_UNCERTAINTY = 0.35
-"""Of what was timed of rlprof's own work. It also takes caches from the training, which no clock around it sees: a DQN's
+"""Of what was timed of rlprof's own work. It also takes caches from the training, which no clock sees: a DQN's
 steps took 1.25 to 1.5 times more CPU time than was timed (benchmarks/own_cost.py)."""
 
 

@@ -119,7 +119,7 @@ charge(Thread *thread, int64_t now, bool own)
         off_cpu = cpu_collect(&thread->cpu, &ledger->clock, now, own);
         node->off_cpu += off_cpu;
     }
-    if (thread->own && elapsed > off_cpu) {
+    if (thread->own && elapsed > off_cpu && (thread->own_only == NULL || thread->own_only == node)) {
         node->cost += off_cpu > 0 ? elapsed - off_cpu : elapsed;
     }
     if (thread->working) {

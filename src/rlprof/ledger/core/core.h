@@ -139,7 +139,8 @@ struct Thread {
     unsigned long ident;
     bool working;
     bool own; /* what it does now is rlprof's: own.c */
-    int64_t own_until; /* it was so last */
+    const Node *own_only; /* but only here, as it runs code that has spans of its own; NULL: anywhere */
+    int64_t own_until;    /* it was so last */
     bool between_steps; /* inside an event loop that runs no callback */
     int steps;          /* callbacks it is inside of: two where a loop runs inside another's callback */
     int64_t share_mark;
@@ -415,7 +416,7 @@ int64_t node_ledger(const Node *);
 int64_t node_overlapped(const Node *);
 
 /* own.c: around rlprof's own work on a thread. Neither runs Python code nor fails. */
-bool own_begin(Thread *); /* false: it had begun, or is not recorded */
+bool own_begin(Thread *, const Node *only); /* false: it had begun, or is not recorded */
 void own_end(Thread *, bool begun);
 void own_around(Ledger *, int64_t began, int64_t start, int64_t end);
 PyObject *ledger_set_span_cost(Ledger *, PyObject *cost);

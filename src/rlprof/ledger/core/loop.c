@@ -60,7 +60,7 @@ ask_rules(Loop *loop, const char *method, PyObject *first, PyObject *second, con
 {
     Ledger *ledger = loop->ledger;
     Thread *thread = ledger->mode & MODE_ENABLED ? thread_here(ledger) : NULL;
-    bool own = own_begin(thread);
+    bool own = own_begin(thread, NULL);
     PyObject *name = PyUnicode_FromString(method);
     PyObject *answer = name ? PyObject_CallMethodObjArgs(loop->rules, name, first, second, NULL) : NULL;
     own_end(thread, own);

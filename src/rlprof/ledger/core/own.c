@@ -22,12 +22,13 @@ set_own(Thread *thread, bool own)
 }
 
 bool
-own_begin(Thread *thread)
+own_begin(Thread *thread, const Node *only)
 {
     if (thread == NULL || thread->own || !(thread->ledger->mode & MODE_ENABLED)) {
         return false;
     }
     set_own(thread, true);
+    thread->own_only = only;
     return true;
 }
 
@@ -92,7 +93,7 @@ ledger_own_time(Ledger *ledger, PyObject *own)
     Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
     bool before = thread != NULL && thread->own;
     if (own == Py_True) {
-        own_begin(thread);
+        own_begin(thread, NULL);
     }
     else if (before) {
         own_end(thread, true);

@@ -46,7 +46,7 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     int64_t now = clock_now(&ledger->clock);
     bool device = wants_device(ledger, span);
     if (span->flags & SPAN_MEMORY || device) {
-        bool own = own_begin(thread); /* the parent's time, as all of a span's preparation is */
+        bool own = own_begin(thread, lane->top->node); /* the parent's time, as all of a span's preparation is */
         if (span->flags & SPAN_MEMORY) {
             memory_enter(ledger, &entry);
         }
@@ -206,7 +206,7 @@ exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
     restate(thread, now);
     sharing_unlock(ledger);
     if (span->flags & SPAN_MEMORY || ended.device_event != NULL) {
-        bool own = own_begin(thread);
+        bool own = own_begin(thread, lane->top->node);
         measure_end(ledger, &ended);
         own_end(thread, own);
     }

@@ -62,7 +62,7 @@ class Attribution:
             behalf.shift += elapsed
         off_cpu = self.cpu.collect(thread, now)
         node.off_cpu += off_cpu
-        if thread.own:
+        if thread.own and thread.own_only in (None, node):
             node.cost += max(0, elapsed - max(0, off_cpu))
         if thread.working:
             node.shift += self.share_clock - thread.share_mark

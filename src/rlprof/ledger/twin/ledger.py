@@ -140,19 +140,27 @@ class Ledger:
         entry = Entry(self._lanes.child(lane.top.node, span.operation), span, now)
         on_device = self._wants_device(span)
         if span.track_memory or on_device:
-            before, thread.own = thread.own, True
+            own = self._begin_own(thread)
             if span.track_memory:
                 self._memory.enter(entry, self._tracked())
             if on_device:
                 self._devices.enter(entry, self._tracked())
             now = entry.start = self.now()
             self._attribution.charge(thread, now)
-            thread.own = before
+            thread.own = thread.own and not own
         if lane is thread.base:
             thread.between_steps = False  # outside of every callback: the loop has ended
         lane.stack.append(entry)
         self._attribution.restate(thread, now)
         self._watch.note(span, True)
+
+    @staticmethod
+    def _begin_own(thread: Thread) -> bool:
+        """Follows a charge: what is read of memory and devices is rlprof's work. False where all of it is already."""
+        begins = not thread.own
+        if begins:
+            thread.own, thread.own_only = True, thread.lane.top.node
+        return begins
 
     def _wants_device(self, span: Span) -> bool:
         return self._devices.device is not None and (span.operation.on_device if span.device is None else span.device)
@@ -185,10 +193,10 @@ class Ledger:
         self._remove(lane, len(lane.stack) - 1, now)
         self._attribution.restate(thread, now)
         if span.track_memory or entry.device_event is not None:
-            before, thread.own = thread.own, True
+            own = self._begin_own(thread)
             self._measure(entry)
             self._attribution.charge(thread, self.now())
-            thread.own = before
+            thread.own = thread.own and not own
         self._watch.note(span, False)
 
     def _measure(self, entry: Entry) -> None:
@@ -539,7 +547,7 @@ class Ledger:
         if own is not before:
             self._lanes.follow(thread, entering=False)
             self._attribution.charge(thread, max(self.now(), thread.lane.mark))
-            thread.own = own
+            thread.own, thread.own_only = own, None
         return before
 
     def __reduce__(self) -> Any:

@@ -162,6 +162,7 @@ class Thread:
     synced_cpu: int = 0
     working: bool = False
     own: bool = False
+    own_only: Node | None = None
     between_steps: bool = False
     steps: int = 0
     share_mark: int = 0
