@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlprof.ledger.catalogue import STARTUP
+from rlprof.ledger.catalogue import STARTUP, SUSPENDED
 from rlprof.ledger.histogram import quantile
 from rlprof.ledger.snapshot import Snapshot
 from rlprof.session.reader import Turn
@@ -29,6 +29,8 @@ class Progress:
     wall_ns: int
     startup_ns: int
     """Of it, before the training began."""
+    suspended_ns: int
+    """Of it, while the process was stopped; each stop is known to within 0.05 s."""
     iterations: int
     steps: int
     """Of all environments together."""
@@ -43,18 +45,20 @@ class Progress:
 
     @property
     def training_ns(self) -> int:
-        return self.wall_ns - self.startup_ns
+        return self.wall_ns - self.startup_ns - self.suspended_ns
 
 
 def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
     startup = sum(account.ledger_ns for account in snapshot.accounts if account.operation == STARTUP)
-    seconds = (snapshot.wall_ns - startup) / 1e9
+    suspended = snapshot.account(SUSPENDED).ledger_ns
+    seconds = (snapshot.wall_ns - startup - suspended) / 1e9
     steps, episodes = max(0, snapshot.steps), max(0, snapshot.episodes)
     in_turns = sum(turn.steps for turn in turns)
     count = sum(turn.last - turn.first + 1 for turn in turns)
     return Progress(
         wall_ns=snapshot.wall_ns,
         startup_ns=startup,
+        suspended_ns=suspended,
         iterations=snapshot.iterations,
         steps=steps,
         episodes=episodes,
@@ -67,17 +71,18 @@ def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
 
 
 def _spread(snapshot: Snapshot, turns: Sequence[Turn]) -> Spread | None:
-    """Where turns are several iterations merged, they tell the sum; how it is spread the ledger has counted."""
-    count = sum(turn.last - turn.first + 1 for turn in turns)
+    """Turns may be several iterations merged, and have the time in which the process was stopped: so the ledger has
+    counted. Where each iteration is known by itself, so are the quantiles, exactly."""
     histogram = snapshot.iteration_histogram
-    if not count or not histogram:
+    count = sum(histogram.values())
+    if not count:
         return None
-    mean = sum(turn.wall_ns for turn in turns) / count
-    if len(turns) == sum(histogram.values()):
+    mean = snapshot.iteration_sum_ns / count
+    shortest, longest = float(snapshot.iteration_min_ns), float(snapshot.iteration_max_ns)
+    if len(turns) == count and sum(turn.wall_ns for turn in turns) == snapshot.iteration_sum_ns:
         single = sorted(float(turn.wall_ns) for turn in turns)
         p50, p95 = (single[int(q * (count - 1))] for q in (0.5, 0.95))
-        return Spread(mean, p50, p95, single[0], single[-1])
-    shortest, longest = float(snapshot.iteration_min_ns), float(snapshot.iteration_max_ns)
-    quantiles = [quantile(histogram, q) for q in (0.5, 0.95)]
-    p50, p95 = (min(max(ns, shortest), longest) for ns in quantiles if ns is not None)
+    else:
+        quantiles = [quantile(histogram, q) for q in (0.5, 0.95)]
+        p50, p95 = (min(max(ns, shortest), longest) for ns in quantiles if ns is not None)
     return Spread(mean, p50, p95, shortest, longest)

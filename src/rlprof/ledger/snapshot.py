@@ -139,6 +139,8 @@ class Snapshot:
     """The same with rlprof's cost taken out, as in the accounts."""
     lanes: list[Lane]
     iterations: int
+    iteration_sum_ns: int
+    """The durations of those that have ended, without what the process was stopped for."""
     iteration_min_ns: int
     iteration_max_ns: int
     iteration_histogram: dict[int, int]
@@ -194,6 +196,7 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
         net_nodes=_used(net),
         lanes=lanes,
         iterations=raw["iterations"],
+        iteration_sum_ns=raw["iteration_sum"],
         iteration_min_ns=raw["iteration_min"],
         iteration_max_ns=raw["iteration_max"],
         iteration_histogram=unpack(raw["iteration_histogram"]),

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from rlprof.capture.system import SystemSampler
+from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.profiler import Profiler
 from rlprof.recording import exits
 from rlprof.recording.background import Background
@@ -98,6 +99,7 @@ class Recording:
         if self.profiler._recording is not self:
             return
         exits.watch(self)
+        self._ledger.pulse(self.profiler.profile(SUSPENDED))
         if self._writer is not None:
             self._share()
             self.flush()  # so that a run that is killed at once leaves a session that says so
@@ -180,6 +182,7 @@ class Recording:
             except Exception as error:  # the session is completed without it, too
                 self._warn("something of the run could not be completed", error)
         self.profiler.disable()
+        self._ledger.pulse(None)
         self._wake.set()
         if self._thread is not None and not self._thread.is_here:
             self._thread.join(JOIN_SECONDS)

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.profiler import Profiler
 
 FOLDER = "workers"
@@ -85,6 +86,7 @@ class Worker:
         atexit.register(self.dump)
         # Not threading's: that waits for the thread to run, and this is in the middle of somebody's code.
         _thread.start_new_thread(self._follow, ())
+        self._ledger.pulse(self._profiler.profile(SUSPENDED))
 
     def _follow(self) -> None:
         with suppress(Exception):  # it has warned, if it could
@@ -96,6 +98,7 @@ class Worker:
                     self.dump(epoch)
                     self._ledger.answer()
             self._over = True
+            self._ledger.pulse(None)
             self._profiler.disable()
 
 

@@ -53,6 +53,8 @@ def verdict(report: Report, layout: Layout) -> None:
         spent += f", {many(whole.iterations, 'iteration')}"
     if progress.startup_ns:
         spent += f", after {duration(progress.startup_ns)} of start-up"
+    if progress.suspended_ns:
+        spent += f", without {duration(progress.suspended_ns)} in which the process was stopped"
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
     layout.line(f"{speed}{spent}.".capitalize(), "bold")
     largest = layout.name(whole.largest.name, 40)

@@ -98,6 +98,7 @@ charge(Thread *thread, int64_t now, bool own)
     Ledger *ledger = thread->ledger;
     Lane *lane = thread->lane;
     Node *node = lane->top->node;
+    pulse_check(ledger, lane->mark, now);
     lane_stand(lane, node);
     sharing_lock(ledger);
     attribution_advance(ledger, now);
@@ -214,6 +215,7 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
 {
     Ledger *ledger = thread->ledger;
     Lane *previous = thread->lane;
+    pulse_check(ledger, previous->mark, now);
     sharing_lock(ledger);
     now = not_before(ledger, now);
     charge(thread, now, true);
@@ -232,6 +234,9 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
 int64_t
 settle(Ledger *ledger, int64_t now)
 {
+    if (ledger->pulse != NULL && (ledger->mode & MODE_ENABLED)) {
+        pulse_look(ledger, now); /* before the lock is had: it may wait */
+    }
     sharing_lock(ledger);
     now = not_before(ledger, now);
     attribution_advance(ledger, now);

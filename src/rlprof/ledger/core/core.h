@@ -40,6 +40,7 @@ typedef struct Node Node;
 typedef struct Lane Lane;
 typedef struct Thread Thread;
 typedef struct Dose Dose;
+typedef struct Pulse Pulse;
 
 /* One kind of work, known by its name. */
 struct Operation {
@@ -189,7 +190,7 @@ typedef struct {
     int64_t start;    /* of the first one not emitted */
     int64_t begun;    /* of the open one */
     Histogram durations; /* of all closed ones: marks are merged, and a merged one's mean hides the slow ones in it */
-    int64_t shortest, longest;
+    int64_t shortest, longest, sum; /* of the same */
     bool open;
     int64_t steps, episodes; /* counted since the last reset */
     int64_t marked_steps, marked_episodes;
@@ -251,6 +252,9 @@ struct Ledger {
 
     Span *startup;      /* startup.c: while it is open */
     Span *startup_rest; /* from when it gave way until the training begins */
+    Pulse *pulse;         /* pulse.c: notices when the process is stopped; NULL: nobody does */
+    uint32_t stops_seen;
+    Span *suspension;     /* what that is booked to */
     Timeline timeline;
     Iterations iterations;
 
@@ -421,6 +425,22 @@ void own_end(Thread *, bool begun);
 void own_around(Ledger *, int64_t began, int64_t start, int64_t end);
 PyObject *ledger_set_span_cost(Ledger *, PyObject *cost);
 PyObject *ledger_own_time(Ledger *, PyObject *own);
+
+/* pulse.c */
+PyObject *ledger_pulse(Ledger *, PyObject *span);
+PyObject *ledger_stopped(Ledger *, PyObject *args);
+void pulse_end(Ledger *);
+SLOW_PATH void pulse_look(Ledger *, int64_t now);
+
+/* Before time is booked that is long enough to hold a stop. */
+#define LONG_ENOUGH INT64_C(300000000)
+static inline void
+pulse_check(Ledger *ledger, int64_t since, int64_t now)
+{
+    if (UNLIKELY(now - since > LONG_ENOUGH) && ledger->pulse != NULL) {
+        pulse_look(ledger, now);
+    }
+}
 
 /* span.c */
 void lane_unwind(Lane *, int64_t now); /* ends the spans that are open on it */

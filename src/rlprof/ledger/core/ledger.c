@@ -311,6 +311,8 @@ static PyMethodDef ledger_methods[] = {
     METHOD("step_end", ledger_step_end, METH_O, "An event loop has run the handle."),
     METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What step and step_end cost a callback, ns."),
     METHOD("set_span_cost", ledger_set_span_cost, METH_O, "What a span costs outside of itself, ns."),
+    METHOD("pulse", ledger_pulse, METH_O, "Notice when the process is stopped: book it to this span; None: no more."),
+    METHOD("stopped", ledger_stopped, METH_VARARGS, "The process was stopped: the span to book it to, start, end."),
     METHOD("own_time", ledger_own_time, METH_O, "What the calling thread does is rlprof's own work, or is so no more."),
     METHOD("__reduce__", ledger_reduce, METH_NOARGS, "Pickled as its profiler."),
     METHOD("now", ledger_now, METH_NOARGS, "The ledger's clock, ns."),
@@ -380,6 +382,7 @@ ledger_dealloc(Ledger *ledger)
     PyTypeObject *type = Py_TYPE(ledger);
     PyObject_GC_UnTrack(ledger);
     ledger_clear(ledger);
+    pulse_end(ledger);
     page_close(&ledger->member);
     threads_free(ledger);
     lanes_free(ledger);

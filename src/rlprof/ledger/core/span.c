@@ -61,6 +61,7 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
         }
         now = clock_now(&ledger->clock);
     }
+    pulse_check(ledger, lane->mark, now);
     sharing_lock(ledger);
     now = not_before(ledger, now);
     charge(thread, now, true);
@@ -85,6 +86,7 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
 static SLOW_PATH void
 collect_off_cpu(Thread *thread, Node *node, int64_t now)
 {
+    pulse_check(thread->ledger, thread->lane->mark, now);
     lane_stand(thread->lane, node);
     node->off_cpu += cpu_collect(&thread->cpu, &thread->ledger->clock, now, true);
 }
@@ -199,6 +201,7 @@ static __attribute__((noinline)) void
 exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
 {
     Ledger *ledger = span->ledger;
+    pulse_check(ledger, lane->mark, now);
     sharing_lock(ledger);
     now = not_before(ledger, now);
     charge(thread, now, true);

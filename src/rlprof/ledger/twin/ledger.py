@@ -537,6 +537,32 @@ class Ledger:
     def set_span_cost(self, ns: int) -> None:
         """The C core needs it where it times what a probe does around a span. Here that is calibrated only."""
 
+    def pulse(self, span: Span | None) -> None:
+        """Notice when the process is stopped. Python cannot: its threads are late for other reasons, too."""
+
+    @_locked
+    def stopped(self, span: Span, start: int, end: int) -> None:
+        """The process was stopped from start to end, which nobody has booked yet: see core/pulse.c."""
+        if not self.enabled:
+            return
+        attribution = self._attribution
+        if attribution.waiting:
+            start = max(start, attribution.waiting_mark)
+        start = max(start, attribution.driver.lane.mark)
+        gap = end - start
+        if gap <= 0:
+            return
+        attribution.shift(start, end)
+        node = self._lanes.child(attribution.driver.base.stack[0].node, span.operation)
+        node.self += gap
+        node.off_cpu += gap
+        node.calls += 1
+        node.busy += gap
+        node.min = min(node.min, gap)
+        node.max = max(node.max, gap)
+        node.durations[bucket_of(gap)] += 1
+        self._iterations.leave_out(start, end)
+
     @_locked
     def own_time(self, own: bool) -> bool:
         """From here on the calling thread's time is rlprof's own, or is so no more: see core/own.c."""
@@ -572,6 +598,7 @@ class Ledger:
             "clock_drift": 0,
             "open": self._open(),
             "iterations": self._iterations.count,
+            "iteration_sum": self._iterations.sum,
             "iteration_min": self._iterations.shortest,
             "iteration_max": self._iterations.longest,
             "iteration_histogram": pack(self._iterations.durations),

@@ -90,6 +90,8 @@ def verdict(report: Report) -> Markup:
     turns = []
     if progress.startup_ns:
         turns.append(f"{duration(progress.startup_ns)} of start-up")
+    if progress.suspended_ns:
+        turns.append(f"{duration(progress.suspended_ns)} stopped")
     if progress.iteration_ns is not None:
         turns.append(f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}")
     shown.append(("wall time", duration(whole.wall_ns), ", ".join(turns)))
