@@ -31,6 +31,7 @@ rare = st.one_of(
     st.tuples(st.just("drive"), st.sampled_from(LANES)),
     st.tuples(st.just("split"), st.sampled_from(LANES), st.sampled_from(OPERATIONS)),
     st.tuples(st.just("split"), st.just("main"), st.sampled_from(OPERATIONS)),
+    st.tuples(st.just("stopped"), st.integers(0, 100), st.integers(1, 1_000)),
     st.tuples(st.just("end"), st.sampled_from(WORKERS)),
 )
 # Short programs hardly ever have a worker at work while the driver waits.
@@ -97,6 +98,12 @@ class Machine:
     def iteration(self, closes: bool) -> None:
         self.seen.append(self.fake.profiler._ledger.iteration(closes))
         self.seen.append(self.fake.profiler.drain_iterations())
+
+    def stopped(self, before: int, wall: int) -> None:
+        """The process stands still; its start is not known exactly."""
+        self.fake.tick(wall, 0)
+        span = self.fake.profile("suspended")
+        self.fake.profiler._ledger.stopped(span, self.fake.wall - wall - before, self.fake.wall)
 
     def stop(self) -> None:
         self.fake.profiler.disable()

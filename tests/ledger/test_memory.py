@@ -93,9 +93,10 @@ def test_the_time_it_takes_is_rlprofs_own(profiler):
                 pass
     snapshot = profiler.snapshot()
     outer = next(node for node in snapshot.nodes if node.operation == "outer")
-    assert outer.own_cost_ns > outer.self_ns / 2
+    # Of its CPU time: where others have the core meanwhile, that is not rlprof's doing.
+    assert outer.own_cost_ns > outer.cpu_ns / 2
     assert snapshot.rlprof_ns >= outer.own_cost_ns
-    assert snapshot.account("outer").self_ns < outer.self_ns / 2
+    assert snapshot.account("outer").cpu_ns < outer.cpu_ns / 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlprof.ledger.catalogue import EVALUATION, PREFILL, STARTUP
+from rlprof.ledger.catalogue import EVALUATION, PREFILL, STARTUP, SUSPENDED
 from rlprof.ledger.histogram import quantile
 from rlprof.ledger.snapshot import Node, Snapshot
 from rlprof.session.reader import Turn
@@ -33,6 +33,8 @@ class Progress:
     """Of it, filling a replay buffer before anything was learned."""
     evaluation_ns: int
     """Of it, evaluating."""
+    suspended_ns: int
+    """Of it, while the process was stopped; each stop is known to within 0.05 s."""
     iterations: int
     steps: int
     """Of all environments together."""
@@ -47,14 +49,15 @@ class Progress:
 
     @property
     def training_ns(self) -> int:
-        """Since the training began."""
-        return self.wall_ns - self.startup_ns
+        """Since the training began, while the process ran."""
+        return self.wall_ns - self.startup_ns - self.suspended_ns
 
 
 def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
     startup = sum(account.ledger_ns for account in snapshot.accounts if account.operation == STARTUP)
     prefill, evaluation = _inside(snapshot, PREFILL), _inside(snapshot, EVALUATION)
-    seconds = max(0, snapshot.wall_ns - startup - prefill - evaluation) / 1e9
+    suspended = snapshot.account(SUSPENDED).ledger_ns
+    seconds = max(0, snapshot.wall_ns - startup - suspended - prefill - evaluation) / 1e9
     steps, episodes = max(0, snapshot.steps), max(0, snapshot.episodes)
     in_turns = sum(turn.steps for turn in turns)
     count = sum(turn.last - turn.first + 1 for turn in turns)
@@ -63,6 +66,7 @@ def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
         startup_ns=startup,
         prefill_ns=prefill,
         evaluation_ns=evaluation,
+        suspended_ns=suspended,
         iterations=snapshot.iterations,
         steps=steps,
         episodes=episodes,
@@ -88,17 +92,18 @@ def _inside(snapshot: Snapshot, operation: str) -> int:
 
 
 def _spread(snapshot: Snapshot, turns: Sequence[Turn]) -> Spread | None:
-    """Where turns are several iterations merged, they tell the sum; how it is spread the ledger has counted."""
-    count = sum(turn.last - turn.first + 1 for turn in turns)
+    """Turns may be several iterations merged, and have the time in which the process was stopped: so the ledger has
+    counted. Where each iteration is known by itself, so are the quantiles, exactly."""
     histogram = snapshot.iteration_histogram
-    if not count or not histogram:
+    count = sum(histogram.values())
+    if not count:
         return None
-    mean = sum(turn.wall_ns for turn in turns) / count
-    if len(turns) == sum(histogram.values()):
+    mean = snapshot.iteration_sum_ns / count
+    shortest, longest = float(snapshot.iteration_min_ns), float(snapshot.iteration_max_ns)
+    if len(turns) == count and sum(turn.wall_ns for turn in turns) == snapshot.iteration_sum_ns:
         single = sorted(float(turn.wall_ns) for turn in turns)
         p50, p95 = (single[int(q * (count - 1))] for q in (0.5, 0.95))
-        return Spread(mean, p50, p95, single[0], single[-1])
-    shortest, longest = float(snapshot.iteration_min_ns), float(snapshot.iteration_max_ns)
-    quantiles = [quantile(histogram, q) for q in (0.5, 0.95)]
-    p50, p95 = (min(max(ns, shortest), longest) for ns in quantiles if ns is not None)
+    else:
+        quantiles = [quantile(histogram, q) for q in (0.5, 0.95)]
+        p50, p95 = (min(max(ns, shortest), longest) for ns in quantiles if ns is not None)
     return Spread(mean, p50, p95, shortest, longest)

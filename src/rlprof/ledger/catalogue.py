@@ -39,7 +39,7 @@ _OPERATIONS = {
     "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
     "system": "startup prefill logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait "
-    "pipe_wait process_wait inference_wait sleep trace_export turn_wait",
+    "pipe_wait process_wait inference_wait sleep trace_export turn_wait suspended",
     "other": "rollout pool_task",
 }
 
@@ -52,7 +52,9 @@ TRACE_EXPORT = "trace_export"
 """Writing a torch trace, which nobody trains for."""
 TURN_WAIT = "turn_wait"
 """An arm of a comparison while it is the other one's turn."""
-BESIDE_TRAINING = frozenset({STARTUP, PREFILL, TRACE_EXPORT, TURN_WAIT})
+SUSPENDED = "suspended"
+"""The process was stopped: SIGSTOP, a paused container, a suspended machine."""
+BESIDE_TRAINING = frozenset({STARTUP, PREFILL, TRACE_EXPORT, TURN_WAIT, SUSPENDED})
 
 PHASES = frozenset({"rollout", "update", "training_total"})
 """Operations that only contain others. They structure the tree and are never a finding."""

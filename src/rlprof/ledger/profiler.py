@@ -189,11 +189,15 @@ class Profiler:
         return end
 
     def _tell(self, what: str) -> None:
+        if not self._listeners:
+            return
+        own = self._ledger.own_time(False)  # they have spans of their own where they take long
         for listener in tuple(self._listeners):
             try:
                 listener(what)
             except Exception as error:
                 self._hooks.warn("who listens for iterations and epochs has failed", error)
+        self._ledger.own_time(own)
 
     def plan(self, **planned: int) -> None:
         """How many steps of each kind the run will have (`iteration=100, epoch=400`): a capture that would not come to
@@ -204,12 +208,13 @@ class Profiler:
     def snapshot(self) -> Snapshot:
         """Everything recorded so far, spans that are open included up to now."""
         self._attach_device()
-        began = self._ledger.now()
-        raw = self._ledger.raw()
-        raw["nodes"] = give_back(raw, given_away(raw))
-        snapshot = build_snapshot(raw, SpanCost.over(self._costs))
-        self._ledger.own(self._ledger.now() - began)
-        return snapshot
+        own = self._ledger.own_time(True)
+        try:
+            raw = self._ledger.raw()
+            raw["nodes"] = give_back(raw, given_away(raw))
+            return build_snapshot(raw, SpanCost.over(self._costs))
+        finally:
+            self._ledger.own_time(own)
 
     def use_device(self, device: Device | None) -> None:
         """Time device spans with this device. Without it, CUDA is found by itself once torch uses it."""
@@ -265,6 +270,7 @@ class Profiler:
             self._cost_measured = now
             self._costs.append(measure_span_cost(self._scratch_ledger))
             del self._costs[1:-7]
+            self._ledger.set_span_cost(round(self._costs[-1].outside_ns))
 
     def _measure_step_cost(self) -> int:
         return 0 if self._clock == "fake" else measure_step_cost(self._scratch_ledger)

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from rlprof.capture.system import SystemSampler
+from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.profiler import Profiler
 from rlprof.recording import exits
 from rlprof.recording.background import Background
@@ -114,6 +115,7 @@ class Recording:
         if self.profiler._recording is not self:
             return
         exits.watch(self)
+        self._ledger.pulse(self.profiler.profile(SUSPENDED))
         if self._writer is not None:
             self._share()
             self.flush()  # so that a run that is killed at once leaves a session that says so
@@ -199,6 +201,7 @@ class Recording:
             except Exception as error:  # the session is completed without it, too
                 self._warn("something of the run could not be completed", error)
         self.profiler.disable()
+        self._ledger.pulse(None)
         self._wake.set()
         waits_until = time.monotonic() + JOIN_SECONDS
         self.deadline = time.monotonic() + END_SECONDS

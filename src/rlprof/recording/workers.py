@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.profiler import Profiler
 
 FOLDER = "workers"
@@ -109,6 +110,7 @@ class Worker:
         atexit.register(self.dump)
         # Not threading's: that waits for the thread to run, and this is in the middle of somebody's code.
         _thread.start_new_thread(self._follow, ())
+        self._ledger.pulse(self._profiler.profile(SUSPENDED))
 
     def _follow(self) -> None:
         with suppress(Exception):  # it has warned, if it could
@@ -120,6 +122,7 @@ class Worker:
                     self.dump(epoch)
                     self._ledger.answer()
             self._over = True
+            self._ledger.pulse(None)
             self._profiler.disable()
 
 

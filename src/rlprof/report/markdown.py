@@ -35,6 +35,8 @@ def _lines(report: Report) -> Iterable[str]:
     steps = "" if speed is None else f"**{rate(speed)} steps/s**, "
     before = f", after {duration(facts.progress.startup_ns)} of start-up" if facts.progress.startup_ns else ""
     before += beside(facts.progress)
+    if facts.progress.suspended_ns:
+        before += f", without {duration(facts.progress.suspended_ns)} in which the process was stopped"
     yield (
         f"{steps}{duration(facts.progress.training_ns)} in {many(whole.iterations, 'iteration')}{before}. "
         f"Largest account: **{_escaped(whole.largest.name)}**, {whole.largest.share:.0f}%. "

@@ -64,6 +64,8 @@ def sentences(report: Report, shown: Callable[[str], str]) -> Iterator[tuple[str
     if progress.startup_ns:
         spent += f", after {duration(progress.startup_ns)} of start-up"
     spent += beside(progress)
+    if progress.suspended_ns:
+        spent += f", without {duration(progress.suspended_ns)} in which the process was stopped"
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
     yield f"{speed}{spent}.".capitalize(), "bold"
     largest = shown(whole.largest.name)

@@ -45,6 +45,7 @@ class State(msgspec.Struct, frozen=True):
     clock_drift: Signed
     open: Count
     iterations: Count
+    iteration_sum: Count
     iteration_min: Count
     iteration_max: Count
     iteration_histogram: bytes

@@ -33,7 +33,7 @@ ROOM = 1_500
 MOST_TIMELINE_BYTES = 64 << 20
 """Compressed. The timeline is a window on the last spans, not an account: the oldest blocks go."""
 
-STATE = ("wall", "clock", "cpu", "clock_drift", "open", "iterations", "iteration_min", "iteration_max",
+STATE = ("wall", "clock", "cpu", "clock_drift", "open", "iterations", "iteration_sum", "iteration_min", "iteration_max",
          "iteration_histogram", "steps", "episodes", "process_peak", "device_pending", "device_lost")  # fmt: skip
 """What `raw` has of the ledger as a whole."""
 

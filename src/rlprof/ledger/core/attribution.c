@@ -112,6 +112,7 @@ charge(Thread *thread, int64_t now, bool own)
     look_for_beginning(ledger);
     Lane *lane = thread->lane;
     Node *node = lane->top->node;
+    pulse_check(ledger, lane->mark, now);
     lane_stand(lane, node);
     attribution_advance(ledger, now);
     Sharing *sharing = ledger->sharing;
@@ -127,8 +128,13 @@ charge(Thread *thread, int64_t now, bool own)
         node->shift -= elapsed;
         behalf->shift += elapsed;
     }
+    int64_t off_cpu = 0;
     if (!own || cpu_broken(&thread->cpu)) {
-        node->off_cpu += cpu_collect(&thread->cpu, &ledger->clock, now, own);
+        off_cpu = cpu_collect(&thread->cpu, &ledger->clock, now, own);
+        node->off_cpu += off_cpu;
+    }
+    if (thread->own && elapsed > off_cpu && (thread->own_only == NULL || thread->own_only == node)) {
+        node->cost += off_cpu > 0 ? elapsed - off_cpu : elapsed;
     }
     if (thread->working) {
         int64_t received = sharing->share_clock - thread->share_mark;
@@ -169,7 +175,7 @@ void
 restate(Thread *thread, int64_t now)
 {
     Ledger *ledger = thread->ledger;
-    bool careful = thread->lane->waits > 0 || thread->lane->kind == LANE_TASK;
+    bool careful = thread->lane->waits > 0 || thread->lane->kind == LANE_TASK || thread->own;
     sharing_lock(ledger);
     if (thread != ledger->driver) {
         bool working = lane_works(thread->lane) && takes_part(ledger);
@@ -222,6 +228,7 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
 {
     Ledger *ledger = thread->ledger;
     Lane *previous = thread->lane;
+    pulse_check(ledger, previous->mark, now);
     sharing_lock(ledger);
     now = not_before(ledger, now);
     charge(thread, now, true);
@@ -240,6 +247,9 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
 int64_t
 settle(Ledger *ledger, int64_t now)
 {
+    if (ledger->pulse != NULL && (ledger->mode & MODE_ENABLED)) {
+        pulse_look(ledger, now); /* before the lock is had: it may wait */
+    }
     sharing_lock(ledger);
     look_for_beginning(ledger);
     now = not_before(ledger, now);

@@ -43,6 +43,7 @@ typedef struct Lane Lane;
 typedef struct Pool Pool;
 typedef struct Thread Thread;
 typedef struct Dose Dose;
+typedef struct Pulse Pulse;
 
 /* One kind of work, known by its name. */
 struct Operation {
@@ -71,7 +72,7 @@ struct Node {
     int64_t overlap; /* on the driver: worked beside it before that */
     int64_t waited;  /* of self: in a wait span, or suspended */
     int64_t off_cpu; /* of self: off the CPU */
-    int64_t cost;    /* of self: rlprof's own, where it was timed and not calibrated */
+    int64_t cost;    /* of self: rlprof's own on a CPU, where it was timed and not calibrated */
     int64_t memory_peak; /* bytes, -1: never tracked */
     int64_t memory_rise;
     int64_t device_peak;
@@ -153,6 +154,9 @@ struct Thread {
     Lane *base;
     unsigned long ident;
     bool working;
+    bool own; /* what it does now is rlprof's: own.c */
+    const Node *own_only; /* but only here, as it runs code that has spans of its own; NULL: anywhere */
+    int64_t own_until;    /* it was so last */
     bool between_steps; /* inside an event loop that runs no callback */
     int steps;          /* callbacks it is inside of: two where a loop runs inside another's callback */
     Lane *shared;       /* its lanes with guests, one for each group */
@@ -202,7 +206,7 @@ typedef struct {
     int64_t start;    /* of the first one not emitted */
     int64_t begun;    /* of the open one */
     Histogram durations; /* of all closed ones: marks are merged, and a merged one's mean hides the slow ones in it */
-    int64_t shortest, longest;
+    int64_t shortest, longest, sum; /* of the same */
     bool open;
     int64_t steps, episodes; /* counted since the last reset */
     int64_t marked_steps, marked_episodes;
@@ -265,7 +269,11 @@ struct Ledger {
     PyObject *current_task;
     char follows_tasks; /* event loops tell of their callbacks */
     int64_t step_cost; /* of following an event loop: what the timing of each callback's own cost leaves out */
+    int64_t span_cost; /* what a span costs outside of itself, as calibrated */
 
+    Pulse *pulse;         /* pulse.c: notices when the process is stopped; NULL: nobody does */
+    uint32_t stops_seen;
+    Span *suspension;     /* what that is booked to */
     Span *startup;      /* startup.c: while it is open */
     Span *startup_rest; /* from when it gave way until the training begins */
     bool supervises;    /* the training is in other processes: with no span open, the driver waits for them */
@@ -442,6 +450,29 @@ void attribution_resume(Ledger *, int64_t gap);
 void attribution_set_driver(Ledger *, Thread *, int64_t now);
 int64_t node_ledger(const Node *);
 int64_t node_overlapped(const Node *);
+
+/* own.c: around rlprof's own work on a thread. Neither runs Python code nor fails. */
+bool own_begin(Thread *, const Node *only); /* false: it had begun, or is not recorded */
+void own_end(Thread *, bool begun);
+void own_around(Ledger *, int64_t began, int64_t start, int64_t end);
+PyObject *ledger_set_span_cost(Ledger *, PyObject *cost);
+PyObject *ledger_own_time(Ledger *, PyObject *own);
+
+/* pulse.c */
+PyObject *ledger_pulse(Ledger *, PyObject *span);
+PyObject *ledger_stopped(Ledger *, PyObject *args);
+void pulse_end(Ledger *);
+SLOW_PATH void pulse_look(Ledger *, int64_t now);
+
+/* Before time is booked that is long enough to hold a stop. */
+#define LONG_ENOUGH INT64_C(300000000)
+static inline void
+pulse_check(Ledger *ledger, int64_t since, int64_t now)
+{
+    if (UNLIKELY(now - since > LONG_ENOUGH) && ledger->pulse != NULL) {
+        pulse_look(ledger, now);
+    }
+}
 
 /* span.c */
 void lane_unwind(Lane *, int64_t now); /* ends the spans that are open on it */

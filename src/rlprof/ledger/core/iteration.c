@@ -111,6 +111,7 @@ static void
 count_duration(Iterations *iterations, int64_t duration)
 {
     histogram_add(&iterations->durations, duration);
+    iterations->sum += duration;
     if (iterations->count == 0 || duration < iterations->shortest) {
         iterations->shortest = duration;
     }
@@ -172,7 +173,7 @@ iteration_reset(Ledger *ledger, int64_t now)
     iterations->open = false;
     iterations->start = iterations->begun = now;
     histogram_zero(&iterations->durations);
-    iterations->shortest = iterations->longest = 0;
+    iterations->shortest = iterations->longest = iterations->sum = 0;
 }
 
 /* Returns (marks, rows), both packed, since the last drain. */

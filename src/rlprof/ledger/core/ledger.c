@@ -225,23 +225,6 @@ ledger_set_step_cost(Ledger *ledger, PyObject *cost)
     Py_RETURN_NONE;
 }
 
-/* Books time that the calling thread has just spent on rlprof itself. */
-static PyObject *
-ledger_own(Ledger *ledger, PyObject *cost)
-{
-    int64_t ns = PyLong_AsLongLong(cost);
-    if (ns == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
-    if (thread != NULL) {
-        Node *node = thread->lane->top->node;
-        lane_stand(thread->lane, node);
-        node->cost += ns;
-    }
-    Py_RETURN_NONE;
-}
-
 static PyObject *
 ledger_depth(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
@@ -309,7 +292,10 @@ static PyMethodDef ledger_methods[] = {
     METHOD("answer", ledger_answer, METH_NOARGS, "What was asked for is written."),
     METHOD("follow", ledger_follow, METH_O, "The function, Handle._run, which then tells of each call."),
     METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What following a callback costs besides what is timed, ns."),
-    METHOD("own", ledger_own, METH_O, "Book ns that the calling thread has just spent on rlprof itself."),
+    METHOD("set_span_cost", ledger_set_span_cost, METH_O, "What a span costs outside of itself, ns."),
+    METHOD("pulse", ledger_pulse, METH_O, "Notice when the process is stopped: book it to this span; None: no more."),
+    METHOD("stopped", ledger_stopped, METH_VARARGS, "The process was stopped: the span to book it to, start, end."),
+    METHOD("own_time", ledger_own_time, METH_O, "What the calling thread does is rlprof's own work, or is so no more."),
     METHOD("__reduce__", ledger_reduce, METH_NOARGS, "Pickled as its profiler."),
     METHOD("now", ledger_now, METH_NOARGS, "The ledger's clock, ns."),
     METHOD("raw", ledger_raw, METH_NOARGS, "Everything recorded, as plain data."),
@@ -380,6 +366,7 @@ ledger_dealloc(Ledger *ledger)
     PyTypeObject *type = Py_TYPE(ledger);
     PyObject_GC_UnTrack(ledger);
     ledger_clear(ledger);
+    pulse_end(ledger);
     page_close(&ledger->member);
     threads_free(ledger);
     lanes_free(ledger);

@@ -58,8 +58,12 @@ failed(Loop *loop, const char *what)
 static SLOW_PATH PyObject *
 ask_rules(Loop *loop, const char *method, PyObject *first, PyObject *second, const char *otherwise)
 {
+    Ledger *ledger = loop->ledger;
+    Thread *thread = ledger->mode & MODE_ENABLED ? thread_here(ledger) : NULL;
+    bool own = own_begin(thread, NULL);
     PyObject *name = PyUnicode_FromString(method);
     PyObject *answer = name ? PyObject_CallMethodObjArgs(loop->rules, name, first, second, NULL) : NULL;
+    own_end(thread, own);
     Py_XDECREF(name);
     if (answer == NULL) {
         failed(loop, otherwise);

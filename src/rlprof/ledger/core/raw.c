@@ -97,11 +97,11 @@ ledger_raw(Ledger *ledger)
         wall += settle(ledger, clock_now(&ledger->clock)) - ledger->started;
     }
     return Py_BuildValue(
-        "{sLsLsIsIsIsssssLsIsIsLsLsNsOsOsLsLsLsnsKsNsNsN}", "wall", wall, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
+        "{sLsLsIsIsIsssssLsIsIsLsLsLsNsOsOsLsLsLsnsKsNsNsN}", "wall", wall, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
         ledger->member.page ? ledger->member.page->iteration : ledger->iterations.count, "epoch",
         ledger->member.page ? ledger->epoch : 0, "begun", ledger->member.page ? ledger->begun : 0, "clock", clocks[ledger->clock.kind], "cpu",
         cpus[ledger->cpu_kind], "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations",
-        ledger->iterations.count, "iteration_min", ledger->iterations.shortest, "iteration_max",
+        ledger->iterations.count, "iteration_sum", ledger->iterations.sum, "iteration_min", ledger->iterations.shortest, "iteration_max",
         ledger->iterations.longest, "iteration_histogram", histogram_packed(&ledger->iterations.durations), "iterating",
         ledger->iterations.open ? Py_True : Py_False, "learned", ledger->learned ? Py_True : Py_False, "steps",
         ledger->iterations.steps, "episodes", ledger->iterations.episodes, "process_peak", memory_process_peak(ledger), "device_pending",

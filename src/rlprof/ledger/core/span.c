@@ -36,17 +36,6 @@ enter_without_memory(Ledger *ledger)
     return false;
 }
 
-/* Books to the innermost span what memory and device readings have taken since `before` was its self time. */
-static void
-book_cost(Thread *thread, Node *node, int64_t before)
-{
-    Ledger *ledger = thread->ledger;
-    if (ledger->mode & MODE_ENABLED) {
-        charge(thread, clock_now(&ledger->clock), true);
-        node->cost += node->self > before ? node->self - before : 0;
-    }
-}
-
 /* Everything a plain span on the driver does not need: waits, workers, memory, device. A device is Python code: while
  * it runs, spans may open and end here and elsewhere, so nothing is on the stack yet and no place in it is kept. */
 static __attribute__((noinline)) bool
@@ -57,19 +46,14 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     int64_t now = clock_now(&ledger->clock);
     bool device = wants_device(ledger, span);
     if (span->flags & SPAN_MEMORY || device) {
-        charge(thread, now, true);
-        /* These take long enough to be timed; they are the parent's, as all of a span's preparation is. */
-        Node *parent = lane->top->node;
-        int64_t before = parent->self;
+        bool own = own_begin(thread, lane->top->node); /* the parent's time, as all of a span's preparation is */
         if (span->flags & SPAN_MEMORY) {
             memory_enter(ledger, &entry);
         }
         if (device) {
             device_enter(ledger, &entry);
         }
-        if (lane->top->node == parent) {
-            book_cost(thread, parent, before);
-        }
+        own_end(thread, own);
         node = ledger->mode & MODE_ENABLED ? node_of(ledger, lane->top->node, span->operation) : NULL;
         if (node == NULL || (lane->top + 1 == lane->end && !lane_grow(lane))) {
             Py_XDECREF(entry.device_event);
@@ -77,6 +61,7 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
         }
         now = clock_now(&ledger->clock);
     }
+    pulse_check(ledger, lane->mark, now);
     sharing_lock(ledger);
     now = not_before(ledger, now);
     charge(thread, now, true);
@@ -105,6 +90,7 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
 static SLOW_PATH void
 collect_off_cpu(Thread *thread, Node *node, int64_t now)
 {
+    pulse_check(thread->ledger, thread->lane->mark, now);
     lane_stand(thread->lane, node);
     node->off_cpu += cpu_collect(&thread->cpu, &thread->ledger->clock, now, true);
 }
@@ -219,6 +205,7 @@ static __attribute__((noinline)) void
 exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
 {
     Ledger *ledger = span->ledger;
+    pulse_check(ledger, lane->mark, now);
     sharing_lock(ledger);
     now = not_before(ledger, now);
     charge(thread, now, true);
@@ -226,12 +213,9 @@ exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
     restate(thread, now);
     sharing_unlock(ledger);
     if (span->flags & SPAN_MEMORY || ended.device_event != NULL) {
-        Node *parent = lane->top->node;
-        int64_t before = parent->self;
+        bool own = own_begin(thread, lane->top->node);
         measure_end(ledger, &ended);
-        if (lane->top->node == parent) {
-            book_cost(thread, parent, before);
-        }
+        own_end(thread, own);
     }
     if (UNLIKELY(ledger->mode & MODE_WATCHED)) {
         watch_tell(ledger, span, false);

@@ -109,6 +109,7 @@ PyObject *
 ledger_after_fork(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     ledger->startup = ledger->startup_rest = NULL;
+    ledger->pulse = NULL; /* its thread is the parent's, and so is its memory: a few bytes are lost */
     threads_after_fork(ledger);
     ledger->left_open = 0;
     memory_after_fork(ledger);

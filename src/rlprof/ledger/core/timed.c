@@ -50,14 +50,21 @@ static PyObject *
 timed_in_loop(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Loop *loop = (Loop *)Py_NewRef(timed->loop);
+    Ledger *ledger = timed->span->ledger;
+    int64_t began = clock_now(&ledger->clock), start = 0, end = 0;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     LoopCall call = loop_before(loop, timed->kind, timed->span, args, count);
     bool entered = call.span != NULL && span_enter(call.span);
+    start = entered ? this_thread->lane->mark : 0;
     PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
     if (entered) {
         span_exit(call.span);
+        end = this_thread != NULL ? this_thread->lane->mark : 0;
     }
     loop_after(loop, timed->kind, &call, result);
+    if (entered) {
+        own_around(ledger, began, start, end);
+    }
     Py_DECREF(loop);
     return result;
 }

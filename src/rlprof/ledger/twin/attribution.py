@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from rlprof.ledger.twin.cpu import CpuClock
 from rlprof.ledger.twin.records import Lane, Node, Thread
@@ -62,7 +63,10 @@ class Attribution:
             thread.base.stand(behalf)
             node.shift -= elapsed
             behalf.shift += elapsed
-        node.off_cpu += self.cpu.collect(thread, now)
+        off_cpu = self.cpu.collect(thread, now)
+        node.off_cpu += off_cpu
+        if thread.own and thread.own_only in (None, node):
+            node.cost += max(0, elapsed - max(0, off_cpu))
         if thread.working:
             node.shift += self.share_clock - thread.share_mark
             node.covered += self.wait_clock - thread.cover_mark
@@ -129,6 +133,25 @@ class Attribution:
         self.waiting_mark += gap
         for thread in self.threads:
             self.cpu.collect(thread, now)
+
+    def shift(self, start: int, end: int) -> None:
+        """All go on as if the clock had stood still from start to end; what is marked behind that start, from there."""
+
+        def behind(mark: int) -> int:
+            return max(0, end - max(mark, start))
+
+        for lane in self.lanes:
+            gap = behind(lane.mark) if lane.host is not None else 0
+            lane.mark += gap
+            if lane.stood is not None and lane.stood.left == lane.left:
+                lane.stood = replace(lane.stood, left=lane.left + gap)
+            lane.left += gap
+            for entry in lane.stack:
+                entry.start += gap
+        for thread in self.threads:
+            thread.synced_wall += behind(thread.synced_wall)
+        if self.waiting:
+            self.waiting_mark += behind(self.waiting_mark)
 
     def set_driver(self, driver: Thread, now: int) -> None:
         """Follows a settle."""

@@ -44,7 +44,7 @@ class Iterations:
         self.count = 0
         self.start = 0
         self.durations: Counter[int] = Counter()
-        self.shortest = self.longest = 0
+        self.shortest = self.longest = self.sum = 0
         self._begun = 0
         self.steps = 0
         self.episodes = 0
@@ -67,8 +67,13 @@ class Iterations:
         self.open = not closes
         self._begun = now
 
+    def leave_out(self, start: int, end: int) -> None:
+        """Of the open iteration, a stop."""
+        self._begun += max(0, end - max(self._begun, start))
+
     def _count_duration(self, duration: int) -> None:
         self.durations[bucket_of(duration)] += 1
+        self.sum += duration
         self.shortest = min(self.shortest, duration) if self.count else duration
         self.longest = max(self.longest, duration)
 
@@ -121,7 +126,7 @@ class Iterations:
         self.open = False
         self.start = self._begun = now
         self.durations.clear()
-        self.shortest = self.longest = 0
+        self.shortest = self.longest = self.sum = 0
 
     def drain(self) -> tuple[bytes, bytes]:
         drained = b"".join(self._marks), b"".join(self._rows)

@@ -143,20 +143,27 @@ class Ledger:
         entry = Entry(self._lanes.child(lane.top.node, span.operation), span, now)
         on_device = self._wants_device(span)
         if span.track_memory or on_device:
-            parent = lane.top.node
-            before = parent.self
+            own = self._begin_own(thread)
             if span.track_memory:
                 self._memory.enter(entry, self._tracked())
             if on_device:
                 self._devices.enter(entry, self._tracked())
             now = entry.start = self.now()
             self._attribution.charge(thread, now)
-            parent.cost += parent.self - before
+            thread.own = thread.own and not own
         if lane is thread.base:
             thread.between_steps = False  # outside of every callback: the loop has ended
         lane.stack.append(entry)
         self._attribution.restate(thread, now)
         self._watch.note(span, True)
+
+    @staticmethod
+    def _begin_own(thread: Thread) -> bool:
+        """Follows a charge: what is read of memory and devices is rlprof's work. False where all of it is already."""
+        begins = not thread.own
+        if begins:
+            thread.own, thread.own_only = True, thread.lane.top.node
+        return begins
 
     def _wants_device(self, span: Span) -> bool:
         return self._devices.device is not None and (span.operation.on_device if span.device is None else span.device)
@@ -189,11 +196,10 @@ class Ledger:
         self._remove(lane, len(lane.stack) - 1, now)
         self._attribution.restate(thread, now)
         if span.track_memory or entry.device_event is not None:
-            parent = lane.top.node
-            before = parent.self
+            own = self._begin_own(thread)
             self._measure(entry)
             self._attribution.charge(thread, self.now())
-            parent.cost += parent.self - before
+            thread.own = thread.own and not own
         self._watch.note(span, False)
 
     def _measure(self, entry: Entry) -> None:
@@ -616,14 +622,47 @@ class Ledger:
     def set_step_cost(self, ns: int) -> None:
         self._lanes.step_cost = ns
 
+    def set_span_cost(self, ns: int) -> None:
+        """The C core needs it where it times what a probe does around a span. Here that is calibrated only."""
+
+    def pulse(self, span: Span | None) -> None:
+        """Notice when the process is stopped. Python cannot: its threads are late for other reasons, too."""
+
     @_locked
-    def own(self, ns: int) -> None:
-        """Book time that the calling thread has just spent on rlprof itself."""
+    def stopped(self, span: Span, start: int, end: int) -> None:
+        """The process was stopped from start to end, which nobody has booked yet: see core/pulse.c."""
+        if not self.enabled:
+            return
+        attribution = self._attribution
+        if attribution.waiting:
+            start = max(start, attribution.waiting_mark)
+        start = max(start, attribution.driver.lane.mark)
+        gap = end - start
+        if gap <= 0:
+            return
+        attribution.shift(start, end)
+        node = self._lanes.child(attribution.driver.base.stack[0].node, span.operation)
+        node.self += gap
+        node.off_cpu += gap
+        node.calls += 1
+        node.busy += gap
+        node.min = min(node.min, gap)
+        node.max = max(node.max, gap)
+        node.durations[bucket_of(gap)] += 1
+        self._iterations.leave_out(start, end)
+
+    @_locked
+    def own_time(self, own: bool) -> bool:
+        """From here on the calling thread's time is rlprof's own, or is so no more: see core/own.c."""
         thread = self._lanes.known() if self.enabled else None
-        if thread is not None:
-            node = thread.lane.top.node
-            thread.lane.stand(node)
-            node.cost += ns
+        if thread is None:
+            return False
+        before = thread.own
+        if own is not before:
+            self._lanes.follow(thread, entering=False)
+            self._attribution.charge(thread, max(self.now(), thread.lane.mark))
+            thread.own, thread.own_only = own, None
+        return before
 
     def __reduce__(self) -> Any:
         return self.hooks.reduce()
@@ -648,6 +687,7 @@ class Ledger:
             "clock_drift": 0,
             "open": self._open(),
             "iterations": self._iterations.count,
+            "iteration_sum": self._iterations.sum,
             "iteration_min": self._iterations.shortest,
             "iteration_max": self._iterations.longest,
             "iteration_histogram": pack(self._iterations.durations),

@@ -234,12 +234,15 @@ class Loop:
         return bool(get_ident() == self._ledger.driver)
 
     def _ask(self, method: str, *args: Any) -> Any:
+        own = self._ledger.own_time(True)
         try:
             return getattr(self._rules, method)(*args)
         except Exception as error:
             what = "episodes could not be counted" if method == "ended_in" else NO_PHASE
             self._ledger.hooks.warn(what, error)
             return None
+        finally:
+            self._ledger.own_time(own)
 
 
 def _length(result: Any, envs: int) -> int:

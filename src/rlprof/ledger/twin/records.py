@@ -189,6 +189,8 @@ class Thread:
     synced_wall: int = 0
     synced_cpu: int = 0
     working: bool = False
+    own: bool = False
+    own_only: Node | None = None
     between_steps: bool = False
     steps: int = 0
     shared: dict[str, Lane] = field(default_factory=dict)

@@ -99,6 +99,8 @@ def verdict(report: Report) -> Markup:
         turns.append(f"{duration(progress.prefill_ns)} of prefill")
     if progress.evaluation_ns:
         turns.append(f"{duration(progress.evaluation_ns)} of evaluation")
+    if progress.suspended_ns:
+        turns.append(f"{duration(progress.suspended_ns)} stopped")
     if progress.iteration_ns is not None:
         turns.append(f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}")
     shown.append(("wall time", duration(whole.wall_ns), ", ".join(turns)))

@@ -1,0 +1,130 @@
+"""A training that is really stopped for a while, and one that only has no core."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from recording.worker_trainings import only_session, start_training
+from sessions import report_of
+
+from rlprof.ledger import profiler as module
+
+pytestmark = pytest.mark.skipif(
+    module._core is None or not Path("/proc/self/schedstat").exists(), reason="the C core on Linux notices"
+)
+
+SECONDS = 2.5
+CLOSE = 0.4
+"""Of a stop, in seconds. Known to 0.05 s, but a busy machine also lets processes stop and go on late."""
+
+TRAINING = """
+recording = record("run")
+{make}
+while not os.path.exists("over"):
+    with profiler.iteration():
+        {step}
+        with profile("policy_forward"):
+            sum(range(20_000))
+        profiler.add_steps(1)
+        if not os.path.exists("begun"):
+            open("begun", "w").close()
+{close}
+recording.stop()
+"""
+
+PLACES = {
+    "computing": ("", "with profile('env_step'): sum(range(200_000))", ""),
+    "waiting": ("", "with profile('env_wait', wait=True): time.sleep(0.01)", ""),
+    "workers": ("envs = Envs(recording, [0.005] * 2)", "envs.step()", "envs.close()"),
+}
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def stop_for(pids: list[int], seconds: float) -> float:
+    """How long they really were, in seconds."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    while any("State:\tT" not in Path(f"/proc/{pid}/status").read_text() for pid in pids):
+        time.sleep(0.001)
+    began = time.monotonic()
+    time.sleep(seconds)
+    spent = time.monotonic() - began
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    return spent
+
+
+def family(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, children)]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_stop_is_its_own_account_and_nobodys_work(tmp_path, place):
+    make, step, close = PLACES[place]
+    process = start_training(tmp_path, TRAINING.format(make=make, step=step, close=close))
+    try:
+        wait_for(tmp_path / "begun")
+        time.sleep(0.5)
+        planted = stop_for(family(process.pid), SECONDS)
+        time.sleep(0.5)
+        (tmp_path / "over").touch()
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (0, "")
+    report = report_of(only_session(tmp_path))
+    facts = report.facts
+    suspended = facts.operation("suspended")
+    assert suspended is not None
+    assert suspended.ledger_ns / 1e9 == pytest.approx(planted, abs=CLOSE)
+    assert suspended.cpu_ns == 0
+    assert suspended.calls == 1
+    # No span has lasted through it, and no iteration.
+    longest = max(item.max_ns for item in facts.operations if item.operation != "suspended" and item.max_ns)
+    assert longest / 1e9 < planted - CLOSE
+    assert facts.progress.iteration_ns.max_ns / 1e9 < planted - CLOSE
+    assert facts.progress.training_ns + facts.progress.startup_ns + suspended.ledger_ns == facts.progress.wall_ns
+    training = facts.progress.training_ns / 1e9
+    assert facts.progress.steps_per_second == pytest.approx(facts.progress.steps / training)
+    assert all("suspended" not in advice.operations for advice in report.findings.advice)
+
+
+def test_a_process_without_a_core_is_not_stopped(tmp_path):
+    """Of the lowest class, on one core with others: it gets hardly any time, and its threads wake much too late."""
+    core = min(os.sched_getaffinity(0))
+    busy = [
+        subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{core}])\nwhile True: pass"])
+        for _ in range(2)
+    ]
+    make = f"os.sched_setaffinity(0, [{core}])\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))"
+    step = "with profile('env_step'): sum(range(20_000))"
+    try:
+        process = start_training(tmp_path, TRAINING.format(make=make, step=step, close=""))
+        try:
+            wait_for(tmp_path / "begun")
+            time.sleep(3)
+            for loop in busy:
+                loop.kill()
+            (tmp_path / "over").touch()
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    finally:
+        for loop in busy:
+            loop.kill()
+            loop.wait()
+    assert (process.returncode, err) == (0, "")
+    assert report_of(only_session(tmp_path)).facts.operation("suspended") is None
