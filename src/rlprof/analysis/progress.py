@@ -30,12 +30,14 @@ class Progress:
     wall_ns: int
     startup_ns: int
     """Of it, before the training began."""
+    after_ns: int
+    """Of it, after the last step, the last learning and the last iteration."""
     iterations: int
     steps: int
     """Of all environments together."""
     episodes: int
     steps_per_second: float | None
-    """Since the training began."""
+    """While the training lasted."""
     iteration_ns: Spread | None
     """Of iterations that have ended; merged ones count with their mean."""
     steps_per_iteration: float | None
@@ -44,18 +46,22 @@ class Progress:
 
     @property
     def training_ns(self) -> int:
-        return self.wall_ns - self.startup_ns
+        """How long the training lasted."""
+        return self.wall_ns - self.startup_ns - self.after_ns
 
 
-def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
+def progress(snapshot: Snapshot, turns: Sequence[Turn], after_ns: int = 0) -> Progress:
     startup = sum(account.ledger_ns for account in snapshot.accounts if account.operation == STARTUP)
-    seconds = (snapshot.wall_ns - startup) / 1e9
+    # A run that was paused may have trained last before that.
+    after = after_ns if after_ns < snapshot.wall_ns - startup else 0
+    seconds = (snapshot.wall_ns - startup - after) / 1e9
     steps, episodes = max(0, snapshot.steps), max(0, snapshot.episodes)
     in_turns = sum(turn.steps for turn in turns)
     count = sum(turn.last - turn.first + 1 for turn in turns)
     return Progress(
         wall_ns=snapshot.wall_ns,
         startup_ns=startup,
+        after_ns=after,
         iterations=snapshot.iterations,
         steps=steps,
         episodes=episodes,

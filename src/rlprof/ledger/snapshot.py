@@ -281,7 +281,8 @@ def _net_of_cost(nodes: list[Node], cost: SpanCost) -> tuple[list[Node], int]:
     net = []
     for node in nodes:
         own = taken[node.id]
-        share = node.ledger_ns * own // node.self_ns if node.self_ns else 0
+        # Start-up accounts for more than its own time: what others cost then is not rlprof's.
+        share = min(own, node.ledger_ns * own // node.self_ns) if node.self_ns else 0
         taken_from_ledger += share
         net.append(
             replace(

@@ -33,8 +33,8 @@ FORMAT = 2
 """Of marshal: what every Python since 3.4 reads and writes alike."""
 
 _KEPT = (
-    "epoch", "begun", "driver_iteration", "steps", "episodes", "iterations", "iterating", "learned", "operations",
-    "lanes", "nodes",
+    "epoch", "begun", "driver_iteration", "steps", "episodes", "iterations", "iterating", "learned", "trained",
+    "operations", "lanes", "nodes",
 )  # fmt: skip
 """Of the ledger's raw data, what is written."""
 

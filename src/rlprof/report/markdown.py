@@ -9,7 +9,7 @@ from rlprof.analysis.figures import count, duration, many, percent, rate
 from rlprof.analysis.report import Report
 from rlprof.report.names import literal
 from rlprof.report.text import origin
-from rlprof.report.verdict import first_try
+from rlprof.report.verdict import around_training, first_try, largest_share
 
 MOST_ROWS = 30
 
@@ -30,10 +30,10 @@ def _lines(report: Report) -> Iterable[str]:
         return
     speed = facts.progress.steps_per_second
     steps = "" if speed is None else f"**{rate(speed)} steps/s**, "
-    before = f", after {duration(facts.progress.startup_ns)} of start-up" if facts.progress.startup_ns else ""
+    before = around_training(facts.progress)
     yield (
         f"{steps}{duration(facts.progress.training_ns)} in {many(whole.iterations, 'iteration')}{before}. "
-        f"Largest account: **{_escaped(whole.largest.name)}**, {whole.largest.share:.0f}%. "
+        f"Largest account: **{_escaped(whole.largest.name)}**, {largest_share(whole)}. "
         f"Try first: {_escaped(first_try(report).sentence)}"
     )
     yield ""

@@ -13,7 +13,7 @@ from rlprof.analysis.report import Report
 from rlprof.report import sections
 from rlprof.report.breakdown import render_parts
 from rlprof.report.layout import Layout, plain
-from rlprof.report.verdict import first_try
+from rlprof.report.verdict import around_training, first_try, largest_share
 
 
 def to_text(report: Report, width: int = 120) -> str:
@@ -51,14 +51,11 @@ def verdict(report: Report, layout: Layout) -> None:
     spent = f"in {duration(progress.training_ns)}"
     if whole.iterations:
         spent += f", {many(whole.iterations, 'iteration')}"
-    if progress.startup_ns:
-        spent += f", after {duration(progress.startup_ns)} of start-up"
+    spent += around_training(progress)
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
     layout.line(f"{speed}{spent}.".capitalize(), "bold")
     largest = layout.name(whole.largest.name, 40)
-    layout.line(
-        f"Largest account: {largest}, {whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)}).", "bold"
-    )
+    layout.line(f"Largest account: {largest}, {largest_share(whole)}.", "bold")
     layout.line(f"Try first: {first_try(report).sentence}", "bold")
     expected = report.findings.expectation
     if expected is not None and expected.poor:

@@ -234,6 +234,7 @@ after_optimizer(Loop *loop)
 {
     loop->learned = true;
     loop->ledger->learned = true;
+    loop->ledger->trained = clock_now(&loop->ledger->clock);
     loop->samples += loop->batch;
     loop->batch = 0;
     if (loop->on && loop->steps > 0 && loop->samples >= loop->steps) {
@@ -324,6 +325,7 @@ count_dones(Loop *loop, PyObject *dones)
             return;
         }
     }
+    loop->ledger->trained = clock_now(&loop->ledger->clock);
     loop->ledger->iterations.steps += steps;
     loop->ledger->iterations.episodes += ended;
 }
@@ -337,6 +339,7 @@ count_step(Loop *loop, const LoopCall *call, PyObject *result)
         return;
     }
     Iterations *iterations = &loop->ledger->iterations;
+    loop->ledger->trained = clock_now(&loop->ledger->clock);
     if (loop->counts_steps) {
         loop->counted_steps += call->envs;
         iterations->steps += call->envs;

@@ -84,6 +84,7 @@ class Loop:
             return
         if not self.on or not (driving or (not self.stepping and self._ledger.driver)):
             return
+        self._ledger.trained = self._ledger.now()
         if self.counts_steps:
             self.counted_steps += envs
             self._ledger.add_steps(envs)
@@ -138,6 +139,7 @@ class Loop:
     def _after_optimizer(self) -> None:
         """An epoch has ended when as much was learned from as was collected."""
         self.learned = self._ledger.learned = True
+        self._ledger.trained = self._ledger.now()
         self._samples += self._batch
         self._batch = 0
         if self.on and 0 < self.steps <= self._samples:
