@@ -39,7 +39,9 @@ POOLS = {
 
 
 def run(folder: Path, main: str, head: str = HEAD) -> Facts:
-    (folder / "train.py").write_text(f"{head}\nif __name__ == '__main__':\n    with profile('update'): pass\n    {main}\n")
+    (folder / "train.py").write_text(
+        f"{head}\nif __name__ == '__main__':\n    with profile('update'): pass\n    {main}\n"
+    )
     done = recorded(["train.py"], folder)
     assert done.returncode == 0, done.stderr
     assert "RlprofWarning" not in done.stderr, done.stderr

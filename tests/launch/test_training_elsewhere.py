@@ -103,7 +103,9 @@ def test_steps_of_workers_count_once(tmp_path):
 
 
 def test_workers_of_a_training_in_a_child_count_once(tmp_path):
-    head = TRAINING + """
+    head = (
+        TRAINING
+        + """
 def train_vector(file):
     envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
     envs.reset()
@@ -112,6 +114,7 @@ def train_vector(file):
             envs.step([0, 0])
     envs.close()
 """
+    )
     facts = facts_of(run(tmp_path, "start('fork', train_vector).join()", head))
     assert (facts.progress.steps, facts.progress.iterations) == (40, 1)
 

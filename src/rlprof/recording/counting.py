@@ -56,7 +56,7 @@ class Counts:
         if not counted:
             return
         steps, episodes = (_outermost(counted, what) for what in ("steps", "episodes"))
-        # Where workers learn, the driver's own steps are those of an evaluation; but it may step for a learner elsewhere.
+        # Where workers learn, the driver's own steps are an evaluation's; unless it steps for a learner elsewhere.
         if not raw["steps"] or (learners and steps > raw["steps"]):
             raw["steps"], raw["episodes"] = steps, episodes
             raw["trained"] = max(one.trained for one in counted)
