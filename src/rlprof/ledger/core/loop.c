@@ -138,11 +138,11 @@ leading_dimension(Loop *loop, PyObject *argument)
 static bool
 enter_env(Loop *loop, int64_t envs)
 {
+    if (envs > 0 && loop->on && !loop->stepping) {
+        training_begins(loop->ledger, false); /* on whatever thread */
+    }
     if (loop->stepping || !is_driver(loop)) {
         return false;
-    }
-    if (envs > 0 && loop->on) {
-        training_begins(loop->ledger, false);
     }
     if (loop->on && loop->training && (loop->phase != PHASE_ROLLOUT || loop->learned)) {
         Py_XDECREF(ask_rules(loop, "before_rollout", NULL, NULL, NO_PHASE));
@@ -213,7 +213,7 @@ begin_update(Loop *loop)
 static void
 before_backward(Loop *loop)
 {
-    if (!loop->stepping && is_driver(loop)) {
+    if (!loop->stepping) {
         training_begins(loop->ledger, true);
     }
     if (!loop->on || !is_driver(loop)) {

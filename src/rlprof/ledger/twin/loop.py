@@ -154,7 +154,7 @@ class Loop:
         return base.__len__(argument) or None  # 0 is also said of what has no dimensions
 
     def _before_backward(self) -> None:
-        if not self.stepping and self._is_driver():
+        if not self.stepping:
             self._ledger.training_begins(True)
         if not self.on or not self._is_driver():
             return
@@ -166,10 +166,10 @@ class Loop:
             self._ask("begin_update")
 
     def _enter_env(self, envs: int) -> bool:
+        if envs and self.on and not self.stepping:
+            self._ledger.training_begins(False)
         if self.stepping or not self._is_driver():
             return False
-        if envs and self.on:
-            self._ledger.training_begins(False)
         if self.on and self.training and (self.phase != ROLLOUT or self.learned):
             self._ask("before_rollout")
         self.stepping = True
