@@ -54,9 +54,11 @@ class Written:
         iterations, gains = profiler.drain_iterations()
         events, lost = profiler.drain_timeline()
         samples, self.samples = self.samples, []
+        raw = profiler._ledger.raw() | {"process_peak": 64 << 20}
         return Batch(
             time=self.fake.wall,
-            raw=profiler._ledger.raw() | {"process_peak": 64 << 20},
+            raw=raw,
+            after_ns=raw["now"] - raw["trained"] if raw["trained"] else 0,
             costs=profiler._costs,
             resets=profiler._resets,
             iterations=iterations,

@@ -49,3 +49,36 @@ def test_it_is_said(report):
     assert "500 steps/s in 2.00 s, after 6.00 s of start-up." in to_text(report)
     assert "**500 steps/s**, 2.00 s in" in to_markdown(report)
     assert "after 6.00 s of start-up" in to_markdown(report)
+
+
+def test_the_largest_share_is_of_the_time_after_it(report):
+    """1.2 s of the two seconds of training, of which the line before speaks."""
+    largest = report.facts.breakdown.largest
+    assert (largest.ledger_ns, largest.share) == (1_200 * MS, 60.0)
+    assert "Largest account: env_step, 60% of 2.00 s (1.20 s)." in to_text(report)
+    assert "60% of 2.00 s (1.20 s)" in to_markdown(report)
+
+
+@pytest.fixture
+def closing(tmp_path):
+    """A second of start-up, two of training at 500 steps a second, and one to close the environments."""
+    written = Written(tmp_path)
+    ledger = written.fake.profiler._ledger
+    ledger.begin_startup(written.fake.profile("startup"))
+    written.fake.tick(600 * MS)
+    with written.fake.profile("env_wait", wait=True):
+        written.fake.tick(400 * MS)
+    ledger.end_startup()
+    for _ in range(100):
+        written.work("env_step", 20 * MS)
+        written.fake.profiler.add_steps(10)
+    written.fake.tick(1_000 * MS)
+    return report_of(written.end())
+
+
+def test_what_comes_after_the_training_does_not_slow_it_down(closing):
+    progress = closing.facts.progress
+    assert (progress.startup_ns, progress.after_ns, progress.training_ns) == (1_000 * MS, 1_000 * MS, 2_000 * MS)
+    assert progress.steps_per_second == pytest.approx(500)
+    assert "500 steps/s in 2.00 s, after 1.00 s of start-up, before 1.00 s at the end." in to_text(closing)
+    assert "Largest account: env_step, 67% of 3.00 s (2.00 s)." in to_text(closing)

@@ -39,7 +39,8 @@ POOLS = {
 
 
 def run(folder: Path, main: str, head: str = HEAD) -> Facts:
-    (folder / "train.py").write_text(f"{head}\nif __name__ == '__main__':\n    with profile('update'): pass\n    {main}\n")
+    begin = "if __name__ == '__main__':\n    with profile('update'): pass"
+    (folder / "train.py").write_text(f"{head}\n{begin}\n    {main}\n")
     done = recorded(["train.py"], folder)
     assert done.returncode == 0, done.stderr
     assert "RlprofWarning" not in done.stderr, done.stderr
@@ -113,7 +114,8 @@ def test_processes_can_be_told_apart(tmp_path):
     (tmp_path / "simulator.py").write_text("from rlprof import profile\nwith profile('env_step'): pass\n")
     launcher = (
         "import subprocess, sys\n"
-        "for words in (['-c', 'import simulator'], ['-c', 'import simulator'], ['-m', 'simulator'], ['simulator.py']):\n"
+        "inline = ['-c', 'import simulator']\n"
+        "for words in (inline, inline, ['-m', 'simulator'], ['simulator.py']):\n"
         "    subprocess.run([sys.executable, *words], check=True)\n"
     )
     done = execute([*RUN, "--", sys.executable, "-c", launcher], tmp_path)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rlprof.analysis.calltree import Place, cpu_of, merge
-from rlprof.ledger.catalogue import BESIDE_TRAINING
+from rlprof.ledger.catalogue import BESIDE_TRAINING, STARTUP
 from rlprof.ledger.sharing import apportion
 from rlprof.ledger.snapshot import Snapshot
 
@@ -78,13 +78,19 @@ class Breakdown:
     categories: tuple[Portion, ...]
     """The largest first; then `unattributed` and `rlprof`."""
     largest: Portion
-    """The training's largest account: one operation at all its places, without what it called; or one of those two."""
+    """The largest account since the training began: one operation at all its places, without what it called; or one of
+    those two. Its share is of that time, start-up left out."""
     overlapped: dict[str, int]
     """Work of other lanes while the driver was busy with something else, in ns by operation, the largest first."""
     lanes: Lanes
     open_spans: int
     cpu: str
     """How thread CPU time is read; `off` where it is not."""
+
+    @property
+    def after_startup_ns(self) -> int:
+        """The wall time without start-up."""
+        return self.wall_ns - sum(row.ledger_ns for row in self.rows if row.operation == STARTUP)
 
     @property
     def top(self) -> tuple[Row, ...]:
@@ -201,7 +207,8 @@ def _largest(snapshot: Snapshot) -> Portion:
     accounts = [(account.operation, account.ledger_ns) for account in islice(named, 1)]
     accounts += [(UNATTRIBUTED, snapshot.unattributed_ns), (RLPROF, snapshot.rlprof_ns)]
     name, ns = max(accounts, key=lambda account: account[1])
-    return Portion(name, ns, round(100 * ns / snapshot.wall_ns, 1) if snapshot.wall_ns else 0.0)
+    training = snapshot.wall_ns - snapshot.account(STARTUP).ledger_ns
+    return Portion(name, ns, round(100 * ns / training, 1) if training else 0.0)
 
 
 def _overlapped(rows: Sequence[Row]) -> dict[str, int]:

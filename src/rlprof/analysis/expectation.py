@@ -53,7 +53,7 @@ class Expectation:
 
 def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progress: Progress) -> Expectation | None:
     """None where nothing was recorded."""
-    if not progress.training_ns or not operations:
+    if not breakdown.after_startup_ns or not operations:
         return None
     typical: defaultdict[str, int] = defaultdict(int)
     idle = slow = 0
@@ -78,7 +78,7 @@ def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progres
 
     parts = [Part(category, ns, rate(ns)) for category, ns in typical.items()]
     return Expectation(
-        ratio=needed_ns / progress.training_ns,
+        ratio=needed_ns / breakdown.after_startup_ns,
         steps_per_second=rate(needed_ns),
         parts=tuple(sorted(parts, key=lambda part: -part.typical_ns)),
         losses=tuple(sorted(losses, key=lambda loss: -loss.ns)),

@@ -54,7 +54,7 @@ def gather_facts(session: Session) -> Facts:
         ended=RUNNING if session.end is None else session.end.how,
         breakdown=breakdown(snapshot),
         operations=operations(snapshot),
-        progress=progress(snapshot, turns),
+        progress=progress(snapshot, turns, session.state.after_ns if session.state else 0),
         series=series(session, snapshot, turns),
         resources=used,
         parallelism=parallelism(snapshot, used, session.info.cores),

@@ -35,12 +35,14 @@ class Progress:
     """Of it, evaluating."""
     suspended_ns: int
     """Of it, while the process was stopped; each stop is known to within 0.05 s."""
+    after_ns: int
+    """Of it, after the last step, the last learning and the last iteration."""
     iterations: int
     steps: int
     """Of all environments together."""
     episodes: int
     steps_per_second: float | None
-    """Since the training began, without prefill and evaluation, whose steps are not counted either."""
+    """While the training lasted, without prefill and evaluation, whose steps are not counted either."""
     iteration_ns: Spread | None
     """Of iterations that have ended."""
     steps_per_iteration: float | None
@@ -49,15 +51,17 @@ class Progress:
 
     @property
     def training_ns(self) -> int:
-        """Since the training began, while the process ran."""
-        return self.wall_ns - self.startup_ns - self.suspended_ns
+        """From the beginning of the training to its end, while the process ran."""
+        return self.wall_ns - self.startup_ns - self.suspended_ns - self.after_ns
 
 
-def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
+def progress(snapshot: Snapshot, turns: Sequence[Turn], after_ns: int = 0) -> Progress:
     startup = sum(account.ledger_ns for account in snapshot.accounts if account.operation == STARTUP)
     prefill, evaluation = _inside(snapshot, PREFILL), _inside(snapshot, EVALUATION)
     suspended = snapshot.account(SUSPENDED).ledger_ns
-    seconds = max(0, snapshot.wall_ns - startup - suspended - prefill - evaluation) / 1e9
+    # A run that was paused may have trained last before that.
+    after = after_ns if after_ns < snapshot.wall_ns - startup - suspended else 0
+    seconds = max(0, snapshot.wall_ns - startup - suspended - after - prefill - evaluation) / 1e9
     steps, episodes = max(0, snapshot.steps), max(0, snapshot.episodes)
     in_turns = sum(turn.steps for turn in turns)
     count = sum(turn.last - turn.first + 1 for turn in turns)
@@ -67,6 +71,7 @@ def progress(snapshot: Snapshot, turns: Sequence[Turn]) -> Progress:
         prefill_ns=prefill,
         evaluation_ns=evaluation,
         suspended_ns=suspended,
+        after_ns=after,
         iterations=snapshot.iterations,
         steps=steps,
         episodes=episodes,

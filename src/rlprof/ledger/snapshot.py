@@ -301,9 +301,9 @@ def _net_of_cost(nodes: list[Node], cost: SpanCost, lanes: list[Lane]) -> tuple[
         own = taken[node.id]
         lane = lanes[node.lane]
         if lane.on_driver and (lane.kind == "task" or not node.waited_ns):
-            share = min(own, node.ledger_ns)
-        else:
-            share = node.ledger_ns * own // node.self_ns if node.self_ns else 0
+            share = max(0, min(own, node.ledger_ns))
+        else:  # start-up accounts for more than its own time: what others cost then is not rlprof's
+            share = min(own, node.ledger_ns * own // node.self_ns) if node.self_ns else 0
         taken_from_ledger += share
         net.append(
             replace(

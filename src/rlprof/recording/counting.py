@@ -23,6 +23,7 @@ class Counted:
     iterations: int
     iterating: bool
     learned: bool
+    trained: int
     grouped: bool
     ended: bool = False
 
@@ -41,7 +42,7 @@ class Counts:
         if dump.steps or dump.episodes or dump.iterations or dump.iterating:
             self._by_file[file] = Counted(
                 dump.pid, frozenset(dump.ancestors), dump.steps, dump.episodes, dump.iterations, dump.iterating,
-                dump.learned, dump.grouped,
+                dump.learned, dump.trained, dump.grouped,
             )  # fmt: skip
 
     def end(self, file: str) -> None:
@@ -55,9 +56,10 @@ class Counts:
         if not counted:
             return
         steps, episodes = (_outermost(counted, what) for what in ("steps", "episodes"))
-        # Where workers learn, the driver's own steps are those of an evaluation; but it may step for a learner elsewhere.
+        # Where workers learn, the driver's own steps are an evaluation's; unless it steps for a learner elsewhere.
         if not raw["steps"] or (learners and steps > raw["steps"]):
             raw["steps"], raw["episodes"] = steps, episodes
+            raw["trained"] = max(one.trained for one in counted)
         alike = [one.all_iterations(last) for one in counted if one.grouped]
         apart = [one.all_iterations(last) for one in counted if not one.grouped]
         raw["iterations"] = max(alike, default=0) + sum(apart) or raw["iterations"]

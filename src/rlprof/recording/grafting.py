@@ -45,6 +45,8 @@ class Dump(msgspec.Struct):
     iterating: bool
     """One more is under way."""
     learned: bool
+    trained: int
+    """When something was last stepped, learned or marked there, by the clock that all share."""
     ancestors: list[int]
     """Its parent, the parent's parent and so on."""
     grouped: bool

@@ -308,6 +308,8 @@ class Recording:
             self._unwritten = None
             return self._collect()
         self._with_workers(lambda workers: workers.add_to(batch))
+        trained = batch.raw["trained"]
+        batch.after_ns = max(0, batch.raw["now"] - trained) if trained else 0
         return batch
 
     def _with_workers(self, do: Callable[[Workers], None]) -> None:

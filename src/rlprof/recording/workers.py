@@ -35,7 +35,8 @@ MOST_BYTES = 64 << 20
 """Of such a file. A process with a hundred thousand places in its call trees writes less than half of it."""
 
 _KEPT = (
-    "epoch", "begun", "driver_iteration", "steps", "episodes", "iterations", "iterating", "learned", "nodes",
+    "epoch", "begun", "driver_iteration", "steps", "episodes", "iterations", "iterating", "learned", "trained",
+    "nodes",
 )  # fmt: skip
 """Of the ledger's raw data, what is written."""
 

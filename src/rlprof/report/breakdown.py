@@ -14,6 +14,7 @@ from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
 from rlprof.analysis.figures import count, duration, many, percent
 from rlprof.report.layout import GAP, WIDEST, Column, plain
 from rlprof.report.names import literal, shorten
+from rlprof.report.verdict import largest_share
 
 _BAR_WIDTHS = (6, 30)
 _NAME_WIDTHS = (22, 40)
@@ -117,7 +118,7 @@ class _Page:
         if whole.iterations:
             turns = f" in {many(whole.iterations, 'iteration')}"
         largest = self._short(literal(whole.largest.name, self._ascii), 30)
-        share = f"{whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)})"
+        share = largest_share(whole)
         return Text(f"{duration(whole.wall_ns)}{turns}. Largest account: {largest}, {share}.", style="bold")
 
     def tree(self) -> Table:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from rlprof.analysis.figures import count, duration, many, percent, rate
 from rlprof.analysis.report import Report
 from rlprof.report.names import literal
-from rlprof.report.text import beside, origin
-from rlprof.report.verdict import first_try, incomplete
+from rlprof.report.text import origin
+from rlprof.report.verdict import around_training, first_try, incomplete, largest_share
 
 MOST_ROWS = 30
 
@@ -33,13 +33,10 @@ def _lines(report: Report) -> Iterable[str]:
         return
     speed = facts.progress.steps_per_second
     steps = "" if speed is None else f"**{rate(speed)} steps/s**, "
-    before = f", after {duration(facts.progress.startup_ns)} of start-up" if facts.progress.startup_ns else ""
-    before += beside(facts.progress)
-    if facts.progress.suspended_ns:
-        before += f", without {duration(facts.progress.suspended_ns)} in which the process was stopped"
+    before = around_training(facts.progress)
     yield (
         f"{steps}{duration(facts.progress.training_ns)} in {many(whole.iterations, 'iteration')}{before}. "
-        f"Largest account: **{_escaped(whole.largest.name)}**, {whole.largest.share:.0f}%. "
+        f"Largest account: **{_escaped(whole.largest.name)}**, {largest_share(whole)}. "
         f"Try first: {_escaped(first_try(report).sentence)}"
     )
     yield ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.figures import count, duration, many, percent, rate
+from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.snapshot import Snapshot
 from rlprof.report.names import literal, shorten
 
@@ -14,8 +15,9 @@ def to_summary(snapshot: Snapshot, before: Snapshot | None = None) -> str:
     """Speed, since the snapshot before too, and the accounts that matter, which sum to the wall time; at most eleven
     lines of 70 columns."""
     speed = ""
-    if snapshot.steps and snapshot.wall_ns:
-        speed = f", {rate(snapshot.steps / snapshot.wall_ns * 1e9)} steps/s"
+    training = snapshot.wall_ns - snapshot.account(STARTUP).ledger_ns
+    if snapshot.steps and training > 0:
+        speed = f", {rate(snapshot.steps / training * 1e9)} steps/s"
         if before is not None and snapshot.wall_ns > before.wall_ns:
             lately = (snapshot.steps - before.steps) / (snapshot.wall_ns - before.wall_ns) * 1e9
             speed += f" ({rate(max(0.0, lately))} lately)"

@@ -15,7 +15,7 @@ from rlprof.analysis.report import Report
 from rlprof.report import sections
 from rlprof.report.breakdown import render_parts
 from rlprof.report.layout import Layout, plain
-from rlprof.report.verdict import first_try, incomplete
+from rlprof.report.verdict import around_training, first_try, incomplete, largest_share
 
 
 def to_text(report: Report, width: int = 120) -> str:
@@ -61,15 +61,11 @@ def sentences(report: Report, shown: Callable[[str], str]) -> Iterator[tuple[str
     spent = f"in {duration(progress.training_ns)}"
     if whole.iterations:
         spent += f", {many(whole.iterations, 'iteration')}"
-    if progress.startup_ns:
-        spent += f", after {duration(progress.startup_ns)} of start-up"
-    spent += beside(progress)
-    if progress.suspended_ns:
-        spent += f", without {duration(progress.suspended_ns)} in which the process was stopped"
+    spent += around_training(progress)
     speed = "" if progress.steps_per_second is None else f"{rate(progress.steps_per_second)} steps/s "
     yield f"{speed}{spent}.".capitalize(), "bold"
     largest = shown(whole.largest.name)
-    yield f"Largest account: {largest}, {whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)}).", "bold"
+    yield f"Largest account: {largest}, {largest_share(whole)}.", "bold"
     yield f"Try first: {first_try(report).sentence}", "bold"
     expected = report.findings.expectation
     if expected is not None and expected.poor:
@@ -78,13 +74,6 @@ def sentences(report: Report, shown: Callable[[str], str]) -> Iterator[tuple[str
             f"Most is lost to {expected.losses[0].what} ({duration(expected.losses[0].ns)}).",
             "bold red",
         )
-
-
-def beside(progress: Progress) -> str:
-    """The time that is no training, and that steps per second leave out: ", with 1.2 s of evaluation"."""
-    parts = (("prefill", progress.prefill_ns), ("evaluation", progress.evaluation_ns))
-    shown = [f"{duration(ns)} of {name}" for name, ns in parts if ns]
-    return f", with {' and '.join(shown)}" if shown else ""
 
 
 def origin(report: Report) -> str:

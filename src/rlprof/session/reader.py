@@ -58,6 +58,8 @@ class State(msgspec.Struct, frozen=True):
     written: Count
     writer_cpu_ns: Count
     torch_threads: int | None = None
+    after_ns: Count = 0
+    """Time since something was last stepped, learned or marked."""
     wait_cpu_ns: Count = 0
     """CPU time of the whole process while the driver waited, as far as probes saw it."""
 

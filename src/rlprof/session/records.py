@@ -90,6 +90,8 @@ class Batch:
     artifacts: list[Artifact] = field(default_factory=list)
     writer_cpu_ns: int = 0
     """CPU time that flushing has cost so far."""
+    after_ns: int = 0
+    """Time since something was last stepped, learned or marked."""
     wait_cpu_ns: int = 0
     """CPU time of the whole process while the driver waited, as far as probes saw it."""
     torch_threads: int | None = None

@@ -228,6 +228,7 @@ def _state(batch: Batch) -> dict[str, Any]:
         "time": batch.time,
         "written": time.time_ns(),
         "writer_cpu_ns": batch.writer_cpu_ns,
+        "after_ns": batch.after_ns,
         "wait_cpu_ns": batch.wait_cpu_ns,
         "torch_threads": batch.torch_threads,
     }

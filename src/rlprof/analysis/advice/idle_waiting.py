@@ -25,7 +25,7 @@ def idle_waiting(facts: Facts) -> Advice | None:
         for operation in facts.operations
         if operation.idle_ns > 0
     }
-    training = number(facts.progress.training_ns)
+    training = number(facts.breakdown.after_startup_ns)
     share = fraction(sum(idle.values()), training)
     children = number(facts.resources.children_cpu_mean)
     if share < LARGE_SHARE or children >= CHILDREN_AT_WORK:

@@ -277,6 +277,7 @@ struct Ledger {
     Span *startup;      /* startup.c: while it is open */
     Span *startup_rest; /* from when it gave way until the training begins */
     bool supervises;    /* the training is in other processes: with no span open, the driver waits for them */
+    int64_t trained;    /* when something was last stepped, learned or marked here; 0: never */
     bool learned;       /* something was learned in this process */
     unsigned long local; /* where the driver is elsewhere: the thread that may drive a training in this process */
     uint32_t begun;     /* of the page's `beginning.count`, what is accounted for here */

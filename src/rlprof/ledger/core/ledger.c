@@ -147,7 +147,7 @@ ledger_iteration(Ledger *ledger, PyObject *closes)
 {
     if (ledger->mode & MODE_ENABLED) {
         training_begins(ledger, false);
-        iteration_mark(ledger, clock_now(&ledger->clock), closes == Py_True);
+        ledger->trained = iteration_mark(ledger, clock_now(&ledger->clock), closes == Py_True);
     }
     return PyLong_FromUnsignedLong(ledger->iterations.count);
 }
@@ -164,6 +164,7 @@ add_to(Ledger *ledger, int64_t *counter, PyObject *number, const char *what)
         PyErr_Clear();
     }
     else if (ledger->mode & MODE_ENABLED) {
+        ledger->trained = clock_now(&ledger->clock);
         *counter = n > MOST_COUNTED - *counter ? MOST_COUNTED : *counter + n;
     }
     Py_RETURN_NONE;

@@ -160,11 +160,11 @@ may_begin(const Loop *loop, bool steps)
 static bool
 enter_env(Loop *loop, PyObject *env, int64_t envs)
 {
+    if (envs > 0 && loop->on && !loop->stepping) {
+        training_begins(loop->ledger, false); /* on whatever thread */
+    }
     if (loop->stepping || !is_driver(loop)) {
         return false;
-    }
-    if (envs > 0 && loop->on) {
-        training_begins(loop->ledger, false);
     }
     if (loop->on && loop->training) {
         if (env != loop->env && env != NULL) {
@@ -252,7 +252,7 @@ begin_update(Loop *loop)
 static void
 before_backward(Loop *loop)
 {
-    if (!loop->stepping && is_driver(loop)) {
+    if (!loop->stepping) {
         training_begins(loop->ledger, true);
     }
     if (!loop->on || !is_driver(loop)) {
@@ -273,6 +273,7 @@ after_optimizer(Loop *loop)
 {
     loop->learned = true;
     loop->ledger->learned = true;
+    loop->ledger->trained = clock_now(&loop->ledger->clock);
     loop->samples += loop->batch;
     loop->batch = 0;
     if (loop->on && loop->steps > 0 && loop->samples >= loop->steps) {
@@ -365,6 +366,7 @@ count_dones(Loop *loop, PyObject *dones)
             return;
         }
     }
+    loop->ledger->trained = clock_now(&loop->ledger->clock);
     loop->ledger->iterations.steps += steps;
     loop->ledger->iterations.episodes += ended;
 }
@@ -396,6 +398,7 @@ count_step(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
     if (!loop->on || !(call->driving || (!loop->stepping && (loop->ledger->driving != 0 || loop->ledger->elsewhere)))) {
         return;
     }
+    loop->ledger->trained = clock_now(&loop->ledger->clock);
     bool counts = loop->counting || !call->driving;
     int64_t ended = -1, envs = call->envs;
     if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 5) {

@@ -92,12 +92,13 @@ ledger_raw(Ledger *ledger)
     static const char *const clocks[] = {"monotonic", "tsc", "fake"};
     static const char *const cpus[] = {"off", "rseq", "syscall", "fake"};
     device_resolve(ledger);
-    int64_t wall = ledger->wall;
+    int64_t wall = ledger->wall, now = ledger->stopped;
     if (ledger->mode & MODE_ENABLED) {
-        wall += settle(ledger, clock_now(&ledger->clock)) - ledger->started;
+        now = settle(ledger, clock_now(&ledger->clock));
+        wall += now - ledger->started;
     }
     return Py_BuildValue(
-        "{sLsLsIsIsIsssssLsIsIsLsLsLsNsOsOsLsLsLsnsKsNsNsN}", "wall", wall, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
+        "{sLsLsLsLsIsIsIsssssLsIsIsLsLsLsNsOsOsLsLsLsnsKsNsNsN}", "wall", wall, "now", now, "trained", ledger->trained, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
         ledger->member.page ? ledger->member.page->iteration : ledger->iterations.count, "epoch",
         ledger->member.page ? ledger->epoch : 0, "begun", ledger->member.page ? ledger->begun : 0, "clock", clocks[ledger->clock.kind], "cpu",
         cpus[ledger->cpu_kind], "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations",

@@ -92,7 +92,7 @@ begin_anew(Ledger *ledger)
     ledger->given_before = ledger->given_mark;
     ledger->wall = 0;
     ledger->started = now;
-    ledger->device_lost = 0;
+    ledger->device_lost = ledger->trained = 0;
     ledger->timeline.written = ledger->timeline.drained = 0;
     device_forget(ledger);
     iteration_reset(ledger, now);

@@ -51,6 +51,7 @@ class Ledger:
         self.follows_tasks = False
         self.local = 0
         self.learned = False
+        self.trained = 0
         self._fake: int | None = 0 if clock == "fake" else None
         self._cpu = CpuClock(cpu, fake=clock == "fake")
         self._lock = threading.RLock()
@@ -478,7 +479,7 @@ class Ledger:
         self._attribution.given = 0
         self._wall = 0
         self._started = now
-        self._devices.lost = 0
+        self._devices.lost = self.trained = 0
         self._devices.pending.clear()
         self._timeline.clear()
         self._iterations.reset(now)
@@ -510,7 +511,7 @@ class Ledger:
     def iteration(self, closes: bool) -> int:
         if self.enabled:
             self._end_startup()  # the training has begun
-            now = self.now()
+            now = self.trained = self.now()
             self._attribution.settle(now)
             self._iterations.mark(self._attribution.nodes, now, closes is True)
         return self._iterations.count
@@ -572,7 +573,10 @@ class Ledger:
         except Exception as error:
             self.hooks.warn(what, error)
             return 0
-        return whole if self.enabled else 0
+        if not self.enabled:
+            return 0
+        self.trained = self.now()
+        return whole
 
     @_locked
     def timeline(self, capacity: int) -> None:
@@ -670,7 +674,7 @@ class Ledger:
     @_locked
     def raw(self) -> dict[str, Any]:
         self._devices.resolve()
-        wall = self._wall
+        wall, now = self._wall, self._stopped
         if self.enabled:
             now = self.now()
             self._attribution.settle(now)
@@ -678,6 +682,8 @@ class Ledger:
         self._memory.fold(self._tracked())
         return {
             "wall": wall,
+            "now": now,
+            "trained": self.trained,
             "given": self._attribution.given,
             "driver_iteration": self._iterations.count,
             "epoch": 0,

@@ -104,6 +104,7 @@ class Loop:
             return
         if not self.on or not (driving or (not self.stepping and self._ledger.driver)):
             return
+        self._ledger.trained = self._ledger.now()
         counts = self.counting or not driving
         ended = self._ended_in(result)
         if kind != "step":
@@ -171,6 +172,7 @@ class Loop:
     def _after_optimizer(self) -> None:
         """An epoch has ended when as much was learned from as was collected."""
         self.learned = self._ledger.learned = True
+        self._ledger.trained = self._ledger.now()
         self._samples += self._batch
         self._batch = 0
         if self.on and 0 < self.steps <= self._samples:
@@ -185,7 +187,7 @@ class Loop:
         return base.__len__(argument) or None  # 0 is also said of what has no dimensions
 
     def _before_backward(self) -> None:
-        if not self.stepping and self._is_driver():
+        if not self.stepping:
             self._ledger.training_begins(True)
         if not self.on or not self._is_driver():
             return
@@ -197,10 +199,10 @@ class Loop:
             self._ask("begin_update")
 
     def _enter_env(self, env: Any, envs: int) -> bool:
+        if envs and self.on and not self.stepping:
+            self._ledger.training_begins(False)
         if self.stepping or not self._is_driver():
             return False
-        if envs and self.on:
-            self._ledger.training_begins(False)
         if self.on and self.training:
             if env is not None and id(env) != self._env:
                 self._env = id(env)

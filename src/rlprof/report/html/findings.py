@@ -13,7 +13,7 @@ from rlprof.analysis.figures import duration, many, percent, rate, size
 from rlprof.analysis.report import Report
 from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, prose, sentence, swatch
 from rlprof.report.html.shares import own_shares
-from rlprof.report.verdict import first_try, gain_of, incomplete
+from rlprof.report.verdict import NOTABLE, first_try, gain_of, incomplete
 
 _MOST_CARDS = 6
 _MOST_RECOMMENDATIONS = 12
@@ -90,7 +90,11 @@ def verdict(report: Report) -> Markup:
         shown.append(("steps per second", rate(progress.steps_per_second), many(progress.steps, "step")))
     largest = whole.largest
     remark = f"{duration(largest.ledger_ns)} in {plain_name(largest.name)}"
-    share = own_shares(report).get(largest.name, largest.share)
+    if whole.after_startup_ns == whole.wall_ns:
+        share = own_shares(report).get(largest.name, largest.share)
+    else:
+        share = largest.share
+        remark += f", of {duration(whole.after_startup_ns)} since the training began"
     shown.append(("largest account", percent(share), remark))
     turns = []
     if progress.startup_ns:
@@ -101,6 +105,8 @@ def verdict(report: Report) -> Markup:
         turns.append(f"{duration(progress.evaluation_ns)} of evaluation")
     if progress.suspended_ns:
         turns.append(f"{duration(progress.suspended_ns)} stopped")
+    if progress.after_ns > NOTABLE * progress.training_ns:
+        turns.append(f"{duration(progress.after_ns)} at the end")
     if progress.iteration_ns is not None:
         turns.append(f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}")
     shown.append(("wall time", duration(whole.wall_ns), ", ".join(turns)))

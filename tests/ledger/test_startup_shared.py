@@ -1,0 +1,111 @@
+"""Start-up with other processes: what they got of it is start-up's, and they may be the first to train."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from ledger.hands import LEDGER, received
+
+from rlprof.ledger import profiler as module
+
+pytestmark = [
+    pytest.mark.skipif(module._core is None, reason="only the C core shares"),
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+]
+
+
+def begin_startup(driver) -> None:
+    driver.profiler._ledger.begin_startup(driver.profiler.profile("startup"))
+
+
+def places(driver) -> dict[tuple[str, ...], int]:
+    """Ledger times by the path of operations."""
+    raw = driver.profiler._ledger.raw()
+    names = {id: name for id, name, _ in raw["operations"]}
+    paths: dict[int, tuple[str, ...]] = {-1: ()}
+    for row in raw["nodes"]:
+        paths[row[0]] = (*paths[row[1]], names[row[3]]) if row[3] >= 0 else ()
+    return {paths[row[0]]: row[LEDGER] for row in raw["nodes"]}
+
+
+def test_what_workers_did_before_the_training_is_start_up(driver, begin):
+    begin_startup(driver)
+    worker = begin()
+    worker.do("enter", "env_reset")
+    driver.wait(0.03)
+    assert worker.received() > 0
+    driver.profiler._ledger.end_startup()
+    before = driver.profiler._ledger.raw()["wall"]
+    assert worker.received() == driver.missing() == 0
+    assert 0 < places(driver)["startup",] <= before
+    driver.wait(0.03)
+    worker.do("exit")
+    assert worker.received() == driver.missing() > 25e6
+
+
+def test_a_worker_that_ends_before_the_training_leaves_nothing_behind(driver, begin):
+    begin_startup(driver)
+    worker = begin()
+    worker.do("enter", "env_reset")
+    driver.wait(0.02)
+    worker.do("exit")
+    driver.profiler._ledger.end_startup()
+    raw = worker.do("call", "raw")
+    assert raw["begun"] == driver.profiler._ledger.raw()["begun"] > 0
+    assert received(raw) == 0
+
+
+@pytest.mark.parametrize("inside", ["a wait", "nothing"])
+def test_a_worker_may_be_the_first_to_train(driver, begin, inside):
+    begin_startup(driver)
+    worker = begin()
+    if inside == "a wait":
+        with driver.profiler.profile("process_wait", wait=True):
+            time.sleep(0.02)
+            began = driver.profiler._ledger.now()
+            worker.do("call", "iteration", False)
+            worker.do("enter", "env_step")
+            time.sleep(0.03)
+            worker.do("exit")
+    else:
+        began = driver.profiler._ledger.now()
+        worker.do("call", "iteration", False)
+        worker.do("enter", "env_step")
+        time.sleep(0.03)
+        worker.do("exit")
+    found = places(driver)
+    ended = driver.profiler._ledger.now()
+    got = worker.received()
+    assert got > 25e6
+    assert driver.missing() == got
+    assert found["startup",] < driver.profiler._ledger.raw()["wall"] - (ended - began) * 0.5
+    assert not any(path[:1] == ("startup",) and len(path) > 1 and ns for path, ns in found.items())
+
+
+def test_while_a_worker_trains_the_driver_without_a_span_waits_for_it(driver, begin):
+    begin_startup(driver)
+    worker = begin()
+    worker.do("call", "iteration", False)
+    with driver.profiler.profile("evaluation"):
+        pass
+    worker.do("enter", "env_step")
+    time.sleep(0.03)
+    worker.do("exit")
+    with driver.profiler.profile("evaluation"):
+        worker.do("enter", "env_step")
+        time.sleep(0.03)
+        worker.do("exit")
+    assert 25e6 < worker.received() < 55e6
+    assert driver.missing() == worker.received()
+    assert places(driver)["evaluation",] > 25e6
+
+
+def test_the_drivers_own_beginning_counts_unless_workers_learn(driver, begin):
+    begin_startup(driver)
+    worker = begin()
+    worker.do("call", "iteration", False)
+    driver.wait(0.01)
+    assert driver.profiler._ledger.raw()["begun"] == 1
+    driver.profiler._ledger.end_startup()
+    assert driver.profiler._ledger.raw()["begun"] == 2
