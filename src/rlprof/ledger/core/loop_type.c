@@ -161,6 +161,7 @@ static PyMemberDef loop_members[] = {
     {"prefilled", T_BOOL, offsetof(Loop, prefilled), 0, NULL},
     {"mixed", T_BOOL, offsetof(Loop, mixed), 0, NULL},
     {"counting", T_BOOL, offsetof(Loop, counting), 0, NULL},
+    {"fresh", T_BOOL, offsetof(Loop, fresh), READONLY, NULL},
     {"stepped", T_BOOL, offsetof(Loop, stepped), READONLY, NULL},
     {"whole", T_BOOL, offsetof(Loop, whole), READONLY, NULL},
     {"last_ended", T_LONGLONG, offsetof(Loop, last_ended), READONLY, NULL},
