@@ -89,7 +89,7 @@ class Phases:
         loop = self.loop
         self._credit()
         before = self._environments.stepped
-        group = self._environments.turn_to(env, resets)
+        group, loop.asked = self._environments.turn_to(env, resets, loop.asked)
         if group.trains:
             evaluates = False
         elif self._learned:

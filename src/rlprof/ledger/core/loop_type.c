@@ -156,7 +156,7 @@ static PyMemberDef loop_members[] = {
     {"training", T_BOOL, offsetof(Loop, training), 0, NULL},
     {"stepping", T_BOOL, offsetof(Loop, stepping), 0, NULL},
     {"learned", T_BOOL, offsetof(Loop, learned), 0, NULL},
-    {"asked", T_BOOL, offsetof(Loop, asked), READONLY, NULL},
+    {"asked", T_BOOL, offsetof(Loop, asked), 0, NULL},
     {"acted", T_BOOL, offsetof(Loop, acted), READONLY, NULL},
     {"prefilled", T_BOOL, offsetof(Loop, prefilled), 0, NULL},
     {"mixed", T_BOOL, offsetof(Loop, mixed), 0, NULL},
