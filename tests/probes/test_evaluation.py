@@ -396,6 +396,43 @@ def test_a_policy_that_acts_now_and_then_before_it_learns_still_prefills():
     assert steps_in(snapshot, "rollout") == 20, "the first one that a forward pass chose looked like the training"
 
 
+@CORES
+def test_a_forward_pass_for_a_list_of_environments_serves_each_of_them(core):
+    """As tianshou does: random steps, a test, then steps of which each batch is chosen at once."""
+
+    def use(program):
+        training, evaluation = [Count(5 + i) for i in range(3)], [Count(4) for _ in range(2)]
+
+        def step_all(envs):
+            for env in envs:
+                if program.ended[env]:
+                    program.reset(env)
+            program.act(len(envs))
+            for env in envs:
+                program.step(env, act=False)
+
+        for env in (*training, *evaluation):
+            program.reset(env)
+        for _ in range(10):
+            for env in training:
+                program.prefill(env, 1)
+        for _ in range(4):
+            for env in evaluation:
+                program.reset(env)
+            for _ in range(4):
+                step_all(evaluation)
+                program.evaluated += 2
+            for _ in range(3):
+                step_all(training)
+                program.steps += 3
+            program.learn()
+
+    program, snapshot = run(use, core)
+    assert steps_in(snapshot, "prefill") == program.prefilled
+    assert steps_in(snapshot, "evaluation") == program.evaluated
+    assert steps_in(snapshot, "rollout") == program.steps
+
+
 def test_a_first_rollout_whose_actions_a_network_chose_is_training():
     def use(program):
         training = Count()

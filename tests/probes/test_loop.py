@@ -15,7 +15,7 @@ from rlprof.probes.phases import phases_of
 
 STATE = (
     "phase", "on", "training", "stepping", "learned", "counted_steps", "counted_episodes", "envs", "steps",
-    "asked", "acted", "prefilled", "mixed", "counting", "stepped", "last_ended", "whole",
+    "asked", "acted", "prefilled", "mixed", "counting", "fresh", "stepped", "last_ended", "whole",
 )  # fmt: skip
 BATCHES = [
     torch.ones(1, 4),

@@ -40,6 +40,20 @@ def test_an_update_is_named(core):
     assert "rollout" not in counted, "no environment was stepped"
 
 
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_a_module_whose_call_method_is_called_makes_one_pass(core):
+    def call(net, batch):
+        return net.__call__(batch)
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    with profiled(core=core) as profiler:
+        for _ in range(3):
+            net.__call__(torch.ones(2, 3))
+            nn.Module.__call__(net, torch.ones(2, 3))
+            call(net, torch.ones(2, 3))
+    assert calls(snapshot_of(profiler))["loss_forward"] == 9
+
+
 def test_gradients_that_are_asked_for_are_a_backward_pass():
     with profiled(PROBE) as profiler:
         x = torch.ones(2, requires_grad=True)

@@ -48,6 +48,7 @@ class Loop:
     prefilled: bool
     mixed: bool
     counting: bool
+    fresh: bool
     stepped: bool
     last_ended: int
     whole: bool

@@ -47,7 +47,7 @@ class Record:
 
     def __init__(self) -> None:
         self._group = Group()
-        self.called = self.reset = 0
+        self.called = self.reset = self.stepped = 0
 
     @property
     def group(self) -> Group:
@@ -64,31 +64,42 @@ class Environments:
         self._died = died
         self._by_id: dict[int, tuple[Any, Record]] = {}
         self._block = 0
+        self._asked = 0
+        """The block before which a forward pass has last chosen actions."""
         self.current: Record | None = None
         self.stepped: Record | None = None
         """The last one that was stepped."""
         self.stretch: list[Group] = []
         """That were stepped since the last update, the first one first."""
 
-    def turn_to(self, env: Any, resets: bool) -> Group:
-        """The driver calls another environment than before."""
+    def turn_to(self, env: Any, resets: bool, asked: bool) -> tuple[Group, bool]:
+        """The driver calls another environment than before. Returns its group, and whether a forward pass has chosen
+        its action: one that is made for all of a group serves each of them once.
+
+        asked: a forward pass has chosen actions since an environment was called.
+        """
         record, before = self._record_of(env), self.stepped
         if before is not None and not resets and before.called > record.called > 0:  # it was interrupted, and goes on
             if before.group is not record.group and before.reset < record.called:
                 self._merge(before.group, record.group)
             record.group.continues |= before.group is not record.group
         self._block += 1
+        if asked:
+            self._asked = self._block
+        elif not resets and before is not None and before.group is record.group:
+            asked = record.stepped < self._asked
         record.called = self._block
         if resets:
             record.reset = self._block
         self.current = record
-        return record.group
+        return record.group, asked
 
     def credit(self, steps: int, episodes: int, counted: bool) -> None:
         """The current one was stepped."""
         if self.current is None or not steps:
             return
         self.stepped = self.current
+        self.current.stepped = self._block
         group = self.current.group
         if group not in self.stretch:
             self.stretch.append(group)

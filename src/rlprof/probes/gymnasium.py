@@ -1,6 +1,7 @@
 """gymnasium: steps, resets and rendering of every environment; steps and episodes are counted.
 
-A method that a class inherits from elsewhere, from a simulator, is timed where it is an environment's, and nowhere else.
+A method that a class inherits from elsewhere, from a simulator, is timed where it is an environment's, and nowhere
+else.
 
 Only the outermost is timed. An environment inside a vector, or inside a wrapper, is part of what steps it.
 """

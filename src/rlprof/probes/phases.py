@@ -30,8 +30,8 @@ ON_POLICY_STEPS = 8
 """Of fewer steps than this no advantages are computed."""
 
 UNSEEN = (
-    "the training learned, but no environment step was seen; rlprof sees those of classes that derive from gymnasium.Env "
-    "or gymnasium.vector.VectorEnv, so count others with add_steps()"
+    "the training learned, but no environment step was seen; rlprof sees those of classes that derive from "
+    "gymnasium.Env or gymnasium.vector.VectorEnv, so count others with add_steps()"
 )
 
 NEVER = -2
@@ -74,6 +74,9 @@ class Phases:
         """Something that is named an evaluation was one for certain."""
         self._expects_training = False
         """An environment that is new will be trained with: so was the last new one."""
+        self._provisional = False
+        """Something since the last update is named an evaluation, and may have been none."""
+        self._prefilling = False
         self._prefilled = (0, 0)
         """Steps and episodes."""
         self._interrupted = 0
@@ -88,7 +91,7 @@ class Phases:
         loop = self.loop
         self._credit()
         before = self._environments.stepped
-        group = self._environments.turn_to(env, resets)
+        group, loop.asked = self._environments.turn_to(env, resets, loop.asked)
         if group.trains:
             evaluates = False
         elif self._learned:
@@ -97,7 +100,7 @@ class Phases:
             evaluates = loop.phase == EVALUATION
         else:
             evaluates = loop.prefilled and group not in self._environments.stretch
-            if before is not None and loop.whole and loop.phase == ROLLOUT:
+            if before is not None and loop.last_ended >= loop.envs and loop.phase == ROLLOUT:
                 self._take_for_evaluation(before.group)
         if evaluates:
             self._begin_evaluation()
@@ -130,13 +133,13 @@ class Phases:
         mode."""
         loop = self.loop
         if loop.phase in (NONE, PREFILL):
-            acts = loop.phase == NONE or size == loop.envs
+            acts = loop.phase == NONE or self._fits(size)
         elif loop.has_acted(size, gradients):
             acts = loop.phase == ROLLOUT or loop.learned
         elif loop.phase == UPDATE:
             acts = False
         else:
-            acts = loop.steps == 0 or (size == loop.envs and not loop.has_acted(size, not gradients))
+            acts = loop.steps == 0 or (self._fits(size) and not loop.has_acted(size, not gradients))
         if not acts:
             self.begin_update(size)
         elif loop.phase != ROLLOUT and not (loop.phase == PREFILL and loop.mixed):
@@ -152,10 +155,7 @@ class Phases:
         phase = loop.phase
         if phase in (NONE, UPDATE):
             return
-        if phase == PREFILL:
-            self._mark()
-        new = self._end_stretch()
-        if phase == EVALUATION and new and (loop.learned or self._marked == -1):
+        if self._marked == -1:
             self._mark()
         loop.phase = UPDATE
         self._held = False
@@ -167,9 +167,24 @@ class Phases:
             self._ledger.split(self._spans[ROLLOUT], self._advantage if fresh else self._preparation)
         else:
             self._close()
-        if phase == EVALUATION and new and not self._evaluated:
-            self._ledger.rename(self._spans[EVALUATION], self._spans[ROLLOUT])
         self._begin(UPDATE)
+
+    def learns(self) -> None:
+        """Something is learned, for the first time since an environment was stepped."""
+        if self._marked == -1:
+            self._mark()
+        new = self._end_stretch()
+        provisional, self._provisional = self._provisional, False
+        if not new or not provisional:
+            return
+        if self.loop.learned:
+            self._mark()
+        if not self._evaluated and self._may_record():  # what was named an evaluation was none
+            if self._open == EVALUATION:
+                self._close()
+                self._begin(UPDATE)
+                self.loop.phase = UPDATE
+            self._ledger.rename(self._spans[EVALUATION], self._spans[ROLLOUT])
 
     def epoch_ended(self) -> None:
         """As much was learned from as was collected."""
@@ -239,25 +254,26 @@ class Phases:
 
     def _unmark(self) -> None:
         """What has begun is no iteration."""
-        if self._marked != NEVER:
+        if self._marked >= 0:
             self._ledger.drop_iteration()
             self._marked = -1
 
     def _begin_prefill(self) -> None:
         loop = self.loop
         self._credit()
-        if loop.phase == ROLLOUT:
-            loop.mixed = True
+        if loop.prefilled:
+            loop.mixed |= loop.phase != NONE
             self._prefilled = self._take_back()
             self._unmark()
         loop.phase = PREFILL
-        loop.prefilled = True
+        loop.prefilled = self._prefilling = True
         loop.counting = False
         end_startup(self._profiler)
         self._record(PREFILL)
 
     def _end_prefill(self) -> None:
-        """With a forward pass that chooses actions."""
+        """With a forward pass that chooses actions, or an evaluation."""
+        self._prefilling = False
         self._credit()
         self._prefilled = self._take_back()
         self.loop.counting = True
@@ -276,10 +292,11 @@ class Phases:
         if loop.phase == EVALUATION:
             return
         if loop.phase == PREFILL:
-            self._prefilled = self._take_back()
+            self._end_prefill()
         elif loop.phase == ROLLOUT and not loop.learned:
             self._interrupted = loop.steps
         loop.phase = EVALUATION
+        self._provisional = True
         end_startup(self._profiler)
         self._record(EVALUATION)
 
@@ -313,7 +330,8 @@ class Phases:
             return False
         last = stepped.group
         new = not last.trains
-        if loop.phase == PREFILL:
+        if self._prefilling:
+            self._prefilling = False
             steps, episodes = self._take_back()
             last.steps, last.episodes = loop.envs, loop.last_ended
             self._prefilled = steps - last.steps, episodes - last.episodes
@@ -350,6 +368,11 @@ class Phases:
     def _steps_elsewhere(self) -> bool:
         """Steps may have been made in other processes, or are counted by somebody else."""
         return bool(self._ledger.steps or self._ledger.members() or _children() > self._children_before)
+
+    def _fits(self, size: int) -> bool:
+        """Whether a batch may be of observations: of the environments that are stepped at once, or in turn."""
+        stepped = self._environments.stepped
+        return bool(size == self.loop.envs or (stepped is not None and size <= stepped.group.size))
 
     def _record(self, phase: int) -> None:
         if self._may_record():

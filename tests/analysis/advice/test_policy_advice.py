@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -55,7 +56,7 @@ def test_a_policy_that_is_asked_for_one_action_at_a_time_should_have_a_larger_ba
     facts = train(tmp_path, collecting(envs=1, steps=2000))
     advice = given(tiny_batch_inference(facts), "tiny_batch_inference")
     assert advice.operations == ("policy_forward",)  # value_forward is part of its calls
-    assert "2,000 calls for 2,000 env steps" in advice.evidence[0]
+    assert "asked 2,000 times for 2,000 env steps, 1 step per time" in advice.evidence[0]
     beside = next(row for row in facts.breakdown.rows if row.operation == "unattributed").ledger_ns
     gone = share(facts, "policy_forward", "value_forward") + beside / facts.breakdown.wall_ns
     assert advice.gain == pytest.approx((1.0, 1 / (1 - gone + gone * 1.6 / 64)))
@@ -67,6 +68,42 @@ def test_larger_batches_bring_no_more_than_was_said(tmp_path, threads):
     small, large = (collecting(envs, steps, env_step=0.0001) for envs, steps in ((1, 1000), (64, 60)))
     said, got = cured(tmp_path, tiny_batch_inference, small, large)
     assert 1.3 < got < 1.15 * said  # neighbours on the machine take more from one than from the other
+
+
+@pytest.mark.parametrize("phase", [True, False])
+def test_an_actor_and_a_critic_before_the_same_step_are_asked_once(tmp_path, phase):
+    """A scaler, an actor and a critic for 4 environments, and another actor that evaluates."""
+    written = Written(tmp_path)
+
+    def step():
+        for _ in range(3):
+            written.work("policy_forward", 50_000)
+        written.work("env_step", 20_000)
+        written.fake.profiler.add_steps(4)
+
+    for _ in range(10):
+        with written.fake.profiler.profile("rollout") if phase else nullcontext():
+            for _ in range(20):
+                step()
+        with written.fake.profiler.profile("evaluation"):
+            for _ in range(7):
+                written.work("policy_forward", 50_000)
+                written.work("env_step", 20_000)
+    advice = tiny_batch_inference(facts_of(written.end()))
+    assert "for 4 env steps at a time" in advice.title
+    assert "asked 200 times for 800 env steps, 4 steps per time" in advice.evidence[0]
+
+
+def test_a_policy_that_is_asked_for_several_environments_one_after_the_other(tmp_path):
+    written = Written(tmp_path)
+    for _ in range(50):
+        with written.fake.profiler.profile("rollout"):
+            written.work("policy_forward", 50_000)
+            for _ in range(5):
+                written.work("env_step", 2_000)
+                written.fake.profiler.add_steps(1)
+    advice = tiny_batch_inference(facts_of(written.end()))
+    assert "asked 50 times for 250 env steps, 5 steps per time" in advice.evidence[0]
 
 
 def test_a_large_batch_is_not_tiny_however_long_it_takes(tmp_path, threads):

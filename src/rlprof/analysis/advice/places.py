@@ -45,11 +45,15 @@ class Outermost:
 
 def outermost(facts: Facts, wanted: Callable[[Row], bool], never_below: Iterable[str] = ()) -> Outermost:
     """Find them in the call tree, but not below operations of the categories `never_below`."""
+    return _outermost(facts.breakdown.rows, wanted, never_below)
+
+
+def _outermost(rows: Iterable[Row], wanted: Callable[[Row], bool], never_below: Iterable[str]) -> Outermost:
     avoided = set(never_below)
     calls: dict[str, int] = {}
     ledger: dict[str, float] = {}
     inside: int | None = None
-    for row in facts.breakdown.rows:
+    for row in rows:
         if inside is not None and row.depth > inside:
             continue
         inside = None
@@ -93,3 +97,29 @@ def env_step_calls(facts: Facts) -> int:
 def policy_calls(facts: Facts) -> Outermost:
     """The policy's calls that choose actions."""
     return outermost(facts, lambda row: row.category == "policy", NOT_COLLECTING)
+
+
+def acting_calls(facts: Facts) -> int:
+    """How often the policy was asked for actions. An actor, a critic and a scaler that are called before the same step
+    were asked once, so this is never more than the calls of `env_step` beside them, in the same part of the tree."""
+    asked = 0
+    for rows in _parts(facts):
+        policy = _outermost(rows, lambda row: row.category == "policy", NOT_COLLECTING).most_calls
+        steps = _outermost(rows, lambda row: row.operation == "env_step", ("system",)).most_calls
+        asked += min(policy, steps) if steps else policy
+    return asked
+
+
+def _parts(facts: Facts) -> list[list[Row]]:
+    """The call tree by what is outermost; what has nothing inside is one part, for it stands beside each other."""
+    parts: list[list[Row]] = []
+    for row in facts.breakdown.rows:
+        if row.depth == 0:
+            parts.append([])
+        parts[-1].append(row)
+    alone = [part[0] for part in parts if len(part) == 1 or _asks_or_steps(part[0])]
+    return [alone, *(part for part in parts if len(part) > 1 and not _asks_or_steps(part[0]))]
+
+
+def _asks_or_steps(row: Row) -> bool:
+    return row.category == "policy" or row.operation == "env_step"

@@ -8,6 +8,7 @@ from rlprof.analysis.advice.places import (
     AGAIN,
     CONSIDERABLE,
     ENOUGH_CALLS,
+    acting_calls,
     names_of,
     policy_calls,
     share_of,
@@ -18,7 +19,7 @@ from rlprof.analysis.figures import as_percent, count, duration, many
 from rlprof.analysis.operations import Operation
 
 SMALL_BATCH = 8
-"""Env steps a call. An MLP of 2 x 64 took 54 us for 1 observation, 75 us for 8 and 121 us for 64 (torch, one core)."""
+"""Env steps per call. An MLP of 2 x 64 took 54 us for 1 observation, 75 us for 8 and 121 us for 64 (torch, one core)."""
 
 GOOD_BATCH = 64
 GOOD_BATCH_COST = 1.6
@@ -35,7 +36,7 @@ OFTEN = 0.5
 
 def tiny_batch_inference(facts: Facts) -> Advice | None:
     found = policy_calls(facts)
-    calls, steps = found.most_calls, number(facts.progress.steps)
+    calls, steps = acting_calls(facts), number(facts.progress.steps)
     policy = [operation for operation in facts.of_category("policy") if operation.operation in found.calls]
     share = share_of(facts, facts.of_category("policy"))
     if calls < ENOUGH_CALLS or not steps or not policy or share < CONSIDERABLE:
@@ -54,11 +55,12 @@ def tiny_batch_inference(facts: Facts) -> Advice | None:
     beside_share += fraction(spanless.ledger_ns, facts.breakdown.wall_ns) if spanless is not None else 0.0
     return Advice(
         rule="tiny_batch_inference",
-        title=f"The policy chooses {many(batch, 'action')} a call, and its calls take {as_percent(share)} of the "
-        "wall time.",
+        title=f"The policy is asked for actions for {many(batch, 'env step')} at a time, and that takes "
+        f"{as_percent(share)} of the wall time.",
         operations=found.operations,
         evidence=(
-            f"{largest.operation}: {count(calls)} calls for {count(steps)} env steps, {many(batch, 'step')} a call.",
+            f"{largest.operation}: asked {many(calls, 'time')} for {count(steps)} env steps, {many(batch, 'step')} per "
+            f"time.",
             f"Half of the calls took less than {duration(median)}, which is the cost of starting them rather than of "
             "calculating.",
             f"The policy takes {as_percent(share)} of the wall time; what else the loop does in each pass "

@@ -177,6 +177,7 @@ enter_env(Loop *loop, PyObject *env, int64_t envs)
     }
     loop->stepping = true;
     loop->acted |= envs > 0 && loop->asked;
+    loop->fresh |= envs > 0;
     loop->asked = loop->whole = false;
     if (envs > 0 && loop->phase != PHASE_EVALUATION) {
         if (loop->steps == 0) {
@@ -248,6 +249,16 @@ begin_update(Loop *loop)
     }
 }
 
+/* A forward pass alone is no learning: it may be misjudged. */
+static void
+learns(Loop *loop)
+{
+    if (loop->fresh) {
+        loop->fresh = false;
+        Py_XDECREF(ask_rules(loop, "learns", NULL, NULL, NO_PHASE));
+    }
+}
+
 /* What was taken for acting has learned; where acting and learning look the same, it stays acting. */
 static void
 before_backward(Loop *loop)
@@ -255,9 +266,10 @@ before_backward(Loop *loop)
     if (!loop->stepping) {
         training_begins(loop->ledger, true);
     }
-    if (!loop->on || !is_driver(loop)) {
+    if (!loop->on || loop->stepping || !is_driver(loop)) {
         return;
     }
+    learns(loop);
     for (unsigned i = 0; i < loop->recent.used; i++) {
         if (loop->recent.of[i] / 2 != loop->envs) {
             forwards_remove(&loop->acting, loop->recent.of[i]);
@@ -460,7 +472,10 @@ loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ss
         }
         break;
     default:
-        if (loop->steps > 0 && is_driver(loop)) {
+        if (loop->on && !loop->stepping && loop->steps > 0 && is_driver(loop)) {
+            if (kind == CALL_OPTIMIZER) {
+                learns(loop);
+            }
             begin_update(loop);
         }
     }
@@ -479,7 +494,7 @@ loop_after(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
     if (kind == CALL_STEP || kind == CALL_VECTOR_STEP || kind == CALL_STEP_WAIT) {
         count_step(loop, kind, call, result);
     }
-    else if (kind == CALL_OPTIMIZER && is_driver(loop)) {
+    else if (kind == CALL_OPTIMIZER && !loop->stepping && is_driver(loop)) {
         after_optimizer(loop);
     }
 }

@@ -44,6 +44,7 @@ typedef struct {
     bool prefilled; /* nothing was learned yet, and the first steps were taken without a forward pass */
     bool mixed;     /* of them, some later ones were taken with one */
     bool counting;  /* the driver's steps are the training's, as far as is known */
+    bool fresh;     /* the driver has stepped, and nothing was learned since */
     bool stepped;   /* some environment was stepped, by whatever thread */
     bool counts_steps, counts_episodes;
     int64_t counted_steps, counted_episodes;

@@ -3,6 +3,7 @@
  * Its type says METHOD_DESCRIPTOR, so obj.method() passes obj on without making a bound method first. */
 #include "loop.h"
 
+#include <opcode.h>
 #include <stddef.h>
 #include <structmember.h>
 
@@ -164,6 +165,33 @@ timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)timed;
 }
 
+/* Whether the running code asks for a method only to call it: `module.__call__(x)`. Then what is asked for is seen by
+ * nobody else. A compiler that looks at a module asks otherwise. */
+static bool
+is_called_at_once(void)
+{
+    PyFrameObject *frame = PyEval_GetFrame(); /* borrowed */
+    if (frame == NULL) {
+        return false;
+    }
+    int place = PyFrame_GetLasti(frame);
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyObject *bytes = PyCode_GetCode(code);
+    bool called = false;
+    if (bytes != NULL && place >= 0 && place + 1 < PyBytes_GET_SIZE(bytes)) {
+        const unsigned char *instruction = (const unsigned char *)PyBytes_AS_STRING(bytes) + place;
+#if PY_VERSION_HEX < 0x030C0000
+        called = instruction[0] == LOAD_METHOD;
+#else
+        called = instruction[0] == LOAD_ATTR && (instruction[1] & 1);
+#endif
+    }
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    Py_DECREF(code);
+    return called;
+}
+
 /* obj.method() never comes here, but code that takes a class or a method apart does (torch.compile, inspect, pickle): it
  * must find a Python function. Where the object's class has something else under that name, it was super() that asked,
  * for a call that follows at once: wrappers of environments do so at every step, and get the quick one. */
@@ -171,7 +199,11 @@ static PyObject *
 timed_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type))
 {
     Timed *timed = (Timed *)self;
-    if (object == NULL || object == Py_None) {
+    bool none = object == NULL || object == Py_None;
+    if (timed->method == timed->function && is_called_at_once()) {
+        return none ? Py_NewRef(self) : PyMethod_New(self, object);
+    }
+    if (none) {
         return Py_NewRef(timed->method);
     }
     PyObject *found = timed->name != NULL ? _PyType_Lookup(Py_TYPE(object), timed->name) /* borrowed */ : NULL;

@@ -39,7 +39,7 @@ class Loop:
         self.phase = NONE
         self.on = self.counts_steps = self.counts_episodes = self.counting = True
         self.training = self.stepping = self.learned = False
-        self.asked = self.acted = self.prefilled = self.mixed = self.stepped = self.whole = False
+        self.asked = self.acted = self.prefilled = self.mixed = self.fresh = self.stepped = self.whole = False
         self.last_ended = 0
         self._env = 0
         self._block = (0, 0)
@@ -87,8 +87,10 @@ class Loop:
             return nullcontext(), 0, False
         if kind == "backward":
             self._before_backward()
-        elif self.phase not in (NONE, UPDATE) and self.steps and self._is_driver():
-            self._ask("begin_update")
+        elif self.on and not self.stepping and self.steps and self._is_driver():
+            if kind == "optimizer":
+                self._note_learning()
+            self._begin_update()
         return usual, 0, False
 
     def leave(self, call: Call) -> None:
@@ -98,7 +100,7 @@ class Loop:
 
     def after(self, kind: str, call: Call, result: Any) -> None:
         _, envs, driving = call
-        if kind == "optimizer" and self._is_driver():
+        if kind == "optimizer" and not self.stepping and self._is_driver():
             self._after_optimizer()
         if kind not in ("step", "vector_step", "step_wait"):
             return
@@ -189,14 +191,24 @@ class Loop:
     def _before_backward(self) -> None:
         if not self.stepping:
             self._ledger.training_begins(True)
-        if not self.on or not self._is_driver():
+        if not self.on or self.stepping or not self._is_driver():
             return
+        self._note_learning()
         for kind in self._recent:
             if kind[0] != self.envs:
                 self._acting.pop(kind, None)
         self._recent.clear()
+        self._begin_update()
+
+    def _begin_update(self) -> None:
         if self.phase not in (NONE, UPDATE):
             self._ask("begin_update")
+
+    def _note_learning(self) -> None:
+        """A forward pass alone is no learning: it may be misjudged."""
+        if self.fresh:
+            self.fresh = False
+            self._ask("learns")
 
     def _enter_env(self, env: Any, envs: int) -> bool:
         if envs and self.on and not self.stepping:
@@ -211,6 +223,7 @@ class Loop:
                 self._ask("before_rollout")
         self.stepping = True
         self.acted |= envs > 0 and self.asked
+        self.fresh |= envs > 0
         self.asked = self.whole = False
         if envs and self.phase != EVALUATION:
             if self.steps == 0:
