@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from advised import given, on_cores, share, speaking, spin, train
+from sessions import facts_of
 
 from rlprof.analysis.advice.idle_waiting import idle_waiting
 from rlprof.analysis.advice.reset_storm import reset_storm
@@ -119,6 +120,62 @@ def test_a_straggler_is_named_with_the_time_that_it_costs(tmp_path):
     # 9 of about 12 ms a step; the ledger gives the straggler its quarter of the first 3 ms as well, which is no loss.
     assert 0.5 < lost < 0.85
     assert "50 of its 50 calls" in advice.evidence[1]
+
+
+VECTOR = """
+import sys, time
+import gymnasium as gym
+
+class Env(gym.Env):
+    observation_space, action_space = gym.spaces.Discrete(2), gym.spaces.Discrete(2)
+
+    def __init__(self, number):
+        self.seconds = float(sys.argv[3]) if number == 2 else float(sys.argv[2])
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+
+    def step(self, action):
+        time.sleep(self.seconds)
+        return 0, 0.0, False, False, {}
+
+def make(number):
+    return lambda: Env(number)
+
+if __name__ == "__main__":
+    makers = [make(number) for number in range(4)]
+    if sys.argv[1] == "gymnasium":
+        envs = gym.vector.AsyncVectorEnv(makers, context="fork")
+    else:
+        from stable_baselines3.common.vec_env import SubprocVecEnv
+        envs = SubprocVecEnv(makers, start_method="fork")
+    envs.reset()
+    for _ in range(30):
+        envs.step([0] * 4)
+    envs.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "third"), [("gymnasium", "Worker<AsyncVectorEnv>-2"), ("stable-baselines3", "ForkProcess-3")]
+)
+@pytest.mark.parametrize(("usual", "slow"), [(0.005, 0.08), (0.02, 0.02)], ids=["a straggler", "all alike"])
+def test_workers_are_compared_with_workers_and_not_with_the_driver_that_waits(tmp_path, library, third, usual, slow):
+    """The driver's env_step takes as long as that of the slowest worker, in every vector environment."""
+    (tmp_path / "train.py").write_text(VECTOR)
+    seconds = [str(usual), str(slow)]
+    command = [sys.executable, "-m", "rlprof", "run", "--quiet", "--dir", "runs", "train.py", library, *seconds]
+    subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    (folder,) = (tmp_path / "runs").iterdir()
+    facts = facts_of(folder)
+    lanes = facts.operation("env_step").lanes
+    assert sorted((lane.kind, lane.calls) for lane in lanes) == [("process", 30)] * 4 + [("thread", 30)]
+    advice = straggler_env(facts)
+    if usual == slow:
+        assert advice is None
+        return
+    assert given(advice, "straggler_env").title.startswith(f"{third} ")
+    assert "on the 3 others" in advice.evidence[0]
 
 
 @pytest.mark.parametrize(
