@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from advised import given, speaking, spin, train
+from advised import compute, given, speaking, spin, train
 from sessions import Written, facts_of, sample
 
 from rlprof import Profiler
@@ -99,7 +99,6 @@ def test_memory_that_goes_up_and_down_is_fine(tmp_path, seed):
     assert memory_growth(sampled(tmp_path, sizes)) is None
 
 
-@pytest.mark.figures
 def test_a_buffer_that_is_searched_as_it_grows_explains_the_slower_steps(tmp_path):
     def program(profiler):
         buffer = []
@@ -111,11 +110,11 @@ def test_a_buffer_that_is_searched_as_it_grows_explains_the_slower_steps(tmp_pat
             profiler.add_steps(100)
             with profiler.profile("buffer_sample"):
                 for _ in range(4):
-                    sum(buffer)
+                    compute(sum, buffer)
             with profiler.profile("update"):
                 spin(0.001)
 
-    facts = speaking(slowing_down, lambda: train(tmp_path, program))
+    facts = train(tmp_path, program)
     advice = given(slowing_down(facts), "slowing_down")
     assert advice.operations[0] == "buffer_sample"
     assert drift(facts.series).grown[0].explains > 0.5
