@@ -12,12 +12,18 @@ import pytest
 # RLPROF_TEST_TRACES: where they are, for a copy of the tree.
 SHARED = Path(os.environ.get("RLPROF_TEST_TRACES") or Path(__file__).parent.parent.parent / "shared" / "traces")
 REAL = sorted(SHARED.glob("*.json.gz"))
+LARGE = 1_000_000
+"""Bytes of a packed trace. Those of more are for `make test-long`."""
 
 
 def real_traces(*names):
     """A parameter for each real trace; one that skips where there are none."""
-    found = [path for path in REAL if not names or path.name.split(".")[0] in names]
-    missing = pytest.param(None, marks=pytest.mark.skip(reason="no real traces in shared/ beside this clone"))
+    found = [
+        pytest.param(path, marks=pytest.mark.long if path.stat().st_size > LARGE else ())
+        for path in REAL
+        if not names or path.name.split(".")[0] in names
+    ]
+    missing = pytest.param(None, marks=pytest.mark.skip(reason=f"no real traces in {SHARED.name}/ beside this clone"))
     return pytest.mark.parametrize("path", found or [missing], ids=lambda path: path.name.split(".")[0] if path else "")
 
 

@@ -200,6 +200,7 @@ def test_numpy_has_no_second_number_of_threads():
     assert compute.learning is None
 
 
+@pytest.mark.long
 def test_torch_has_its_number_of_threads_back():
     torch = pytest.importorskip("torch")
     before = torch.get_num_threads()

@@ -228,6 +228,7 @@ def test_every_variable_of_python_stays(tmp_path):
     assert recorded([script], tmp_path, **variables).stdout == alone([script], tmp_path, **variables).stdout
 
 
+@pytest.mark.long
 def test_pytest_passes_what_it_passed(tmp_path):
     (tmp_path / "test_training.py").write_text("""
 import multiprocessing

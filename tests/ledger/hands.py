@@ -45,11 +45,23 @@ class Hand:
         with self.profiler.profile(name):
             time.sleep(seconds)
 
-    def work_in_threads(self, name: str, threads: int, seconds: float) -> None:
-        started = [threading.Thread(target=self.work, args=(name, seconds)) for _ in range(threads)]
-        for thread in started:
+    def enter_in_threads(self, name: str, threads: int) -> None:
+        """Each is inside of a span of its own when this returns, until `leave_threads`."""
+        inside, self.over = threading.Barrier(threads + 1), threading.Event()
+
+        def work() -> None:
+            with self.profiler.profile(name):
+                inside.wait()
+                self.over.wait()
+
+        self.threads = [threading.Thread(target=work) for _ in range(threads)]
+        for thread in self.threads:
             thread.start()
-        for thread in started:
+        inside.wait()
+
+    def leave_threads(self) -> None:
+        self.over.set()
+        for thread in self.threads:
             thread.join()
 
     def work_at_random(self, seed: int, seconds: float) -> int:

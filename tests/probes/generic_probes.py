@@ -14,9 +14,9 @@ GENERIC = (waiting.PROBE, gymnasium.PROBE, torch.PROBE)
 
 
 @contextmanager
-def profiled(*probes, core: str = "auto") -> Iterator[Profiler]:
+def profiled(*probes, core: str = "auto", **options) -> Iterator[Profiler]:
     """A profiler of the test's own that records, with the generic probes or those given."""
-    profiler = Profiler(core)
+    profiler = Profiler(core, **options)
     attached = Attached(profiler)
     attached.attach(probes or GENERIC)
     profiler.enable()

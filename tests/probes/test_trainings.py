@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from types import SimpleNamespace
 
 import gymnasium as gym
 import pytest
@@ -89,46 +89,43 @@ PLANTED = {
 }
 
 
-def seconds_of(operation, delays):
-    _, snapshot = profile_training(ppo.train, iterations=3, envs=2, steps=16, epochs=2, minibatches=2, delays=delays)
-    assert snapshot.unattributed_ns < 0.05 * snapshot.wall_ns
-    return snapshot.account(operation).ledger_ns / 1e9
+def with_planted_sleeps(module, monkeypatch, **settings):
+    """A training on a clock that only its sleeps move, so that nothing else on the machine can; and their sum."""
+    slept = 0
+    with profiled(clock="fake") as profiler:
+
+        def sleep(seconds):
+            nonlocal slept
+            slept += round(1e9 * seconds)
+            profiler._ledger.set_time(slept, 0)
+
+        monkeypatch.setattr(module, "time", SimpleNamespace(sleep=sleep))
+        module.train(**settings)
+    snapshot = snapshot_of(profiler)
+    assert snapshot.wall_ns == slept
+    return snapshot, slept
 
 
-@pytest.mark.figures
 @pytest.mark.parametrize("place", PLANTED)
 def test_a_planted_delay_is_found_in_its_operation(place, monkeypatch):
-    """What was really slept is measured too: a busy machine wakes late."""
-    slept = 0.0
-    sleep = time.sleep
-
-    def measured_sleep(seconds):
-        nonlocal slept
-        if seconds > 0:
-            began = time.perf_counter()
-            sleep(seconds)
-            slept += time.perf_counter() - began
-
-    monkeypatch.setattr(ppo.time, "sleep", measured_sleep)
     operation, times = PLANTED[place]
-    without = seconds_of(operation, {})
-    assert slept == 0
-    found = seconds_of(operation, {place: DELAY})
-    assert slept >= 0.9 * times * DELAY  # a step that resets an environment does not sleep
-    # Its own work, without the delay, is small beside it; a noisy machine doubles that at times.
-    assert slept * 0.98 <= found <= slept * 1.02 + 2 * without + 0.02
+    settings = {"iterations": 3, "envs": 2, "steps": 16, "epochs": 2, "minibatches": 2}
+    snapshot, slept = with_planted_sleeps(ppo, monkeypatch, **settings, delays={place: DELAY})
+    assert slept >= 0.9 * times * DELAY * 1e9  # a step that resets an environment does not sleep
+    assert snapshot.account(operation).ledger_ns == slept
 
 
-@pytest.mark.figures
-def test_what_a_replay_buffer_takes_is_batch_preparation():
-    _, snapshot = profile_training(dqn.train, steps=140, delays={"replay": 0.01})
-    assert snapshot.account("batch_preparation").ledger_ns >= 9 * 10_000_000
+def test_what_a_replay_buffer_takes_is_batch_preparation(monkeypatch):
+    """But for the first time: that rollout is long enough for an on-policy one."""
+    snapshot, slept = with_planted_sleeps(dqn, monkeypatch, steps=140, delays={"replay": DELAY})
+    assert slept == 10 * DELAY * 1e9
+    assert snapshot.account("batch_preparation").ledger_ns == 9 * DELAY * 1e9
+    assert snapshot.account("advantage").ledger_ns == DELAY * 1e9
 
 
-@pytest.mark.figures
-def test_what_computing_returns_takes_is_advantage():
-    _, snapshot = profile_training(reinforce.train, episodes=4, delays={"returns": 0.02})
-    assert snapshot.account("advantage").ledger_ns >= 4 * 20_000_000
+def test_what_computing_returns_takes_is_advantage(monkeypatch):
+    snapshot, slept = with_planted_sleeps(reinforce, monkeypatch, episodes=4, delays={"returns": DELAY})
+    assert snapshot.account("advantage").ledger_ns == slept == 4 * DELAY * 1e9
 
 
 def test_environments_in_worker_processes_are_waited_for():

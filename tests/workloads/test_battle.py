@@ -104,6 +104,7 @@ def test_nobody_there_to_play_with_is_said_in_one_sentence():
 # ---- on the server ----
 
 
+@pytest.mark.long
 def test_a_second_installation_does_nothing_and_trains_nothing(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, ["train", "battle", "--setup", "--server-dir", str(folder)])
@@ -112,6 +113,7 @@ def test_a_second_installation_does_nothing_and_trains_nothing(folder, tmp_path,
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_the_server_listens_on_this_machine_only(server):
     listening = [
         connection.laddr.ip
@@ -121,6 +123,7 @@ def test_the_server_listens_on_this_machine_only(server):
     assert set(listening) == {"127.0.0.1"}
 
 
+@pytest.mark.long
 def test_the_server_asks_nobody_outside(folder):
     config = folder / "node_modules/pokemon-showdown/config/config.js"
     script = (
@@ -143,6 +146,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
 def test_the_server_ends_with_who_started_it(how, folder):
     with subprocess.Popen(
@@ -157,6 +161,7 @@ def test_the_server_ends_with_who_started_it(how, folder):
     assert not alive
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("opponent", ["random", "max_damage", "self"])
 def test_the_same_seed_plays_the_same_battles_together(opponent, server):
     runs = [scores(server, opponent=opponent, batched_inference=True, envs=3) for _ in range(2)]
@@ -196,6 +201,7 @@ def test_profiling_changes_no_score(recorded, server):
     assert recorded[0] == scores(server)
 
 
+@pytest.mark.long
 def test_steps_and_episodes_are_counted_once(recorded):
     _, steps, facts = recorded
     assert facts.progress.steps == steps
@@ -203,6 +209,7 @@ def test_steps_and_episodes_are_counted_once(recorded):
     assert facts.progress.iterations == TINY["iterations"]
 
 
+@pytest.mark.long
 def test_eight_threads_in_env_step_are_less_than_all_of_the_time(recorded):
     """The document's profiler said 1108 %."""
     breakdown = recorded[2].breakdown
@@ -212,6 +219,7 @@ def test_eight_threads_in_env_step_are_less_than_all_of_the_time(recorded):
     assert 0 < sum(row.subtree_ledger_ns for row in rows) < collecting
 
 
+@pytest.mark.long
 def test_every_operation_of_the_document_has_its_time_and_little_has_none(recorded):
     breakdown = recorded[2].breakdown
     of = {}

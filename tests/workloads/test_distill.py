@@ -161,6 +161,7 @@ def test_the_timing_tree_adds_up_as_it_is_shown_and_marks_the_largest():
 # ---- the training, as users run it ----
 
 
+@pytest.mark.long
 def test_it_learns_from_the_teacher():
     progress = Progress("distill", "mean return", show=False)
     words = ("policy.tokens=24", "policy.layers=1", "policy.latents=4", "policy.width=32", "learning_rate=0.004")
@@ -213,6 +214,7 @@ def documented(tmp_path_factory) -> tuple[Path, str]:
     return session, done.stderr
 
 
+@pytest.mark.long
 def test_the_documents_command_line_leaves_a_session_and_a_trace(documented):
     session, said = documented
     (trace,) = (session / "traces").iterdir()
@@ -224,6 +226,7 @@ def test_the_documents_command_line_leaves_a_session_and_a_trace(documented):
     assert "evaluation" not in facts.series.calls
 
 
+@pytest.mark.long
 def test_the_timing_tree_is_printed_from_the_ledger(documented):
     taught, alone = documented[1].split("Rollout Timing Profile ")[1:]
     assert taught.startswith("(agent_step=640)")

@@ -230,22 +230,27 @@ def trained(tmp_path_factory):
     return train_twice("morph", tmp_path_factory.mktemp("morph"), *words)
 
 
+@pytest.mark.long
 def test_it_learns(trained):
     assert sum(trained.alone[-3:]) / 3 > sum(trained.alone[:3]) / 3 + 0.2
 
 
+@pytest.mark.long
 def test_recording_it_changes_no_return(trained):
     assert trained.recorded == trained.alone
 
 
+@pytest.mark.long
 def test_the_cure_changes_no_return(trained):
     assert trained.variant == trained.alone[:3]
 
 
+@pytest.mark.long
 def test_hardly_any_time_is_unattributed(trained):
     assert trained.unattributed <= 0.05
 
 
+@pytest.mark.long
 def test_steps_iterations_and_calls_are_the_trainings(trained):
     facts = trained.facts
     assert facts.progress.steps == trained.steps == 10 * 10 * 3

@@ -21,19 +21,23 @@ def trained(tmp_path_factory):
     return train_twice("petri", tmp_path_factory.mktemp("petri"), *words)
 
 
+@pytest.mark.long
 def test_it_learns(trained):
     first, *_, last = trained.alone
     assert first < 0 < last
 
 
+@pytest.mark.long
 def test_recording_it_changes_no_return(trained):
     assert trained.recorded == trained.alone
 
 
+@pytest.mark.long
 def test_hardly_any_time_is_unattributed(trained):
     assert trained.unattributed <= 0.05
 
 
+@pytest.mark.long
 def test_the_components_of_the_document_are_all_there_and_sum_to_the_time(trained):
     found = components(trained.facts.breakdown, COMPONENTS)
     found.check()
@@ -53,11 +57,13 @@ def test_the_components_of_the_document_are_all_there_and_sum_to_the_time(traine
     assert "Everything else" not in {title for _, title in times}
 
 
+@pytest.mark.long
 def test_steps_and_iterations_are_the_trainings(trained):
     assert trained.facts.progress.steps == trained.steps == 8 * 640
     assert trained.facts.breakdown.iterations == 8
 
 
+@pytest.mark.long
 def test_turbo_and_its_opposite_train_the_same(trained):
     assert trained.variant == trained.alone[:3]
 

@@ -103,6 +103,7 @@ def random_actions(rng, masks, tick):
     return wish.argmax(1)
 
 
+@pytest.mark.long
 def test_the_turbo_net_is_the_same_net_for_100_000_random_steps():
     rng = np.random.default_rng(1)
     count = 64

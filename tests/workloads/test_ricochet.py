@@ -239,30 +239,36 @@ def trained(tmp_path_factory):
     return train_twice("ricochet", tmp_path_factory.mktemp("ricochet"), *words)
 
 
+@pytest.mark.long
 def test_it_learns_from_pictures(trained):
     first, *_, last = trained.alone
     assert last > 2 * first
 
 
+@pytest.mark.long
 def test_recording_it_changes_no_score(trained):
     assert trained.recorded == trained.alone
 
 
+@pytest.mark.long
 def test_cached_rendering_trains_the_same(trained):
     assert trained.variant == trained.alone[:2]
 
 
+@pytest.mark.long
 def test_hardly_any_time_is_unattributed_or_the_loops_own(trained):
     assert trained.unattributed <= 0.05
     (total,) = (row for row in trained.facts.breakdown.rows if row.operation == "training_total")
     assert total.ledger_ns <= 0.05 * trained.facts.breakdown.wall_ns
 
 
+@pytest.mark.long
 def test_steps_and_iterations_are_the_trainings(trained):
     assert trained.facts.progress.steps == trained.steps == 5 * 128
     assert trained.facts.breakdown.iterations == 5
 
 
+@pytest.mark.long
 def test_every_operation_of_the_document_is_timed_in_its_category(trained):
     category = {name: category for category, names in DOCUMENTED.items() for name in names.split()}
     found = {operation.operation: operation for operation in trained.facts.operations}
@@ -273,6 +279,7 @@ def test_every_operation_of_the_document_is_timed_in_its_category(trained):
     assert found["env_rgb_draw_grid"].calls == found["env_rgb_resizing"].calls == drawn
 
 
+@pytest.mark.long
 def test_everything_has_a_component(trained):
     found = components(trained.facts.breakdown, COMPONENTS)
     found.check()
@@ -303,6 +310,7 @@ def test_its_parts_say_for_how_many_steps_they_worked():
     }
 
 
+@pytest.mark.long
 def test_the_documents_flags_leave_a_report_with_its_operations(tmp_path):
     flags = "--obs-mode rgb_image --convlstm --enable-profiling --profiling-report my_report.json"
     words = (*flags.split(), "--profiling-summary-freq", "32", "--timesteps", "60", *TINY)

@@ -21,6 +21,8 @@ class OnLane:
     """The durations of the calls that have ended."""
     self_ns: int
     ledger_ns: int
+    on_driver: bool = False
+    """It runs on the thread whose progress is the training's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def _lanes(nodes: list[Node], snapshot: Snapshot) -> tuple[OnLane, ...]:
             busy_ns=sum(node.busy_ns for node in group),
             self_ns=sum(node.self_ns for node in group),
             ledger_ns=sum(node.ledger_ns for node in group),
+            on_driver=snapshot.lanes[id].on_driver,
         )
         for id, group in by_lane.items()
     ]

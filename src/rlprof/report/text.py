@@ -10,7 +10,6 @@ from rich.console import Console
 
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration, many, rate
-from rlprof.analysis.progress import Progress
 from rlprof.analysis.report import Report
 from rlprof.report import sections
 from rlprof.report.breakdown import render_parts

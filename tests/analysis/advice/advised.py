@@ -1,31 +1,79 @@
-"""Small trainings that really run, recorded to a session, and what the rules see of them."""
+"""Small trainings, recorded to a session, and what the rules see of them.
+
+Most run on a clock that moves by planted times, and by the CPU time of what they compute: whoever else wants the
+machine does not change what a rule sees.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from sessions import facts_of
+from fakes import Fake
+from sessions import Written, facts_of
 
-from rlprof import Profiler
+from rlprof import Profiler, SpanCost
 from rlprof.analysis.advice import RULES, advise
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.facts import Facts
 from rlprof.recording.record import record
+from rlprof.session.records import Sample
+
+_clock: Fake | None = None
+"""Of the training that `train` runs."""
+_runs = count()
 
 
 def spin(seconds: float) -> None:
-    """Use so much CPU time, however long that takes when the core is shared."""
+    """Compute for so long; on a real clock, however long that takes when the core is shared."""
+    if _clock is not None:
+        _clock.tick(round(1e9 * seconds))
+        return
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
 
 
-def train(folder: Path, program: Callable[[Profiler], None]) -> Facts:
-    """Record a program to a session and read it."""
+def rest(seconds: float) -> None:
+    """Let so much time pass, on a planted clock, without computing."""
+    assert _clock is not None
+    _clock.tick(round(1e9 * seconds), 0)
+
+
+def compute(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call it; on a planted clock, what passes is the CPU time of this thread."""
+    began = time.thread_time_ns()
+    result = function(*arguments)
+    if _clock is not None:
+        _clock.tick(time.thread_time_ns() - began)
+    return result
+
+
+def train(
+    folder: Path,
+    program: Callable[[Profiler], None],
+    cost: SpanCost | None = None,
+    samples: Iterable[Sample] = (),
+) -> Facts:
+    """Record a program that spins, rests and computes to a session on a planted clock, and read it."""
+    global _clock
+    written = Written(folder / f"run-{next(_runs)}", cost=cost)
+    written.samples.extend(samples)
+    _clock = written.fake
+    try:
+        program(written.fake.profiler)
+    finally:
+        _clock = None
+    return facts_of(written.end())
+
+
+def train_really(folder: Path, program: Callable[[Profiler], None]) -> Facts:
+    """Record a program to a session on the machine's clock and read it."""
     profiler = Profiler()
     with record("advised", dir=folder, profiler=profiler) as recording:
         program(profiler)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from advised import cured, given, on_cores, rules_that_speak, share, speaking, spin, train
+from advised import compute, cured, given, on_cores, rules_that_speak, share, spin, train
 
+from rlprof import SpanCost
 from rlprof.analysis.advice.logging_in_loop import logging_in_loop
 from rlprof.analysis.advice.python_gae import python_gae
 from rlprof.analysis.advice.rlprof_cost import rlprof_cost
@@ -53,7 +54,7 @@ def advantages(gae, calls, idle):
                 spin(idle)
             profiler.add_steps(128 * 8)
             with profiler.profile("gae"):
-                gae(*rollout)
+                compute(gae, *rollout)
 
     return program
 
@@ -69,11 +70,10 @@ def test_a_loop_over_timesteps_is_told_from_the_time_an_env_step_takes(tmp_path)
     assert advice.gain == pytest.approx((1.0, 1 / (1 - computed * (1 - 1 / factor))))
 
 
-@pytest.mark.figures
 def test_vectorising_brings_no_more_than_was_said(tmp_path):
     loop, scan = advantages(gae_by_timestep, calls=20, idle=0.005), advantages(gae_by_scan, calls=20, idle=0.005)
     said, got = cured(tmp_path, python_gae, loop, scan)
-    assert 1.3 < got < 1.15 * said  # neighbours on the machine take more from one than from the other
+    assert 1.3 < got < 1.15 * said  # by CPU time, which caches that others use too make a little longer
 
 
 def test_vectorised_advantages_are_fine_however_large_their_share(tmp_path):
@@ -157,27 +157,32 @@ def test_time_without_a_span_is_told_when_there_is_much_of_it(tmp_path, outside,
         assert given(advice, "unattributed_time").gain is None
 
 
-def test_spans_around_nothing_are_told_with_what_they_cost(tmp_path):
+COST = SpanCost(inside_ns=30.0, outside_ns=60.0)
+
+
+def spans(around):
+    """Around so many seconds of work, with what a span costs planted."""
+
     def program(profiler):
         for _ in range(200):
             with profiler.profile("update"):
-                for _ in range(1000):
+                for _ in range(100):
                     with profiler.profile("feature_extraction"):
-                        pass
+                        spin(around + 30e-9)
+                    spin(60e-9)
 
-    facts = speaking(rlprof_cost, lambda: train(tmp_path, program))
+    return program, COST
+
+
+def test_spans_around_nothing_are_told_with_what_they_cost(tmp_path):
+    facts = train(tmp_path, *spans(around=0.0))
     advice = given(rlprof_cost(facts), "rlprof_cost")
     assert advice.operations[0] == "feature_extraction"
-    assert "200,000 times" in advice.evidence[1]
+    assert "20,000 times" in advice.evidence[1]
 
 
 def test_spans_around_work_cost_next_to_nothing(tmp_path):
-    def program(profiler):
-        for _ in range(2000):
-            with profiler.profile("feature_extraction"):
-                spin(0.0001)
-
-    assert rlprof_cost(train(tmp_path, program)) is None
+    assert rlprof_cost(train(tmp_path, *spans(around=0.0001))) is None
 
 
 def test_a_healthy_training_gets_no_advice(tmp_path):

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from advised import given, speaking, spin, train
+from advised import given, speaking, spin, train_really
 from sessions import Written, facts_of, sample
 
 from rlprof.analysis.advice.crowded_machine import crowded_machine
@@ -51,7 +51,7 @@ def training(seconds):
 
 @pytest.mark.figures
 def test_a_training_among_other_programs_is_told_so(tmp_path, strangers):
-    facts = speaking(crowded_machine, lambda: train(tmp_path, training(2.5)))
+    facts = speaking(crowded_machine, lambda: train_really(tmp_path, training(2.5)))
     advice = given(crowded_machine(facts), "crowded_machine")
     assert advice.operations == ("env_step",)
     assert 1.2 < advice.gain[1] < 8

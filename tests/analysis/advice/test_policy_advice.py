@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
-from advised import cured, given, share, speaking, spin, train
+from advised import compute, cured, given, rest, share, speaking, spin, train, train_really
 from sessions import Written, facts_of, sample
 
 from rlprof.analysis.advice.per_step_sync import per_step_sync
@@ -40,9 +40,9 @@ def collecting(envs, steps, count=True, env_step=0.00001):
             profiler.iteration()
             for _ in range(steps // 4):
                 with profiler.profile("policy_forward"), torch.no_grad():
-                    net(torch.zeros(envs, 8))
+                    compute(net, torch.zeros(envs, 8))
                     with profiler.profile("value_forward"):
-                        net(torch.zeros(envs, 8))
+                        compute(net, torch.zeros(envs, 8))
                 with profiler.profile("env_step"):
                     spin(env_step * envs)
                 if count:
@@ -62,12 +62,11 @@ def test_a_policy_that_is_asked_for_one_action_at_a_time_should_have_a_larger_ba
     assert advice.gain == pytest.approx((1.0, 1 / (1 - gone + gone * 1.6 / 64)))
 
 
-@pytest.mark.figures
 def test_larger_batches_bring_no_more_than_was_said(tmp_path, threads):
     threads(1)
     small, large = (collecting(envs, steps, env_step=0.0001) for envs, steps in ((1, 1000), (64, 60)))
     said, got = cured(tmp_path, tiny_batch_inference, small, large)
-    assert 1.3 < got < 1.15 * said  # neighbours on the machine take more from one than from the other
+    assert 1.3 < got < 1.15 * said  # by CPU time, which caches that others use too make a little longer
 
 
 @pytest.mark.parametrize("phase", [True, False])
@@ -140,7 +139,7 @@ def fetching(every, seconds, steps=200):
             profiler.add_steps(8)
             if step % every == 0:
                 with profiler.profile("device_to_host"):
-                    time.sleep(seconds)
+                    rest(seconds)
 
     return program
 
@@ -227,7 +226,7 @@ def on_a_free_machine(facts):
 def test_two_threads_for_tiny_operations_burn_a_core_beside_the_training(tmp_path, threads):
     threads(2)
     seen = {}
-    facts = speaking(torch_threads, lambda: train(tmp_path, updating(width=64, batch=256, seen=seen)))
+    facts = speaking(torch_threads, lambda: train_really(tmp_path, updating(width=64, batch=256, seen=seen)))
     if torch_threads(facts) is None and (seen["helpers"] < 0.5 or seen["update"] > 0.001):
         pytest.skip(f"others have the cores: helpers got {seen['helpers']:.2f}, an update took {seen['update']:.4f} s")
     advice = given(torch_threads(facts), "torch_threads")
@@ -238,12 +237,12 @@ def test_two_threads_for_tiny_operations_burn_a_core_beside_the_training(tmp_pat
 
 def test_one_thread_for_tiny_operations_is_right(tmp_path, threads):
     threads(1)
-    assert torch_threads(train(tmp_path, updating(width=64, batch=256))) is None
+    assert torch_threads(train_really(tmp_path, updating(width=64, batch=256))) is None
 
 
 def test_two_threads_for_large_operations_are_right(tmp_path, threads):
     threads(2)
-    assert torch_threads(on_a_free_machine(train(tmp_path, updating(width=512, batch=1024)))) is None
+    assert torch_threads(on_a_free_machine(train_really(tmp_path, updating(width=512, batch=1024)))) is None
 
 
 def contended(folder, on_cpu, machine_cpu):

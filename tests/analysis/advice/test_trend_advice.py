@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from advised import given, speaking, spin, train
+from advised import compute, given, speaking, spin, train
 from sessions import Written, facts_of, sample
 
 from rlprof import Profiler
@@ -46,10 +46,12 @@ def test_memory_that_levels_off_after_the_start_is_fine(tmp_path):
     assert memory_growth(growing(tmp_path, lambda i: i < 30)) is None
 
 
-def sampled(folder, sizes, **others):
+def sampled(folder, sizes, iterations=10_000, **others):
+    """One sample a second, of `sizes`, and an iteration with each of the first."""
     written = Written(folder)
     for second, size in enumerate(sizes, start=1):
-        written.fake.profiler.iteration()
+        if second <= iterations:
+            written.fake.profiler.iteration()
         written.work("update", 1_000 * MS)
         written.samples.append(sample(second * 1_000 * MS, rss=size, **{name: f(second) for name, f in others.items()}))
     return facts_of(written.end())
@@ -61,6 +63,22 @@ def test_the_growth_is_said_a_minute_and_an_iteration_and_when_the_memory_is_ful
     assert "600 MB more memory each minute" in advice.title
     assert advice.evidence[1] == "That is 10.0 MB an iteration."
     assert "the 8.00 GB that were left on the machine last for 13m39s" in advice.evidence[-1]
+
+
+@pytest.mark.parametrize("at_exit", [0, 1, 2, 3])
+@pytest.mark.parametrize("seconds", [35, 60, 300])
+def test_samples_taken_at_exit_hide_no_growth(tmp_path, seconds, at_exit):
+    """From 0.30 to 1.47 GB, which the process gives back before the last samples are taken."""
+    sizes = [int(1024 * MB * (0.30 + 1.17 * second / (seconds - 1))) for second in range(seconds)]
+    facts = sampled(tmp_path, sizes + [310 * MB] * at_exit, iterations=seconds)
+    advice = given(memory_growth(facts), "memory_growth")
+    assert "to 1.47 GB after warm-up" in advice.evidence[0]
+
+
+@pytest.mark.parametrize("iterations", [1, 300])
+def test_memory_that_is_given_back_while_the_training_goes_on_is_fine(tmp_path, iterations):
+    sizes = [300 * MB + 4 * MB * second for second in range(250)] + [310 * MB] * 50
+    assert memory_growth(sampled(tmp_path, sizes, iterations=iterations)) is None
 
 
 def test_child_processes_that_grow_are_told_as_such(tmp_path):
@@ -81,7 +99,6 @@ def test_memory_that_goes_up_and_down_is_fine(tmp_path, seed):
     assert memory_growth(sampled(tmp_path, sizes)) is None
 
 
-@pytest.mark.figures
 def test_a_buffer_that_is_searched_as_it_grows_explains_the_slower_steps(tmp_path):
     def program(profiler):
         buffer = []
@@ -93,11 +110,11 @@ def test_a_buffer_that_is_searched_as_it_grows_explains_the_slower_steps(tmp_pat
             profiler.add_steps(100)
             with profiler.profile("buffer_sample"):
                 for _ in range(4):
-                    sum(buffer)
+                    compute(sum, buffer)
             with profiler.profile("update"):
                 spin(0.001)
 
-    facts = speaking(slowing_down, lambda: train(tmp_path, program))
+    facts = train(tmp_path, program)
     advice = given(slowing_down(facts), "slowing_down")
     assert advice.operations[0] == "buffer_sample"
     assert drift(facts.series).grown[0].explains > 0.5

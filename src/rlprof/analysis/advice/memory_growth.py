@@ -26,16 +26,42 @@ STILL_GROWING = 0.5
 """Of the whole slope, over the last two fifths and over the last two tenths: below it, the growth levels off."""
 
 
+AT_EXIT = 0.1
+"""Of the samples, and at least FEWEST_AT_EXIT, at most: those that may have been taken after the training's end."""
+FEWEST_AT_EXIT = 3
+FREED = 0.25
+"""Of the growth, and at least LEAST_GROWTH: what an exit gives back, and an allocator during training does not."""
+
+
 def memory_growth(facts: Facts) -> Advice | None:
     samples = facts.resources.samples
     for name, sizes in (("The process", samples.rss), ("The child processes", samples.children_rss)):
-        points = [
+        known = [
             (number(time) / 1e9, number(value)) for time, value in zip(samples.time_ns, sizes) if value is not None
         ]
+        points = _before_exit(known, number(next(reversed(facts.series.start_ns), 0)) / 1e9)
         trend = _steady_growth(points[int(WARM_UP * len(points)) :])
         if trend is not None:
             return _say(facts, name, points, trend)
     return None
+
+
+def _before_exit(points: Sequence[tuple[float, float]], last_iteration: float) -> Sequence[tuple[float, float]]:
+    """Without the samples at the end that were taken when the training had given its memory back.
+
+    The last iteration has no end of its own: it lasts until the recording ends. So in it, or in the last samples
+    where iterations are long or not known, the exit begins after the highest sample, if all others are far below it.
+    """
+    most = max(FEWEST_AT_EXIT, int(AT_EXIT * len(points)))
+    first = next((place for place, (time, _) in enumerate(points) if time > last_iteration), len(points))
+    first = max(0, len(points) - most, min(first, len(points) - FEWEST_AT_EXIT)) - 1
+    if first < 0:
+        return points
+    peak = max(range(first, len(points)), key=lambda place: points[place][1])
+    highest = points[peak][1]
+    freed = max(LEAST_GROWTH, FREED * (highest - points[0][1]))
+    ended = all(value < highest - freed for _, value in points[peak + 1 :])
+    return points[: peak + 1] if ended else points
 
 
 def _steady_growth(points: Sequence[tuple[float, float]]) -> Trend | None:
@@ -59,7 +85,11 @@ def _late_slope(points: Sequence[tuple[float, float]], parts: int) -> float:
 
 def _say(facts: Facts, name: str, points: Sequence[tuple[float, float]], trend: Trend) -> Advice:
     (began, _), (ended, _) = points[0], points[-1]
-    free = number(next((left for left in reversed(facts.resources.samples.machine_available) if left), None))
+    samples = facts.resources.samples
+    until = [
+        left for time, left in zip(samples.time_ns, samples.machine_available) if left and number(time) / 1e9 <= ended
+    ]
+    free = number(until[-1] if until else None)
     per_iteration = ratio(trend.slope * ratio(facts.progress.wall_ns, 1e9), facts.progress.iterations)
     evidence = [
         f"{name} went from {size(trend.start)} to {size(trend.end)} after warm-up, {size(60 * trend.slope)} a minute "

@@ -33,7 +33,7 @@ def straggler_env(facts: Facts) -> Advice | None:
 
 
 def _look_at(facts: Facts, operation: Operation) -> Advice | None:
-    lanes = sorted((lane for lane in operation.lanes if lane.calls >= ENOUGH_CALLS), key=_mean)
+    lanes = sorted((lane for lane in operation.lanes if lane.calls >= ENOUGH_CALLS and not _asks(lane)), key=_mean)
     waits = [other for other in facts.operations if other.waited_ns > 0]
     if len(lanes) < FEWEST_LANES or not waits:
         return None
@@ -68,6 +68,11 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
         gain=(1.0, speedup(min(share, 1.0), float("inf"))),
         check=f"{AGAIN}: {operation.operation} should take about as long on {slow.lane} as on the others.",
     )
+
+
+def _asks(lane: OnLane) -> bool:
+    """The driver's own thread: its env_step of a vector is the wait for the slowest worker, and no environment's."""
+    return lane.on_driver and lane.kind == "thread"
 
 
 def _mean(lane: OnLane) -> float:
