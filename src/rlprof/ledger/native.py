@@ -43,6 +43,6 @@ def say_missing(module: str, what: str, instead: str) -> None:
         raise RuntimeError(f"{message} ({REQUIRED} is set)")
     _said.add(module)
     try:
-        warnings.warn(f"rlprof: {message}. {instead}", RlprofWarning, stacklevel=4)
+        warnings.warn(f"rlprof: {message}. {instead}", RlprofWarning, stacklevel=3)
     except RlprofWarning as warning:  # made an error: the training goes on all the same
         sys.stderr.write(f"{warning}\n")
