@@ -11,7 +11,7 @@ from pathlib import Path
 from sessions import DEFAULT_SIGNALS
 
 RUN = [str(Path(sys.executable).with_name("rlprof")), "run"]
-SECONDS = 60
+SECONDS = 300
 
 
 def execute(command: list[str], folder: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:

@@ -35,7 +35,8 @@ def test_what_comes_before_the_training_is_start_up(tmp_path):
     rows = {row.operation: row for row in facts.breakdown.rows}
     assert {"startup", "env_step"} <= {row.operation for row in facts.breakdown.top}
     assert rows["startup"].category == "system"
-    assert rows["startup"].ledger_ns == pytest.approx(rows["env_step"].ledger_ns, rel=0.6)
+    assert rows["startup"].ledger_ns >= 0.2e9  # the sleep before the first span
+    assert rows["env_step"].ledger_ns >= 5 * 0.04e9
     assert rows["unattributed"].ledger_ns < 0.2 * facts.breakdown.wall_ns
     assert done.stdout == ""
 

@@ -137,7 +137,9 @@ def test_a_launcher_that_starts_a_training_by_command(tmp_path):
 
 
 def test_a_training_on_another_thread_is_no_start_up(tmp_path):
-    main = "import threading; thread = threading.Thread(target=train, args=('told.json',)); thread.start(); thread.join()"
+    main = (
+        "import threading; thread = threading.Thread(target=train, args=('told.json',)); thread.start(); thread.join()"
+    )
     head = TRAINING.replace("with get_profiler().iteration():", "if True:")
     facts = facts_of(run(tmp_path, main, head))
     told = json.loads((tmp_path / "told.json").read_text())
@@ -166,3 +168,49 @@ def test_waits_of_start_up_are_no_training(tmp_path):
     assert facts.progress.startup_ns > 1e9
     assert facts.progress.training_ns == pytest.approx(took, rel=0.1)
     assert facts.progress.startup_ns + facts.breakdown.after_startup_ns == facts.breakdown.wall_ns
+
+
+LEARNER = """
+import json, multiprocessing, sys
+import gymnasium
+
+def train(file, iterations=3, steps=32):
+    import torch
+    env = gymnasium.make("CartPole-v1")
+    policy = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(policy.parameters(), 0.01)
+    seen, _ = env.reset(seed=1)
+    for _ in range(iterations):
+        batch = []
+        for _ in range(steps):
+            with torch.no_grad():
+                action = int(policy(torch.as_tensor(seen)[None]).argmax())
+            seen, _, terminated, truncated, _ = env.step(action)
+            batch.append(torch.as_tensor(seen))
+            if terminated or truncated:
+                seen, _ = env.reset()
+        optimizer.zero_grad()
+        policy(torch.stack(batch)).pow(2).mean().backward()
+        optimizer.step()
+
+def start(method, target=train, file="told.json"):
+    child = multiprocessing.get_context(method).Process(target=target, args=(file,))
+    child.start()
+    return child
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_learner_in_a_child_has_its_iterations_found_by_rule(method, tmp_path):
+    """The driver evaluates at the end: neither its steps nor its time are taken for the training's."""
+    pytest.importorskip("torch")
+    main = f"""start({method!r}).join()
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=2)
+    for _ in range(5):
+        env.step(0)"""
+    facts = facts_of(run(tmp_path, main, LEARNER))
+    assert (facts.progress.steps, facts.progress.iterations) == (96, 3)
+    assert facts.operation("optimizer_step").calls == 3
+    assert facts.operation("optimizer_step").ledger_ns > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 
 import pytest
 from ledger.hands import LEDGER, received
@@ -60,26 +61,19 @@ def test_a_worker_that_ends_before_the_training_leaves_nothing_behind(driver, be
 def test_a_worker_may_be_the_first_to_train(driver, begin, inside):
     begin_startup(driver)
     worker = begin()
-    if inside == "a wait":
-        with driver.profiler.profile("process_wait", wait=True):
-            time.sleep(0.02)
-            began = driver.profiler._ledger.now()
-            worker.do("call", "iteration", False)
-            worker.do("enter", "env_step")
-            time.sleep(0.03)
-            worker.do("exit")
-    else:
-        began = driver.profiler._ledger.now()
+    wait = driver.profiler.profile("process_wait", wait=True) if inside == "a wait" else nullcontext()
+    with wait:
         worker.do("call", "iteration", False)
+        begun = driver.profiler._ledger.now()  # the worker began before that
         worker.do("enter", "env_step")
         time.sleep(0.03)
         worker.do("exit")
+    raw = driver.profiler._ledger.raw()
     found = places(driver)
-    ended = driver.profiler._ledger.now()
     got = worker.received()
     assert got > 25e6
     assert driver.missing() == got
-    assert found["startup",] < driver.profiler._ledger.raw()["wall"] - (ended - began) * 0.5
+    assert found["startup",] <= raw["wall"] - (raw["now"] - begun)
     assert not any(path[:1] == ("startup",) and len(path) > 1 and ns for path, ns in found.items())
 
 
@@ -96,12 +90,12 @@ def test_while_a_worker_trains_the_driver_without_a_span_waits_for_it(driver, be
         worker.do("enter", "env_step")
         time.sleep(0.03)
         worker.do("exit")
-    assert 25e6 < worker.received() < 55e6
+    assert worker.received() > 25e6
     assert driver.missing() == worker.received()
     assert places(driver)["evaluation",] > 25e6
 
 
-def test_the_drivers_own_beginning_counts_unless_workers_learn(driver, begin):
+def test_the_drivers_own_beginning_counts_where_workers_only_step(driver, begin):
     begin_startup(driver)
     worker = begin()
     worker.do("call", "iteration", False)
