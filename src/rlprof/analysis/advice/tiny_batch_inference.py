@@ -19,7 +19,7 @@ from rlprof.analysis.figures import as_percent, count, duration, many
 from rlprof.analysis.operations import Operation
 
 SMALL_BATCH = 8
-"""Env steps per call. An MLP of 2 x 64 took 54 us for 1 observation, 75 us for 8 and 121 us for 64 (torch, one core)."""
+"""Env steps per call. An MLP of 2 x 64 took 54 us for 1 observation, 75 us for 8, 121 us for 64 (torch, one core)."""
 
 GOOD_BATCH = 64
 GOOD_BATCH_COST = 1.6
