@@ -95,7 +95,7 @@ def test_start_up_keeps_going(fake):
     with fake.profile("env_step"):
         fake.tick(10)
     ledger.end_startup()
-    assert fake.ledger() == {"startup": 100, "env_step": 10, "suspended": STOP, "unattributed": 0}
+    assert fake.ledger() == {"startup": 110, "env_step": 0, "suspended": STOP, "unattributed": 0}
 
 
 def test_a_phase_that_is_split_after_it_has_only_its_own_rest(fake):

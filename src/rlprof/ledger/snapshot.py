@@ -14,8 +14,9 @@ LEAST_UNCERTAINTY = 0.4
 a loop: fresh processes that measured 74 to 119 ns a span really paid 81 to 124."""
 
 TIMED_UNCERTAINTY = 0.35
-"""Of what was timed of rlprof's own work. It also takes caches from the training, which no clock sees: a DQN's
-steps took 1.25 to 1.5 times more CPU time than was timed (benchmarks/own_cost.py)."""
+"""Of what was timed of rlprof's own work. It also takes caches from the training, which no clock sees. Provisional: all
+runs of benchmarks/own_cost.py so far were on a crowded machine, where the overhead of a block came out between -10 and
+87 us per step for 13 to 22 us claimed. To be set from a run on a quiet machine."""
 
 
 @dataclass(frozen=True, slots=True)

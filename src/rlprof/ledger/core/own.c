@@ -17,7 +17,11 @@ set_own(Thread *thread, bool own)
     charge(thread, now, true);
     thread->own = own;
     thread->own_until = now;
+    /* Who waits and who works is as before: what a division has left over is still to be divided. */
+    int64_t share_rest = ledger->sharing->share_rest, idle_rest = ledger->idle_rest;
     restate(thread, now);
+    ledger->sharing->share_rest = share_rest;
+    ledger->idle_rest = idle_rest;
     sharing_unlock(ledger);
 }
 

@@ -39,7 +39,8 @@ claim_accounts(Ledger *ledger, Node *startup, int64_t until)
     int64_t lacking = ledger->wall + until - ledger->started, moved = 0;
     for (uint32_t i = 0; i < ledger->nodes_used; i++) {
         Node *node = ledger->nodes[i];
-        int64_t claimed = node == startup ? 0 : unclaimed(node);
+        bool stopped = ledger->suspension != NULL && node->operation == ledger->suspension->operation;
+        int64_t claimed = node == startup || stopped ? 0 : unclaimed(node);
         lacking -= node_ledger(node);
         node->shift -= claimed;
         moved += claimed;

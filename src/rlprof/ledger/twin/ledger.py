@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from functools import wraps
 from typing import Any, TypeVar
 
+from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.compiled import compiling
 from rlprof.ledger.histogram import bucket_of, pack
 from rlprof.ledger.twin.attribution import Attribution
@@ -276,7 +277,7 @@ class Ledger:
         """All time up to now, whoever has it, is start-up's."""
         node = self._lanes.child(self._attribution.driver.base.stack[0].node, startup.operation)
         for other in self._attribution.nodes:
-            if other is not node:
+            if other is not node and (other.operation is None or other.operation.name != SUSPENDED):
                 _, own, shift, *_ = other.marked
                 moved = other.ledger() - ((own if other.lane.on_driver else 0) + shift)
                 other.shift -= moved
