@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from contextlib import contextmanager
 from itertools import pairwise
@@ -18,22 +17,21 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from rlprof import Profiler
 from rlprof.probes.registry import Attached, find_probes
 
-pytestmark = pytest.mark.figures
-
-DELAY = 0.01
+DELAY = 10_000_000
 
 planted = Counter()
-"""Nanoseconds by operation, as measured in place, with what it does besides. Only operations in it are delayed."""
+"""Nanoseconds by operation. Only operations in it are delayed."""
+clock = []
+"""Of the profiler with a planted clock, how to set it."""
 
 
 @contextmanager
 def delayed(operation):
-    began = time.perf_counter_ns()
     if operation in planted:
-        time.sleep(DELAY)
+        planted[operation] += DELAY
+        for set_time in clock:
+            set_time(planted.total(), 0)
     yield
-    if operation in planted:
-        planted[operation] += time.perf_counter_ns() - began
 
 
 class SlowEnv(gymnasium.Wrapper):
@@ -84,8 +82,8 @@ def sac():
     return off_policy(stable_baselines3.SAC, replay_buffer_class=SlowReplay)
 
 
-def profiled(make, steps):
-    profiler = Profiler()
+def profiled(make, steps, **options):
+    profiler = Profiler(**options)
     probes = Attached(profiler)
     probes.attach(find_probes())
     try:
@@ -93,10 +91,14 @@ def profiled(make, steps):
         model.learn(steps)  # the first pass through torch's code is slow
         for operation in planted:
             planted[operation] = 0
+        if options:
+            clock[:] = [profiler._ledger.set_time]
+            clock[0](0, 0)
         profiler.enable()
         model.learn(steps)
         profiler.disable()
     finally:
+        clock.clear()
         probes.undo()
     snapshot = profiler.snapshot()
     snapshot.check()
@@ -114,15 +116,15 @@ def profiled(make, steps):
     ],
 )
 def test_a_planted_delay_is_found_in_its_operation(operation, make, steps):
+    """On a clock that only these delays move, so that nothing else on the machine can."""
     planted.clear()
     planted[operation] = 0
-    account = profiled(make, steps).account(operation)
-    truth = planted[operation]
-    assert account.calls * DELAY * 1e9 <= truth
-    # A little of each call lies around the place, and is slow after a sleep: caches are cold.
-    assert 0.98 * truth <= account.wall_ns <= 1.02 * truth + account.calls * 1e6
+    snapshot = profiled(make, steps, clock="fake")
+    account = snapshot.account(operation)
+    assert account.calls * DELAY == account.ledger_ns == planted[operation] == snapshot.wall_ns > 0
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("make", [ppo, sac, lambda: on_policy(stable_baselines3.A2C)])
 def test_hardly_anything_of_a_training_is_unattributed(make):
     planted.clear()
