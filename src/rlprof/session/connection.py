@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,8 +62,7 @@ class Database:
             self._take(copy)
 
     def limit_values(self, most: int) -> None:
-        if sys.version_info >= (3, 11):
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
 
     def check_tables(self) -> None:
         """Raise UnreadableError unless every table that there is holds its own data."""

@@ -46,7 +46,7 @@ def _load():  # type: () -> None
         if heard and os.path.exists(heard):
             os.unlink(heard)  # rlprof run need not say it again
         if "RLPROF_SESSION" not in os.environ and sys.stderr is not None:
-            if sys.version_info < (3, 11):
+            if sys.version_info < (3, 11):  # noqa: UP036 - any Python may come here
                 remedy = "rlprof needs Python 3.11 or newer"
             else:
                 remedy = "install rlprof into it: %s -m pip install %s"
