@@ -96,7 +96,8 @@ def test_a_stop_is_its_own_account_and_nobodys_work(tmp_path, place):
     longest = max(item.max_ns for item in facts.operations if item.operation != "suspended" and item.max_ns)
     assert longest / 1e9 < planted - CLOSE
     assert facts.progress.iteration_ns.max_ns / 1e9 < planted - CLOSE
-    assert facts.progress.training_ns + facts.progress.startup_ns + suspended.ledger_ns == facts.progress.wall_ns
+    progress = facts.progress
+    assert progress.training_ns + progress.startup_ns + progress.after_ns + suspended.ledger_ns == progress.wall_ns
     training = facts.progress.training_ns / 1e9
     assert facts.progress.steps_per_second == pytest.approx(facts.progress.steps / training)
     assert all("suspended" not in advice.operations for advice in report.findings.advice)

@@ -259,4 +259,4 @@ print([name for name in os.listdir(recording.folder / "workers") if name.startsw
 recording.stop()
 """,
     )
-    assert out == "1 2\n[]\n"
+    assert out == "1 3\n[]\n"  # one that writes, one that notices stops
