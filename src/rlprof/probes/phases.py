@@ -155,19 +155,19 @@ class Phases:
         phase = loop.phase
         if phase in (NONE, UPDATE):
             return
-        if self._marked == -1:
-            self._mark()
         loop.phase = UPDATE
         self._held = False
-        if not self._may_record() or self._open != phase:
-            return
-        if phase == ROLLOUT:
-            fresh = loop.steps >= ON_POLICY_STEPS and (size is None or size <= loop.steps)
-            # A negative answer: recording was switched off and on, and the span is not there.
-            self._ledger.split(self._spans[ROLLOUT], self._advantage if fresh else self._preparation)
-        else:
+        recorded = self._may_record() and self._open == phase
+        if recorded and phase == EVALUATION:
             self._close()
-        self._begin(UPDATE)
+        elif recorded:
+            fresh = phase == ROLLOUT and loop.steps >= ON_POLICY_STEPS and (size is None or size <= loop.steps)
+            # A negative answer: recording was switched off and on, and the span is not there.
+            self._ledger.split(self._spans[phase], self._advantage if fresh else self._preparation)
+        if self._marked == -1:
+            self._mark()
+        if recorded:
+            self._begin(UPDATE)
 
     def learns(self) -> None:
         """Something is learned, for the first time since an environment was stepped."""

@@ -114,7 +114,7 @@ def _parts(facts: Facts) -> list[list[Row]]:
     """The call tree by what is outermost; what has nothing inside is one part, for it stands beside each other."""
     parts: list[list[Row]] = []
     for row in facts.breakdown.rows:
-        if row.depth == 0:
+        if row.depth == 0 or not parts:
             parts.append([])
         parts[-1].append(row)
     alone = [part[0] for part in parts if len(part) == 1 or _asks_or_steps(part[0])]
