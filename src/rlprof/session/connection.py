@@ -146,7 +146,11 @@ def _connect(path: Path) -> sqlite3.Connection:
         if _journals(path):
             return _connect_to_copy(path)
         connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
-        _distrust(connection)
+        try:
+            _distrust(connection)
+        except BaseException:
+            connection.close()
+            raise
     except BaseException:
         connection.close()
         raise
@@ -168,9 +172,13 @@ def _connect_to_copy(path: Path) -> sqlite3.Connection:
 
 def _in_memory(source: sqlite3.Connection) -> sqlite3.Connection:
     copy = sqlite3.connect(":memory:", isolation_level=None)
-    # In steps, between which Python delivers signals.
-    source.backup(copy, pages=10_000, progress=lambda *_: None)
-    _distrust(copy)
+    try:
+        # In steps, between which Python delivers signals.
+        source.backup(copy, pages=10_000, progress=lambda *_: None)
+        _distrust(copy)
+    except BaseException:
+        copy.close()
+        raise
     return copy
 
 

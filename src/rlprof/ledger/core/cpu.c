@@ -82,10 +82,13 @@ kernel_clears_slot(void)
 {
     volatile uint64_t *slot = &rseq_of_this_thread()->rseq_cs;
     uint64_t token = cpu_new_token();
-    struct timespec pause = {0, 50000};
-    *slot = token;
-    nanosleep(&pause, NULL);
-    bool cleared = *slot != token;
+    bool cleared = false;
+    /* On a busy machine a short sleep may be over before it has begun. */
+    for (long pause = 50000; !cleared && pause < 50000000; pause *= 10) {
+        *slot = token;
+        nanosleep(&(struct timespec){0, pause}, NULL);
+        cleared = *slot != token;
+    }
     *slot = 0;
     return cleared;
 }

@@ -156,8 +156,6 @@ class Attribution:
     def set_driver(self, driver: Thread, now: int) -> None:
         """Follows a settle."""
         previous = self.driver
-        if driver is previous:
-            return
         for lane in self.lanes:
             self._set_on_driver(lane, lane.host is driver)
             displaced = lane.host is driver and lane is not driver.lane

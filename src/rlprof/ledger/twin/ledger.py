@@ -503,7 +503,7 @@ class Ledger:
     def set_driver(self) -> None:
         self._end_startup()  # it was the former driver's
         thread = self._lanes.thread()
-        if thread is not None:
+        if thread is not None and thread is not self._attribution.driver:
             if self.enabled:
                 self._attribution.settle(self.time())
             self._attribution.set_driver(thread, self.time())
