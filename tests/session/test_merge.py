@@ -92,6 +92,7 @@ def test_a_flush_merges_a_bounded_number_of_rows(tmp_path, monkeypatch):
     train(written, 1_000, flush_every=1_000)  # ten times as many rows as one flush may merge
     assert 0 < sum(merged) < 400
     assert max(merged) <= 100
+    written.end()
 
 
 def test_samples_are_merged_two_by_two(tmp_path, monkeypatch):
