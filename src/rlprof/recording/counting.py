@@ -1,7 +1,8 @@
 """Steps, episodes and iterations of a training that runs in worker processes.
 
-The driver's own counts are the session's wherever the driver trains: its workers' steps are the ones it has counted. A
-driver that only starts the training, and waits, counts nothing; then what the workers counted is the session's.
+The driver's own counts are the session's wherever the driver steps environments: its workers' steps are the ones it has
+counted. A driver that only starts the training, and waits, counts nothing; then what the workers counted is the
+session's. A driver that learns from what its workers have stepped takes their steps, and the iterations are its own.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class Counts:
         if file in self._by_file:
             self._by_file[file].ended = True
 
-    def add_to(self, raw: dict[str, Any], last: bool) -> None:
-        """Replace what the driver's ledger has counted, unless the driver trains."""
+    def add_to(self, raw: dict[str, Any], last: bool, iterations: bool) -> None:
+        """Replace what the driver's ledger has counted: its iterations only where it does not learn itself."""
         counted = list(self._by_file.values())
         learners = [one for one in counted if one.learned]
         if not counted:
@@ -59,7 +60,9 @@ class Counts:
         # Where workers learn, the driver's own steps are an evaluation's; unless it steps for a learner elsewhere.
         if not raw["steps"] or (learners and steps > raw["steps"]):
             raw["steps"], raw["episodes"] = steps, episodes
-            raw["trained"] = max(one.trained for one in counted)
+            raw["trained"] = max(raw["trained"], *(one.trained for one in counted))
+        if not iterations:
+            return
         alike = [one.all_iterations(last) for one in counted if one.grouped]
         apart = [one.all_iterations(last) for one in counted if not one.grouped]
         raw["iterations"] = max(alike, default=0) + sum(apart) or raw["iterations"]

@@ -99,8 +99,9 @@ class Workers:
         self._graft({name: id for id, name, _ in raw["operations"]})
         if not self._all and not given_away(raw):
             return
-        if not (raw["learned"] or self._profiler.marked):
-            self._counts.add_to(raw, last=self.patience == LAST_PATIENCE)
+        trains = raw["learned"] or self._profiler.marked
+        if not trains or not raw["steps"]:
+            self._counts.add_to(raw, last=self.patience == LAST_PATIENCE, iterations=not trains)
         rows = [row for graft in self._all for row in graft.rows.values()]
         if not batch.with_workers:
             batch.with_workers = True
