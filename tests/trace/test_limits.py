@@ -145,7 +145,9 @@ def test_values_nested_without_end_are_used_as_they_are(tmp_path):
     assert rlprof("trace", "summary", path).returncode == 0
 
 
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer maps terabytes at its start")
+@pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer maps terabytes at its start"
+)
 def test_a_lack_of_memory_is_one_sentence(tmp_path):
     path = tmp_path / "header.json"
     with path.open("wb") as file:
