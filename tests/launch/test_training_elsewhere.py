@@ -214,3 +214,24 @@ def test_a_learner_in_a_child_has_its_iterations_found_by_rule(method, tmp_path)
     assert (facts.progress.steps, facts.progress.iterations) == (96, 3)
     assert facts.operation("optimizer_step").calls == 3
     assert facts.operation("optimizer_step").ledger_ns > 0
+
+
+def test_a_driver_that_learns_from_its_workers_steps_begins_an_iteration_each_time(tmp_path):
+    """As an evolution strategy does: two optimizer steps after each round of episodes in other processes."""
+    pytest.importorskip("torch")
+    main = """
+    import torch
+    weights = torch.nn.Parameter(torch.zeros(3))
+    optimizer = torch.optim.SGD([weights], 0.1)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        for _ in range(5):
+            pool.starmap(step, [("", 10)] * 4)
+            for _ in range(2):
+                optimizer.zero_grad()
+                weights.grad = torch.ones(3)
+                optimizer.step()
+        pool.close()
+        pool.join()"""
+    facts = facts_of(run(tmp_path, main.strip()))
+    assert (facts.progress.steps, facts.progress.iterations) == (200, 5)
+    assert facts.operation("optimizer_step").calls == 10

@@ -74,6 +74,6 @@ print(alone == recorded)
     step = facts.operation("env_step")
     assert len(step.lanes) == 4
     assert all(50 < lane.calls <= 60 for lane in step.lanes)  # an episode that has ended is reset instead
-    assert step.ledger_ns > 2 * facts.operation("env_wait").ledger_ns
     slow = max(step.lanes, key=lambda lane: lane.ledger_ns)
+    assert step.ledger_ns > 0.8 * slow.calls * 12e6  # the driver waits at least as long as the slowest one sleeps
     assert slow.ledger_ns > 2 * sorted(lane.ledger_ns for lane in step.lanes)[-2]

@@ -170,8 +170,10 @@ class Phases:
             self._begin(UPDATE)
 
     def learns(self) -> None:
-        """Something is learned, for the first time since an environment was stepped."""
-        if self._marked == -1:
+        """Something is learned, for the first time since an environment was stepped, here or in a process that works
+        for this one."""
+        self.loop.training = True
+        if self._marked == -1 or (self.loop.learned and not self.loop.stepped):
             self._mark()
         new = self._end_stretch()
         provisional, self._provisional = self._provisional, False
@@ -226,11 +228,12 @@ class Phases:
         self._close()
 
     def after_fork(self) -> None:
-        """What was open is the parent's."""
+        """What was open is the parent's, and so are its optimizers until something is learned here: the child may step
+        environments for it, and then all of its steps count."""
         self._open, self._marked, self._held = NONE, -1, True
         self.loop.phase = NONE
         self.loop.steps = 0
-        self.loop.stepping = self.loop.learned = False
+        self.loop.training = self.loop.stepping = self.loop.learned = False
 
     # ---- what follows from it ----
 

@@ -249,11 +249,24 @@ begin_update(Loop *loop)
     }
 }
 
+/* Whether other processes have stepped since something was last learned here, for a learner that never steps itself. */
+static bool
+others_stepped(Loop *loop)
+{
+    const Page *page = loop->ledger->member.page;
+    if (loop->stepped || page == NULL) {
+        return false;
+    }
+    uint32_t before = loop->seen;
+    loop->seen = __atomic_load_n(&page->stepped, __ATOMIC_RELAXED);
+    return loop->seen != before;
+}
+
 /* A forward pass alone is no learning: it may be misjudged. */
 static void
 learns(Loop *loop)
 {
-    if (loop->fresh) {
+    if (loop->fresh || others_stepped(loop)) {
         loop->fresh = false;
         Py_XDECREF(ask_rules(loop, "learns", NULL, NULL, NO_PHASE));
     }
@@ -411,6 +424,9 @@ count_step(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
         return;
     }
     loop->ledger->trained = clock_now(&loop->ledger->clock);
+    if (loop->ledger->elsewhere && loop->ledger->member.page != NULL) {
+        __atomic_fetch_add(&loop->ledger->member.page->stepped, 1, __ATOMIC_RELAXED);
+    }
     bool counts = loop->counting || !call->driving;
     int64_t ended = -1, envs = call->envs;
     if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 5) {
@@ -472,11 +488,13 @@ loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ss
         }
         break;
     default:
-        if (loop->on && !loop->stepping && loop->steps > 0 && is_driver(loop)) {
+        if (loop->on && !loop->stepping && (loop->steps > 0 || !loop->stepped) && is_driver(loop)) {
             if (kind == CALL_OPTIMIZER) {
                 learns(loop);
             }
-            begin_update(loop);
+            if (loop->steps > 0) {
+                begin_update(loop);
+            }
         }
     }
     return call;

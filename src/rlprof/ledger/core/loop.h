@@ -46,6 +46,7 @@ typedef struct {
     bool counting;  /* the driver's steps are the training's, as far as is known */
     bool fresh;     /* the driver has stepped, and nothing was learned since */
     bool stepped;   /* some environment was stepped, by whatever thread */
+    uint32_t seen;  /* of the steps in other processes, when something was last learned here */
     bool counts_steps, counts_episodes;
     int64_t counted_steps, counted_episodes;
     int64_t envs;  /* that the last step was for */

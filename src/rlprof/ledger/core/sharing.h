@@ -29,7 +29,7 @@ typedef struct {
     Sharing then;   /* how the clocks stood; `waiting_mark` is when */
 } Beginning;
 
-#define PAGE_MAGIC UINT64_C(0x32656761706c72) /* "rlpage2" */
+#define PAGE_MAGIC UINT64_C(0x33656761706c72) /* "rlpage3" */
 #define PAGE_SLOTS 1024
 
 /* One process that takes part. */
@@ -47,6 +47,7 @@ typedef struct {
     uint32_t epoch;     /* counted up when the driver's ledger forgets: then the others do too */
     uint32_t asked;     /* counted up when the driver wants to know what the others have recorded */
     int32_t driver;     /* its process; 0: it shares no more */
+    uint32_t stepped;   /* counted up with every step of an environment in another process than the driver's */
     Clock clock;        /* everybody's, so that everybody's times are comparable */
     Sharing sharing;
     Beginning beginning;
