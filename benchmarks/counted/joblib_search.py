@@ -31,7 +31,7 @@ def main() -> None:
     weights = torch.nn.Parameter(torch.nn.utils.parameters_to_vector(network(4, 2).parameters()).detach())
     optimizer = torch.optim.Adam([weights], 1e-2)
     with Parallel(n_jobs=2) as parallel:
-        parallel(delayed(torch.manual_seed)(seed) for seed in range(4))  # the processes start
+        parallel(delayed(network)(4, 2) for _ in range(4))  # the processes start, and import what they need
         own.resume()
         for iteration in range(ITERATIONS):
             noise = torch.randn(CANDIDATES, len(weights))

@@ -224,14 +224,18 @@ def test_a_driver_that_learns_from_its_workers_steps_begins_an_iteration_each_ti
     weights = torch.nn.Parameter(torch.zeros(3))
     optimizer = torch.optim.SGD([weights], 0.1)
     with multiprocessing.get_context("fork").Pool(2) as pool:
+        began = time.perf_counter_ns()
         for _ in range(5):
             pool.starmap(step, [("", 10)] * 4)
             for _ in range(2):
                 optimizer.zero_grad()
                 weights.grad = torch.ones(3)
                 optimizer.step()
+        json.dump(time.perf_counter_ns() - began, open("told.json", "w"))
         pool.close()
         pool.join()"""
     facts = facts_of(run(tmp_path, main.strip()))
     assert (facts.progress.steps, facts.progress.iterations) == (200, 5)
     assert facts.operation("optimizer_step").calls == 10
+    took = json.loads((tmp_path / "told.json").read_text())
+    assert 0.9 * took < facts.progress.training_ns < took  # the first of five rounds is no start-up

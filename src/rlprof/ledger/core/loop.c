@@ -268,6 +268,7 @@ learns(Loop *loop)
 {
     if (loop->fresh || others_stepped(loop)) {
         loop->fresh = false;
+        training_begins(loop->ledger, true);
         Py_XDECREF(ask_rules(loop, "learns", NULL, NULL, NO_PHASE));
     }
 }

@@ -154,8 +154,8 @@ startup_enter(Span *span)
     return span_enter(span);
 }
 
-void
-startup_end(Ledger *ledger)
+static void
+end_startup(Ledger *ledger, bool learns)
 {
     if (ledger->startup == NULL && ledger->startup_rest == NULL) {
         return;
@@ -166,8 +166,10 @@ startup_end(Ledger *ledger)
     Span *startup = ledger->startup, *rest = ledger->startup_rest;
     Page *page = ledger->member.page;
     ledger->startup = ledger->startup_rest = NULL;
-    /* Where workers learn, what the driver does later, as an evaluation, is not the beginning. */
-    if (enabled && (page == NULL || page->beginning.state != WORKERS_LEARN)) {
+    /* Where workers learn, what the driver does later, as an evaluation, is not the beginning; nor is what it learns
+     * where they have stepped: it learns from that. */
+    int32_t workers = page != NULL ? page->beginning.state : NOT_STARTING;
+    if (enabled && workers != WORKERS_LEARN && !(learns && workers == WORKERS_STEP)) {
         begin_here(ledger, startup != NULL ? startup : rest, startup != NULL, now);
     }
     if (page != NULL) {
@@ -183,11 +185,17 @@ startup_end(Ledger *ledger)
 }
 
 void
+startup_end(Ledger *ledger)
+{
+    end_startup(ledger, false);
+}
+
+void
 training_begins(Ledger *ledger, bool learns)
 {
     ledger->learned = ledger->learned || learns;
     if (!ledger->elsewhere) {
-        startup_end(ledger);
+        end_startup(ledger, learns);
         return;
     }
     int32_t told = learns ? WORKERS_LEARN : WORKERS_STEP;

@@ -208,6 +208,7 @@ class Loop:
         """A forward pass alone is no learning: it may be misjudged."""
         if self.fresh:
             self.fresh = False
+            self._ledger.training_begins(True)
             self._ask("learns")
 
     def _enter_env(self, env: Any, envs: int) -> bool:
