@@ -24,8 +24,6 @@ from _arms import NAMES, running, take_turns, tools
 from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
 from rich.table import Table
 
-MEASURED = ("plain", "plain again", "rlprof")
-
 BARS = (Bar("slowdown", "<=", 1.01), Bar("worst_slowdown", "<=", 1.02))
 
 
@@ -39,19 +37,24 @@ def median_of_starts(slowdowns: list[float]) -> dict[str, Any]:
 
 
 def measure(training: str, folder: Path, options: Any) -> dict[str, Any]:
-    rlprof = [sys.executable, "-m", "rlprof", "run", "--dir", str(folder / "sessions")]
+    rlprof = ["-m", "rlprof", "run", "--dir", str(folder / "sessions")]
     plain = [sys.executable]
-    commands = {"first": plain, "plain": plain, "plain again": plain, "rlprof": rlprof}
-    slowdowns: dict[str, list[float]] = {"plain again": [], "rlprof": []}
+    commands = {"first": plain, "plain": plain, "plain again": plain, "rlprof": [sys.executable, *rlprof]}
+    if options.other:
+        commands["other rlprof"] = [options.other, *rlprof]
+    recorded = [name for name in commands if "rlprof" in name]
+    slowdowns: dict[str, list[float]] = {name: [] for name in ("plain again", *recorded)}
     plain_seconds = []
     for start in range(options.starts):
-        order = ["first", *random.Random(start).sample(MEASURED, len(MEASURED))]
+        measured = ["plain", "plain again", *recorded]
+        order = ["first", *random.Random(start).sample(measured, len(measured))]
         with running(training, folder, {name: (commands[name], {}) for name in order}) as arms:
             take_turns([arms[name] for name in order[1:]], options.rounds, seed=start)
         one, other = arms["plain"].seconds, arms["plain again"].seconds
         usual = [sqrt(mine * its) for mine, its in zip(one, other)]
         slowdowns["plain again"].append(median_ratio(other, one))
-        slowdowns["rlprof"].append(median_ratio(arms["rlprof"].seconds, usual))
+        for name in recorded:
+            slowdowns[name].append(median_ratio(arms[name].seconds, usual))
         plain_seconds.append(median(usual))
         progress(f"{training}, start {start + 1} of {options.starts}: {slowdowns['rlprof'][-1]:.3f}")
     results = {name: median_of_starts(found) for name, found in slowdowns.items()}
@@ -92,6 +95,7 @@ def main() -> int:
     parser.add_argument(
         "--tool-rounds", type=int, default=15, help="iterations under each other profiler (15; 0: none)"
     )
+    parser.add_argument("--other", metavar="PYTHON", help="an interpreter with another version of rlprof, measured too")
     parser.add_argument("--training", choices=NAMES, action="append", help="only this one; may be given again")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
