@@ -35,6 +35,7 @@ PYTHON = [
 """Of pages that have no commands: those run their examples, too."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", PYTHON)
 def test_a_python_example_runs_as_it_stands(program, tmp_path):
     done = subprocess.run(
@@ -52,6 +53,7 @@ def is_long(page: Path) -> bool:
 WITH_COMMANDS = [pytest.param(page, id=page.name, marks=[pytest.mark.long] if is_long(page) else []) for page in PAGES]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
     """After its Python examples, in the same folder. The README's own `make` is what CI runs, and installing has its

@@ -62,6 +62,7 @@ def test_it_builds_its_c_core(tmp_path):
     assert used.stderr == ""
 
 
+@pytest.mark.long
 def test_without_a_compiler_it_says_so_when_built_and_when_used_and_runs_on_the_twin(tmp_path):
     done = build(tmp_path, CC="no-such-compiler")
     assert done.returncode == 0, done.stdout
@@ -77,6 +78,7 @@ def test_without_a_compiler_it_says_so_when_built_and_when_used_and_runs_on_the_
     assert (chosen.returncode, chosen.stderr) == (0, "")
 
 
+@pytest.mark.long
 def test_where_the_core_is_required_an_installation_without_a_compiler_fails(tmp_path):
     done = build(tmp_path, CC="no-such-compiler", RLPROF_REQUIRE_CORE="1")
     assert done.returncode != 0

@@ -75,6 +75,7 @@ def session(folder, name, seconds, updates=0, **settings):
     return recording.folder
 
 
+@pytest.mark.long
 def test_sessions_that_did_different_work_pass_no_gate(tmp_path, capsys):
     """One with half the optimizer steps is no faster for that, though it takes a fifth of the time."""
     a = [str(session(tmp_path, f"a{i}", 0.05, updates=8)) for i in range(2)]
@@ -88,6 +89,7 @@ def test_sessions_that_did_different_work_pass_no_gate(tmp_path, capsys):
     assert f"A and B do different work, so --fail-if-slower has no answer: {differs}" in told.err
 
 
+@pytest.mark.long
 def test_sessions_are_measured_without_their_first_iterations_and_told_apart(tmp_path, capsys):
     a, b = session(tmp_path, "a", 0.02, envs=4), session(tmp_path, "b", 0.01, envs=8)
     found = measure_session(load_facts(a), "a")

@@ -59,6 +59,7 @@ def test_a_reset_forgets_the_iterations_before_it(tmp_path):
     assert (spread.min_ns, spread.max_ns) == (20 * MS, 30 * MS)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(module._core is None, reason="only the C core shares")
 def test_one_long_iteration_among_short_ones_with_workers_is_the_maximum(tmp_path):
     out, facts = run_training(

@@ -21,10 +21,12 @@ def changed(truth: Truth, **other) -> Truth:
     return Truth(seconds=other.get("seconds", truth.seconds.copy()), calls=other.get("calls", truth.calls.copy()))
 
 
+@pytest.mark.long
 def test_nothing_is_wrong_with_a_right_session(simulated):
     assert failed(*simulated) == set()
 
 
+@pytest.mark.long
 def test_other_times_than_planted_are_found(simulated):
     folder, truth = simulated
     wrong = changed(truth)
@@ -32,6 +34,7 @@ def test_other_times_than_planted_are_found(simulated):
     assert failed(folder, wrong) == {"times are those planted"}
 
 
+@pytest.mark.long
 def test_other_calls_than_made_are_found(simulated):
     folder, truth = simulated
     wrong = changed(truth)
@@ -39,6 +42,7 @@ def test_other_calls_than_made_are_found(simulated):
     assert failed(folder, wrong) == {"calls are those made"}
 
 
+@pytest.mark.long
 def test_missing_files_are_found(simulated, tmp_path):
     import shutil
 

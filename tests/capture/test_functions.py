@@ -14,6 +14,7 @@ def functions_in(path):
     return {name for _, _, name in pstats.Stats(str(path)).stats}
 
 
+@pytest.mark.long
 def test_a_whole_run(tmp_path):
     run(tmp_path, HANDWRITTEN, "--detailed")  # another name of --cprofile
     folder = session_of(tmp_path) / "functions"

@@ -164,6 +164,7 @@ def test_rare_long_calls_count_in_sustained_work(monkeypatch):
     assert timed.slowdown == pytest.approx(10.9, rel=0.2)
 
 
+@pytest.mark.long
 def test_busy_neighbours_are_gone_afterwards():
     before = set(psutil.Process().children(recursive=True))
     with machine_torch._busy_cores(2) as number:
@@ -248,6 +249,7 @@ def test_nvml_tells_what_the_gpus_do(monkeypatch):
     assert software._gpus() == (software.Gpu("NVIDIA H100", 80, 30, 0.5),)
 
 
+@pytest.mark.long
 def test_a_quick_look_measures_this_machine_and_imports_no_torch():
     program = (
         "import sys; from rlprof.capture.machine.machine import measure_machine; heard = []\n"
@@ -260,6 +262,7 @@ def test_a_quick_look_measures_this_machine_and_imports_no_torch():
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
+@pytest.mark.long
 def test_what_is_told_is_this_machine():
     seen = measure_machine(quick=True)
     assert seen.cores.logical == os.cpu_count()
@@ -278,6 +281,7 @@ def test_no_file_imports_torch_or_numpy_before_it_is_needed():
                 assert not {alias.name for alias in node.names} & {"torch", "numpy", "pynvml"}, module
 
 
+@pytest.mark.long
 def test_pip_can_install_rlprof_from_what_is_said_to_be_its_source():
     source = software.look_at_software().source
     assert source is not None

@@ -121,6 +121,7 @@ def test_a_step_may_be_something_else(tmp_path, kind, steps):
     assert stepped.calls == {"iteration": 2 * 32, "env_step": 20}[kind]
 
 
+@pytest.mark.long
 def test_a_run_that_is_too_short_says_so_at_the_start_and_at_the_end(tmp_path):
     done = run(tmp_path, PPO, *schedule(6, 1, 3), arguments=("2",))
     start, end = (line for line in done.stderr.splitlines() if "torch capture need" in line)
@@ -142,6 +143,7 @@ def test_repeats_folders_and_the_summary(tmp_path):
     assert "Operators, by time of their own on the host" in done.stderr
 
 
+@pytest.mark.long
 def test_a_running_training_is_captured_when_somebody_asks(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(HANDWRITTEN)
@@ -172,6 +174,7 @@ def test_a_running_training_is_captured_when_somebody_asks(tmp_path):
     assert "does not run any more" in late.stderr
 
 
+@pytest.mark.long
 def test_in_code_with_steps_of_ones_own(tmp_path):
     program = f"""
 import json, os, sys, torch
@@ -231,6 +234,7 @@ with TorchCapture(wait_steps=1, warmup_steps=1, active_steps=2, step="mark", dir
     assert said.startswith("rlprof: the torch trace of 2 marked steps will have about 0 MB of JSON")
 
 
+@pytest.mark.long
 def test_a_program_that_profiles_itself_goes_on(tmp_path):
     program = """
 import torch

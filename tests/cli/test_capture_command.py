@@ -44,6 +44,7 @@ def refused(folder):
     assert not (folder / "capture-request.json").exists()
 
 
+@pytest.mark.long
 def test_the_number_of_a_killed_process_that_another_one_has_is_not_that_process(tmp_path, other):
     boot, _, ticks = identity_of(other.pid).rpartition("/")
     for identity in (f"{boot}/{int(ticks) - 1}", f"00000000-0000-0000-0000-000000000000/{ticks}"):

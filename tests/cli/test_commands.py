@@ -83,6 +83,7 @@ def test_a_session_is_its_folder_or_its_file(given, session):
     assert "889 steps/s in 90.0 ms, 10 iterations." in done.stdout
 
 
+@pytest.mark.long
 def test_last_is_the_newest_session(session, tmp_path, monkeypatch):
     monkeypatch.setenv("RLPROF_DIR", str(session.parent))
     assert "planted" in rlprof("report", "last").stdout
@@ -93,6 +94,7 @@ def test_last_is_the_newest_session(session, tmp_path, monkeypatch):
     assert "render" in rlprof("report").stdout
 
 
+@pytest.mark.long
 def test_the_format_follows_the_outputs_name(session, tmp_path):
     for name, begins in (
         ("r.json", "{"),
@@ -113,6 +115,7 @@ def test_csv_is_csv(session):
     assert rows[0]["calls"] == "10"
 
 
+@pytest.mark.long
 def test_json_can_be_reported_and_analysed_again(session, tmp_path):
     rlprof("report", session, "--format", "json", "--output", tmp_path / "report.json")
     text = rlprof("report", session).stdout
@@ -120,6 +123,7 @@ def test_json_can_be_reported_and_analysed_again(session, tmp_path):
     assert rlprof("analyze", "--input", tmp_path / "report.json").stdout == rlprof("analyze", session).stdout
 
 
+@pytest.mark.long
 def test_analyze_writes_what_it_is_asked_for(session, tmp_path):
     done = rlprof(
         "analyze", "--input", session, "--output", "analysis.txt",
@@ -164,6 +168,7 @@ def test_debug_shows_the_traceback(tmp_path):
     assert "Traceback" in rlprof("--debug", "report", tmp_path / "nothing").stderr
 
 
+@pytest.mark.long
 def test_the_selftest_passes_and_cleans_up(tmp_path):
     done = rlprof("selftest", "--cleanup", "--dir", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

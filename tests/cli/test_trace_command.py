@@ -110,6 +110,7 @@ def test_what_cannot_be_used_is_one_sentence(tmp_path, name, command):
     assert not (tmp_path / "out.json").exists()
 
 
+@pytest.mark.long
 def test_what_is_partly_usable_is_used_with_a_counted_warning(tmp_path):
     events = [
         event("ProfilerStep#1", 0, 100, "user_annotation"),
@@ -135,6 +136,7 @@ def test_what_is_partly_usable_is_used_with_a_counted_warning(tmp_path):
     assert re.search(r"Warning: its text ends in the middle, at byte [\d,]+; the 2\d events before", done.stdout)
 
 
+@pytest.mark.long
 def test_diff_says_which_phase_and_takes_several_a_side(tmp_path):
     def made(name, loading):
         steps = [
@@ -161,6 +163,7 @@ def test_diff_says_which_phase_and_takes_several_a_side(tmp_path):
     assert rlprof("trace", "diff", a1).returncode == 2
 
 
+@pytest.mark.long
 def test_cut_writes_a_trace_that_is_read_again(trace, tmp_path):
     small = tmp_path / "small.json.gz"
     done = rlprof("trace", "cut", trace, "--step", "3", "--phase", "update", "-o", small)
@@ -288,6 +291,7 @@ def test_open_refuses_what_is_no_file(tmp_path):
     assert "is not a file" in done.stderr
 
 
+@pytest.mark.long
 @real_traces()
 def test_every_real_trace_has_a_summary_in_every_format(path):
     done = rlprof("trace", "summary", path)

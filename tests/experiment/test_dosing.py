@@ -64,6 +64,7 @@ def test_planted_costs_are_found_computing_and_sleeping(training):
     assert told[-1].so_far["env_step"].blocks >= 8
 
 
+@pytest.mark.long
 def test_what_cannot_be_slowed_down_is_said(training):
     found = run_doses(DosePlan(f"run {training} 100000", ("nothing",), seconds=5))
     assert found["nothing"].why_not == "nothing has no calls in these iterations that could be slowed down"

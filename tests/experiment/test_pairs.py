@@ -99,6 +99,7 @@ def test_what_is_no_arm_is_refused():
         words_of("run 'train.py")
 
 
+@pytest.mark.long
 def test_an_arm_that_hangs_is_named_after_the_patience_it_was_given(tmp_path):
     path = tmp_path / "hang.py"
     path.write_text("import time\nprint('the last words', flush=True)\ntime.sleep(1000)\n")
@@ -126,6 +127,7 @@ class Chosen(random.Random):
         return sorted(population, key=lambda one: self._order.index(one[0] if isinstance(one, tuple) else one.name))[:k]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("gate", "code"), [([], 0), (["--fail-if-slower", "5%"], 130)])
 def test_an_interrupted_comparison_shows_what_it_has_and_passes_no_gate(training, tmp_path, gate, code):
     """B is far faster: but for Ctrl-C, it would pass."""
@@ -237,6 +239,7 @@ def _lives(process):
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("own_session", [False, True], ids=["in its group", "in a session of its own"])
 def test_what_an_arm_has_started_is_gone_with_it_even_if_it_does_not_want_to(tmp_path, own_session):
     path, pid = tmp_path / "stays.py", tmp_path / "pid"

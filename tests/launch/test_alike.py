@@ -165,6 +165,7 @@ def write(folder: Path, program: str) -> str:
     return "train.py"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_is_as_it_is_alone(name, tmp_path):
     script = write(tmp_path, PROGRAMS[name])
@@ -175,6 +176,7 @@ def test_a_program_is_as_it_is_alone(name, tmp_path):
     assert (done.stdout, said(done.stderr), done.returncode) == (expected.stdout, expected.stderr, expected.returncode)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["folder", "archive", "module", "package", "missing", "input", "relative"])
 def test_whatever_python_runs(kind, tmp_path):
     program = "import sys; print(sys.argv, __name__, __package__, sys.path[0], __file__)\n"

@@ -34,6 +34,7 @@ def fake_git(folder: Path) -> dict[str, str]:
     return {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("planted", [plant, fake_git], ids=["probes", "session"])
 @pytest.mark.parametrize("kind", ["script", "module", "command", "stdin"])
 def test_ctrl_c_while_rlprof_starts_is_a_keyboard_interrupt_of_the_program(planted, kind, tmp_path):

@@ -42,6 +42,7 @@ def test_a_command_that_runs_no_python_is_named(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_command_that_was_recorded_has_nothing_added(tmp_path):
     (tmp_path / "train.py").write_text("print('ran')")
     done = recorded(["--quiet", "--", sys.executable, "train.py"], tmp_path)
@@ -81,6 +82,7 @@ def test_a_signal_reaches_the_command(number, tmp_path):
         process.communicate()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells a process that its parent was killed")
 def test_the_command_ends_when_rlprof_is_killed(tmp_path):
     process = subprocess.Popen(

@@ -47,6 +47,7 @@ def run(folder: Path, main: str, head: str = HEAD) -> Facts:
     return facts_of(only_session(folder))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("kind", POOLS)
 def test_the_tasks_of_a_pool_are_what_is_waited_for(kind, method, tmp_path):
@@ -59,6 +60,7 @@ def test_the_tasks_of_a_pool_are_what_is_waited_for(kind, method, tmp_path):
     assert task.ledger_ns >= 0.9 * 4 * 50e6
 
 
+@pytest.mark.long
 def test_what_a_pool_returns_and_raises_is_as_without(tmp_path):
     main = """
     for make in (multiprocessing.Pool, ProcessPoolExecutor):
@@ -93,6 +95,7 @@ class Data(torch.utils.data.Dataset):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
 def test_a_data_loaders_workers_are_lanes_at_work(method, tmp_path):
     pytest.importorskip("torch")
@@ -104,12 +107,14 @@ def test_a_data_loaders_workers_are_lanes_at_work(method, tmp_path):
     assert sum(on.ledger_ns for on in workers) > 0
 
 
+@pytest.mark.long
 def test_a_data_loader_without_workers_is_timed_once(tmp_path):
     pytest.importorskip("torch")
     facts = run(tmp_path, "list(torch.utils.data.DataLoader(Data(), batch_size=2))", LOADER)
     assert facts.operation("data_loading").calls == 3 + 1  # the last finds nothing more
 
 
+@pytest.mark.long
 def test_processes_can_be_told_apart(tmp_path):
     (tmp_path / "simulator.py").write_text("from rlprof import profile\nwith profile('env_step'): pass\n")
     launcher = (
@@ -144,6 +149,7 @@ for thread in threads:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("busy", [True, False])
 def test_threads_without_spans_that_compute_are_at_work(busy, tmp_path):
     program = JOINED if busy else JOINED.replace("thread_time", "monotonic").replace("pass", "time.sleep(0.2)", 1)

@@ -52,6 +52,7 @@ def test_the_last_lines_are_the_verdict_and_the_folder(tmp_path):
     assert recorded(["--quiet", "train.py"], tmp_path).stderr == ""
 
 
+@pytest.mark.long
 def test_options_are_those_of_record(tmp_path):
     pytest.importorskip("tensorboard")
     program = SPANS + "with get_profiler().iteration(): time.sleep(0.01)"
@@ -69,6 +70,7 @@ def test_options_are_those_of_record(tmp_path):
         assert any(read.timeline())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -90,6 +92,7 @@ def test_wrong_use_is_one_sentence_and_records_nothing(words, reason, tmp_path):
     assert sessions(tmp_path) == []
 
 
+@pytest.mark.long
 def test_any_command_and_every_python_it_runs(tmp_path):
     script(tmp_path, "print('one')", "one.py")
     script(tmp_path, "print('two')", "two.py")
@@ -110,12 +113,14 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_children_begin_no_session_of_their_own(tmp_path):
     done = recorded([script(tmp_path, CHILDREN)], tmp_path)
     assert said(done.stderr) == ""
     assert facts_of(only_session(tmp_path)).ended == "ended"
 
 
+@pytest.mark.long
 def test_a_run_inside_a_run_has_its_own_session(tmp_path):
     script(tmp_path, "print('inner')", "inner.py")
     program = f"import subprocess; subprocess.run({[*RUN, 'inner.py']!r}, check=True)"
@@ -123,6 +128,7 @@ def test_a_run_inside_a_run_has_its_own_session(tmp_path):
     assert {facts_of(session).session.name for session in sessions(tmp_path)} == {"train", "inner"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("ending", "code", "ended"),
     [
@@ -142,6 +148,7 @@ def test_however_it_ends_the_session_is_complete(ending, code, ended, tmp_path):
     assert (session / "summary.txt").exists()
 
 
+@pytest.mark.long
 def test_the_program_that_takes_its_place_is_another_session(tmp_path):
     script(tmp_path, "print('new')", "next.py")
     ending = "import os, sys; os.execlp(sys.executable, sys.executable, 'next.py')"
@@ -152,6 +159,7 @@ def test_the_program_that_takes_its_place_is_another_session(tmp_path):
     assert (second.ended, second.session.name) == ("ended", "next")
 
 
+@pytest.mark.long
 def test_an_exec_that_fails_ends_nothing(tmp_path):
     ending = """
 import os
@@ -165,6 +173,7 @@ except FileNotFoundError:
     assert (facts.ended, facts.operation("env_step").calls) == ("ended", 5)
 
 
+@pytest.mark.long
 def test_a_daemon_leaves_its_parents_session_complete(tmp_path):
     program = "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(0.5)"
     began = time.monotonic()
@@ -199,6 +208,7 @@ def test_a_record_of_its_own_is_the_same_recording(tmp_path):
     assert facts_of(second).session.name == "again"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", ["import rlprof.auto", "import rlprof.auto, rlprof.auto as again, rlprof"])
 @pytest.mark.parametrize("way", [alone, recorded], ids=["alone", "under run"])
 def test_auto_does_the_same_from_inside(program, way, tmp_path):
@@ -208,6 +218,7 @@ def test_auto_does_the_same_from_inside(program, way, tmp_path):
     assert "startup" in {row.operation for row in facts.breakdown.top}
 
 
+@pytest.mark.long
 def test_auto_takes_children_along(tmp_path):
     program = f"import rlprof.auto\n{CHILDREN}"
     assert alone([script(tmp_path, program)], tmp_path).returncode == 0
@@ -220,6 +231,7 @@ def test_rlprof_1_records_who_imports_it(tmp_path):
     assert facts_of(only_session(tmp_path)).session.name == "mine"
 
 
+@pytest.mark.long
 def test_rlprof_1_leaves_the_command_line_and_others_alone(tmp_path):
     assert alone([script(tmp_path, "print('no rlprof')")], tmp_path, RLPROF="1").stderr == ""
     assert execute([RUN[0], "--version"], tmp_path, RLPROF="1").returncode == 0
@@ -228,6 +240,7 @@ def test_rlprof_1_leaves_the_command_line_and_others_alone(tmp_path):
     assert sessions(tmp_path) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", ["{", "[]", '{"colour": "red"}'])
 def test_options_that_make_no_sense_are_said_and_left_out(options, tmp_path):
     done = alone([script(tmp_path, SPANS)], tmp_path, RLPROF="1", RLPROF_OPTIONS=options)
@@ -243,6 +256,7 @@ def test_a_session_that_cannot_be_written_stops_nothing(tmp_path):
     assert done.stderr.count("RlprofWarning") == 1
 
 
+@pytest.mark.long
 def test_what_could_only_be_recorded_in_memory_is_shown_at_the_end(tmp_path):
     (tmp_path / "sessions").write_text("in the way")
     done = recorded([script(tmp_path, SPANS)], tmp_path)
@@ -254,6 +268,7 @@ def test_what_could_only_be_recorded_in_memory_is_shown_at_the_end(tmp_path):
     assert "recorded in memory:" not in quiet.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("driver", ["1", "1:7"])
 def test_a_stale_driver_whose_number_is_somebody_elses_hides_nothing(driver, tmp_path):
     """As in a job script that a recorded run has written: pid 1 is alive, but no driver."""
@@ -300,6 +315,7 @@ for _ in range(200):
 """
 
 
+@pytest.mark.long
 def test_a_training_without_an_edit_has_its_steps_named_and_counted(tmp_path):
     pytest.importorskip("gymnasium")
     recorded([script(tmp_path, TRAINING)], tmp_path)
@@ -314,6 +330,7 @@ def test_without_probes_nothing_is_named(tmp_path):
     assert {item.operation for item in facts_of(only_session(tmp_path)).operations} == {"startup"}
 
 
+@pytest.mark.long
 def test_a_probe_that_cannot_be_loaded_is_said_and_the_others_carry_on(tmp_path):
     pytest.importorskip("gymnasium")
     probes = "no_such_module:PROBE,rlprof.probes.gymnasium:PROBE"

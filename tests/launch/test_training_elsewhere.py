@@ -74,6 +74,7 @@ def run(folder: Path, main: str, head: str = TRAINING) -> Path:
     return only_session(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_a_training_in_a_child_is_no_start_up(way, tmp_path):
     facts = facts_of(run(tmp_path, WAYS[way]))
@@ -119,12 +120,14 @@ def train_vector(file):
     assert (facts.progress.steps, facts.progress.iterations) == (40, 1)
 
 
+@pytest.mark.long
 def test_trainings_side_by_side_add_up(tmp_path):
     main = "children = [start('fork', file=f'{i}.json') for i in range(2)]; [child.join() for child in children]"
     facts = facts_of(run(tmp_path, main))
     assert (facts.progress.steps, facts.progress.iterations) == (300, 6)
 
 
+@pytest.mark.long
 def test_a_launcher_that_starts_a_training_by_command(tmp_path):
     (tmp_path / "train.py").write_text(TRAINING + "train('told.json')\n")
     launcher = "import subprocess, sys; subprocess.Popen([sys.executable, 'train.py']).wait()"
@@ -136,6 +139,7 @@ def test_a_launcher_that_starts_a_training_by_command(tmp_path):
     assert facts.operation("env_step").ledger_ns == pytest.approx(told["spent"], rel=0.1)
 
 
+@pytest.mark.long
 def test_a_training_on_another_thread_is_no_start_up(tmp_path):
     main = (
         "import threading; thread = threading.Thread(target=train, args=('told.json',)); thread.start(); thread.join()"
@@ -148,6 +152,7 @@ def test_a_training_on_another_thread_is_no_start_up(tmp_path):
     assert facts.progress.training_ns >= 0.99 * told["took"]
 
 
+@pytest.mark.long
 def test_waits_of_start_up_are_no_training(tmp_path):
     """Environments whose workers take their time to start: the driver waits for them, and nobody works."""
     head = TRAINING.replace("    spent = 0\n", "    spent = 0\n\n    def __init__(self):\n        time.sleep(1.0)\n")
@@ -216,6 +221,7 @@ def test_a_learner_in_a_child_has_its_iterations_found_by_rule(method, tmp_path)
     assert facts.operation("optimizer_step").ledger_ns > 0
 
 
+@pytest.mark.long
 def test_a_driver_that_learns_from_its_workers_steps_begins_an_iteration_each_time(tmp_path):
     """As an evolution strategy does: two optimizer steps after each round of episodes in other processes."""
     pytest.importorskip("torch")

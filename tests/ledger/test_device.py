@@ -187,6 +187,7 @@ def test_a_decorated_functions_error_survives_the_measuring(fake, device):
         fails()
 
 
+@pytest.mark.long
 def test_a_device_that_never_finishes_costs_bounded_memory(fake, device):
     for _ in range(66_000):
         with fake.profile("backward"):

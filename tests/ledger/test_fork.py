@@ -82,6 +82,7 @@ def test_other_threads_spans_stay_in_the_parent(profiler):
     assert profiler.snapshot().account("env_step").calls == 1
 
 
+@pytest.mark.long
 def test_a_child_does_not_wait_for_threads_that_are_not_there(profiler):
     over = threading.Event()
 

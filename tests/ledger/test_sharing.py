@@ -128,6 +128,7 @@ def test_a_child_of_a_worker_is_a_worker(driver, begin):
     assert len(driver.ledger.members()) == 3
 
 
+@pytest.mark.long
 def test_eight_processes_at_random(driver):
     workers = [driver.fork() if i % 2 else driver.join() for i in range(8)]
     chance = random.Random(4)

@@ -60,6 +60,7 @@ def test_a_worker_that_is_stopped_while_it_works_holds_nobody_up(driver, begin):
     assert driver.missing() == worker.received() + other.received()
 
 
+@pytest.mark.long
 def test_stopped_and_killed_at_any_moment(driver):
     """Wherever in its spans and in the lock it is hit: the driver goes on, and never waits longer than its patience."""
     chance = random.Random(7)

@@ -6,6 +6,7 @@ import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from fakes import Fake
 
 from rlprof import Profiler
@@ -36,6 +37,7 @@ def test_counts_are_exact_when_threads_race(profiler):
     assert snapshot.account("outer").calls == snapshot.account("inner").calls == 16_000
 
 
+@pytest.mark.long
 def test_thousands_of_threads_leave_a_bounded_number_of_lanes(core):
     profiler = Profiler(core)
     profiler.enable()
@@ -119,6 +121,7 @@ def test_profilers_do_not_see_each_others_spans(core):
     assert two.ledger() == {"b": 2, "unattributed": 0}
 
 
+@pytest.mark.long
 def test_a_profiler_can_be_dropped_while_threads_still_live(core, actors):
     actor = actors()
     for _ in range(3):

@@ -57,6 +57,7 @@ def train():
     return ppo.train(iterations=1, envs=2, steps=8, epochs=1, minibatches=1)
 
 
+@pytest.mark.long
 def test_undone_every_library_is_as_it_was():
     train()  # torch changes an optimizer's class when the first is made
     gc.collect()
@@ -212,6 +213,7 @@ def test_what_is_put_around_a_function_is_called_outermost_and_while_recording(c
     assert calls(snapshot_of(profiler)) == {"work": 3, "other": 1}
 
 
+@pytest.mark.long
 def test_a_module_imported_later_is_attached_then():
     program = """
 import sys

@@ -79,6 +79,7 @@ def test_a_vector_is_one_step_for_all_of_its_environments(mode):
     assert {"env_step", "env_reset", "env_step/env_reset"} <= places(snapshot)
 
 
+@pytest.mark.long
 def test_a_vector_of_processes_is_waited_for():
     with profiled(PROBE) as profiler:
         envs = gym.vector.AsyncVectorEnv([wrapped] * 2)

@@ -15,6 +15,7 @@ gymnasium = pytest.importorskip("gymnasium")
 RULES = ("before_rollout", "begin_update", "is_acting", "epoch_ended")
 
 
+@pytest.mark.long
 def test_the_cost_of_a_dqns_phases_is_claimed(monkeypatch):
     spent, inside = [0], [0]
 

@@ -98,6 +98,7 @@ def test_where_probes_are_attached_nothing_is_counted_twice(sessions):
     assert (snapshot.iterations, snapshot.steps, snapshot.account("buffer_add").calls) == (1, 64, 32)
 
 
+@pytest.mark.long
 def test_two_in_one_list_are_as_good_as_one(sessions):
     on_policy(stable_baselines3.PPO).learn(64, callback=[RlprofCallback(), RlprofCallback()])
     (folder,) = sessions.iterdir()
@@ -109,6 +110,7 @@ class Fails(BaseCallback):
         raise KeyboardInterrupt
 
 
+@pytest.mark.long
 def test_a_training_that_was_interrupted_ends_when_the_next_begins(sessions):
     model = on_policy(stable_baselines3.PPO)
     callback = RlprofCallback(name="first")
@@ -122,6 +124,7 @@ def test_a_training_that_was_interrupted_ends_when_the_next_begins(sessions):
     assert read(second)[0].steps == 64
 
 
+@pytest.mark.long
 def test_what_cannot_be_recorded_is_trained_all_the_same(sessions):
     with pytest.warns(match="not recorded as asked"):
         model = on_policy(stable_baselines3.PPO).learn(64, callback=RlprofCallback(unheard_of=1))

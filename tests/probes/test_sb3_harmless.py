@@ -36,6 +36,7 @@ def learned(name):
     return model.policy.state_dict(), episodes, model._n_updates, model.num_timesteps
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOME_LONG)
 def test_the_same_seed_gives_the_same_weights_and_returns(name, tmp_path):
     weights, *rest = learned(name)
@@ -191,6 +192,7 @@ def test_an_exception_of_the_program_comes_out_as_it_was():
     assert snapshot.account("rollout").calls == 2
 
 
+@pytest.mark.long
 def test_attaching_before_the_import_is_attaching_after_it():
     program = """
 from rlprof import get_profiler
@@ -206,6 +208,7 @@ assert is_attached() and same is evaluate_policy and "profiled" in repr(evaluate
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.long
 def test_attaching_twice_attaches_once():
     profiler = Profiler()
     probes = Attached(profiler)

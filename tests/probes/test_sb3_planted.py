@@ -105,6 +105,7 @@ def profiled(make, steps, **options):
     return snapshot
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("operation", "make", "steps"),
     [
@@ -132,6 +133,7 @@ def test_hardly_anything_of_a_training_is_unattributed(make):
     assert snapshot.unattributed_ns < 0.05 * snapshot.wall_ns
 
 
+@pytest.mark.long
 def test_with_all_probes_nothing_is_timed_inside_itself_and_nothing_counted_twice():
     planted.clear()
     for make, steps in ((ppo, 64), (sac, 60)):

@@ -54,6 +54,7 @@ def test_a_training_is_rollouts_and_updates_and_what_they_consist_of(core):
     assert paths(snapshot) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOME_LONG)
 def test_every_algorithm_has_iterations_steps_and_episodes(name):
     with recorded() as profiler:
@@ -70,6 +71,7 @@ def test_every_algorithm_has_iterations_steps_and_episodes(name):
     assert calls["env_step"] > 0
 
 
+@pytest.mark.long
 def test_replayed_experience_is_stored_and_sampled():
     with recorded() as profiler:
         off_policy(stable_baselines3.SAC).learn(60)
@@ -83,6 +85,7 @@ def test_replayed_experience_is_stored_and_sampled():
     assert not any("replay_add/replay_add" in path for path in found)
 
 
+@pytest.mark.long
 def test_all_that_happens_before_learning_starts_is_one_iteration_with_the_first_update():
     with recorded() as profiler:
         off_policy(stable_baselines3.TD3).learn(60)
@@ -134,6 +137,7 @@ def test_wrapped_environments_step_once():
     assert "rollout/env_step/env_step" not in found
 
 
+@pytest.mark.long
 def test_the_driver_waits_for_environments_in_other_processes():
     env = make_vec_env("CartPole-v1", 2, seed=1, vec_env_cls=SubprocVecEnv)
     try:

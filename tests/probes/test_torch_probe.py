@@ -114,6 +114,7 @@ def test_a_dropped_profiler_leaves_data_loading_and_checkpoints_named(tmp_path):
     assert counted["checkpoint"] == 1
 
 
+@pytest.mark.long
 def test_waiting_for_loader_processes_is_a_wait():
     from torch.utils.data import DataLoader
 

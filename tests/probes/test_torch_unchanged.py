@@ -70,6 +70,7 @@ def compiled_step(backend):
     return update
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "make",
     [compiled_module, compiled_in_place, compiled_function, compiled_with_a_break, compiled_update, compiled_step],

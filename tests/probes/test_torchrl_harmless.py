@@ -45,6 +45,7 @@ def same(these, those):
     return these.keys() == those.keys() and all(torch.equal(these[key], those[key]) for key in these)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_weights_and_returns():
     args = Args(frames=256, batch=64, minibatch=32, epochs=2)
     returns, weights = Training(args).run()
@@ -56,6 +57,7 @@ def test_the_same_seed_gives_the_same_weights_and_returns():
     assert same(weights, profiled_weights)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_weights_with_a_replay_buffer_and_a_target_network():
     weights = torchrl_dqn.train()
     with recorded() as profiler:
@@ -150,6 +152,7 @@ def compiled(make):
     return graphs, result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [loss_case, pytest.param(vmapped_case, marks=pytest.mark.long), tensordict_case])
 def test_torch_compile_sees_the_same_graphs(make):
     graphs, result = compiled(make)

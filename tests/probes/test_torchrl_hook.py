@@ -53,6 +53,7 @@ def weights(trainer):
     return {name: value.detach().clone() for name, value in trainer.loss_module.named_parameters()}
 
 
+@pytest.mark.long
 def test_it_records_a_session_of_one_training(sessions):
     trainer = make_trainer()
     hook = RlprofHook(name="demo", settings={"envs": 1})
@@ -72,6 +73,7 @@ def test_it_records_a_session_of_one_training(sessions):
     assert snapshot.account("logging").calls > 0
 
 
+@pytest.mark.long
 def test_the_training_is_what_it_would_be_without():
     alone, hooked = make_trainer(), make_trainer()
     RlprofHook().register(hooked)
@@ -82,6 +84,7 @@ def test_the_training_is_what_it_would_be_without():
     assert all(torch.equal(value, weights(hooked)[name]) for name, value in weights(alone).items())
 
 
+@pytest.mark.long
 def test_inside_a_recording_it_only_attaches(sessions):
     trainer = make_trainer()
     hook = RlprofHook()
@@ -94,6 +97,7 @@ def test_inside_a_recording_it_only_attaches(sessions):
         assert session.snapshot().steps == 128
 
 
+@pytest.mark.long
 def test_what_is_attached_stays_attached():
     attached = Attached(get_profiler())
     attached.attach(PROBES)
@@ -106,6 +110,7 @@ def test_what_is_attached_stays_attached():
         attached.undo()
 
 
+@pytest.mark.long
 def test_its_state_is_part_of_a_checkpoint_and_is_nothing(tmp_path):
     trainer = make_trainer(save_trainer_file=tmp_path / "trainer.pt")
     RlprofHook(dir=tmp_path / "sessions").register(trainer)
@@ -114,6 +119,7 @@ def test_its_state_is_part_of_a_checkpoint_and_is_nothing(tmp_path):
     assert (tmp_path / "trainer.pt").exists()
 
 
+@pytest.mark.long
 def test_after_a_training_that_failed_the_next_one_has_a_session_of_its_own(sessions):
     trainer = make_trainer()
     hook = RlprofHook()

@@ -36,6 +36,7 @@ def random_collector(frames=64, batch=32, **options):
     return Collector(env, RandomPolicy(env.action_spec), frames_per_batch=batch, total_frames=frames, **options)
 
 
+@pytest.mark.long
 def test_a_training_is_rollouts_and_updates_and_what_they_consist_of():
     training = Training(Args(frames=192, batch=64, minibatch=32, epochs=2))
     with recorded() as profiler:
@@ -65,6 +66,7 @@ def test_iterations_steps_and_episodes_are_the_collectors():
     assert (snapshot.iterations, snapshot.steps, snapshot.episodes) == (4, 256, len(returns))
 
 
+@pytest.mark.long
 def test_planted_delays_are_found_where_they_were_planted(monkeypatch):
     """On a clock that only these delays move, so that nothing else on the machine can."""
     delay = 0.01

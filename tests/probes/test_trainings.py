@@ -126,6 +126,7 @@ def test_what_computing_returns_takes_is_advantage(monkeypatch):
     assert snapshot.account("advantage").ledger_ns == slept == 4 * DELAY * 1e9
 
 
+@pytest.mark.long
 def test_environments_in_worker_processes_are_waited_for():
     (_, returns), snapshot = profile_training(
         ppo.train, iterations=2, envs=2, steps=16, epochs=1, vector=gym.vector.AsyncVectorEnv

@@ -67,6 +67,7 @@ print("trained")
     assert sum(facts.series.calls["env_step"]) == 100
 
 
+@pytest.mark.long
 def test_a_disk_that_stays_full(tmp_path):
     program = f"""{TRAIN}
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

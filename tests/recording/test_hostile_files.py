@@ -31,6 +31,7 @@ def cut(folder, size):
 """
 
 
+@pytest.mark.long
 @shares
 @pytest.mark.parametrize("size", [0, 100])
 def test_files_that_are_truncated_do_not_end_the_training(size, tmp_path):
@@ -121,6 +122,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.long
 @shares
 @pytest.mark.parametrize("kind", GARBAGE)
 def test_a_dump_that_is_garbage_is_refused_at_once(kind, tmp_path):
@@ -147,6 +149,7 @@ recording.stop()
     assert lanes_of(facts, "env_step") == {"env-0": 200}
 
 
+@pytest.mark.long
 @shares
 def test_a_dump_larger_than_any_worker_writes_is_not_read(tmp_path):
     run_training(
@@ -169,6 +172,7 @@ assert peak < {workers.MOST_BYTES // 2}, peak
     )
 
 
+@pytest.mark.long
 @shares
 def test_a_dump_with_impossible_figures_spoils_nothing(tmp_path):
     """A process that writes rows without a parent, or more time than there is."""

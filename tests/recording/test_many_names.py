@@ -64,6 +64,7 @@ def everything(path: Path) -> None:
     to_text(report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [wide, deep])
 def test_the_work_of_a_report_grows_with_the_names_and_no_faster(shape, tmp_path):
     everything(shape(tmp_path / "first", 50))  # what is imported or made once

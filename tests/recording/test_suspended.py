@@ -71,6 +71,7 @@ def family(pid: int) -> list[int]:
     return [pid, *map(int, children)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", PLACES)
 def test_a_stop_is_its_own_account_and_nobodys_work(tmp_path, place):
     make, step, close = PLACES[place]
@@ -103,6 +104,7 @@ def test_a_stop_is_its_own_account_and_nobodys_work(tmp_path, place):
     assert all("suspended" not in advice.operations for advice in report.findings.advice)
 
 
+@pytest.mark.long
 def test_a_process_without_a_core_is_not_stopped(tmp_path):
     """Of the lowest class, on one core with others: it gets hardly any time, and its threads wake much too late."""
     core = min(os.sched_getaffinity(0))

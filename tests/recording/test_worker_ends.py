@@ -18,6 +18,7 @@ from rlprof.ledger import profiler as module
 pytestmark = pytest.mark.skipif(module._core is None, reason="only the C core shares")
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_in_the_middle(tmp_path):
     out, facts = run_training(
         tmp_path,
@@ -88,6 +89,7 @@ train(envs, iterations=10_000)
     assert "3 processes and 1 thread" in shown
 
 
+@pytest.mark.long
 def test_workers_that_outlive_the_recording(tmp_path):
     out, facts = run_training(
         tmp_path,
@@ -107,6 +109,7 @@ print(sorted(path.name for path in recording.folder.iterdir()))
     assert calls == {"env-0": 100, "env-1": 100}  # they were asked for the last time when it ended
 
 
+@pytest.mark.long
 def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path):
     out, facts = run_training(
         tmp_path,
@@ -127,6 +130,7 @@ envs.close()
     assert lanes_of(facts, "env_step")["env-1"] == 100
 
 
+@pytest.mark.long
 def test_a_terminated_worker_loses_a_second_at_most(tmp_path):
     _, facts = run_training(
         tmp_path,
@@ -162,6 +166,7 @@ for name in ("a", "b"):
         assert lanes_of(facts_of(session), "env_step") == {"env-0": 20, "env-1": 20}
 
 
+@pytest.mark.long
 def test_a_reset_is_one_for_all(tmp_path):
     _, facts = run_training(
         tmp_path,

@@ -16,6 +16,7 @@ def is_complete(folder):
     return {path.name for path in only_session(folder).iterdir()} == {"session.db", "raw.json", "summary.txt"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", METHODS)
 def test_the_wait_for_environments_lands_in_their_steps(how, tmp_path):
     _, facts = run_training(
@@ -61,6 +62,7 @@ recording.stop()
     assert "4 processes and 1 thread" in text
 
 
+@pytest.mark.long
 def test_work_beside_the_driver_is_overlapped(tmp_path):
     _, facts = run_training(
         tmp_path,
@@ -83,6 +85,7 @@ recording.stop()
     assert step.overlapped_ns > 50 * 0.01e9
 
 
+@pytest.mark.long
 def test_a_pools_workers(tmp_path):
     head = """
 import multiprocessing, os, time
@@ -181,6 +184,7 @@ recording.stop()
     assert facts.operation("env_step").ledger_ns > 0.05e9
 
 
+@pytest.mark.long
 def test_sixteen_workers(tmp_path):
     _, facts = run_training(
         tmp_path,

@@ -79,6 +79,7 @@ def test_a_view_in_the_place_of_a_table_is_refused(table, session):
     refused(session, f"{table} is not a table")
 
 
+@pytest.mark.long
 def test_the_command_line_answers_such_a_view_at_once(session):
     change(
         session,

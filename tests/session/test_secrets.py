@@ -201,6 +201,7 @@ raise SystemExit("cannot log in as redis://me:hunter4@host")
 """
 
 
+@pytest.mark.long
 def test_no_file_of_a_recorded_run_has_the_secret(tmp_path):
     """The bytes of everything that the run and its reports leave."""
     pytest.importorskip("plotly", reason="the HTML report needs plotly: pip install '.[report]'")

@@ -209,6 +209,7 @@ def renders_or_refuses(path: Path) -> None:
         assert render(report)
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_report_with_anything_in_it_is_shown_or_refused(data, report, tmp_path):
@@ -249,6 +250,7 @@ def test_a_session_with_flipped_bytes_is_shown_or_refused(data, session, tmp_pat
     renders_or_refuses(path)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_session_with_anything_in_its_cells_is_shown_or_refused(data, session, tmp_path):

@@ -63,6 +63,7 @@ def test_a_gzip_bomb_is_left_after_a_few_pieces(tmp_path):
     assert "20 times" in refused(path)
 
 
+@pytest.mark.long
 def test_the_default_limit_holds_against_a_real_bomb_on_the_command_line(tmp_path):
     """A bomb of 170 MB: the smallest that the default limit refuses is 128 MB."""
     path = bomb(tmp_path / "bomb.json.gz", 170 * PIECE)
@@ -145,6 +146,7 @@ def test_values_nested_without_end_are_used_as_they_are(tmp_path):
     assert rlprof("trace", "summary", path).returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     "libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer maps terabytes at its start"
 )

@@ -76,6 +76,7 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(st.lists(EVENTS | VALUES, max_size=8), st.dictionaries(st.text(max_size=5), VALUES, max_size=3), st.data())
 def test_both_find_the_same_wherever_the_text_is_cut(events, header, data):
@@ -168,6 +169,7 @@ def test_keys_that_it_cannot_hold_are_refused():
             _scan.Scanner(numbers, ())
 
 
+@pytest.mark.long
 @real_traces()
 def test_a_real_trace_is_what_pythons_json_says(path):
     text = unpacked(path)

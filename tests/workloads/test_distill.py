@@ -42,6 +42,7 @@ def scores_of(*words: str) -> list[float | None]:
 # ---- the training, in this process ----
 
 
+@pytest.mark.long
 def test_the_seed_and_the_mission_decide_the_scores():
     words = ("iterations=1", "evaluator.evaluate_local=False", "batched_teacher=True", "envs=8")
     scores = scores_of(*words, "seed=4")

@@ -77,6 +77,7 @@ def test_an_image_is_shifted_mirrored_brightened_and_cut_as_drawn():
     assert (image == 0).sum() == 3 * HOLE * HOLE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "devices"),
     [
@@ -103,6 +104,7 @@ def test_however_it_is_loaded_a_batch_is_the_same_bit_for_bit(words, devices):
                 assert torch.equal(labels, same_labels)
 
 
+@pytest.mark.long
 def test_a_feed_that_is_closed_leaves_no_workers():
     images = make_images(settings_of().images, 32, seed=1, split=0)
     before = set(multiprocessing.active_children())

@@ -289,6 +289,7 @@ def test_everything_has_a_component(trained):
     assert times.get((0, "Everything else"), 0) < 0.01 * trained.facts.breakdown.wall_ns
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words", [("convlstm=false",), ("obs_mode=symbolic",), ("obs_mode=symbolic", "convlstm=false")]
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 # Each up to where the next begins. Above 999.5 three digits would be 1000: that is the next unit's 1.00 already.
 _DURATIONS = ((1, "ns", 999.5), (1e3, "us", 999.5), (1e6, "ms", 999.5), (1e9, "s", 600.0))
 _SIZES = ((1, "B", 999.5), (2**10, "KB", 999.5), (2**20, "MB", 999.5), (2**30, "GB", 999.5))
+_LARGEST = 1e300  # a report from elsewhere may have whole numbers that no float can hold
 _COUNTS = ((1e6, "M", 999.5), (1e9, "G", 999.5), (1e12, "T", float("inf")))
 
 
 def duration(ns: float) -> str:
     """`1.23 ms`, `25m03s`, `1.23 h`. At most seven characters, for anything below eleven years."""
+    ns = min(ns, _LARGEST)
     for scale, unit, end in _DURATIONS:
         if ns / scale < end:
             return f"{ns:.0f} ns" if unit == "ns" else f"{_digits(ns / scale)} {unit}"
@@ -21,6 +23,7 @@ def duration(ns: float) -> str:
 
 def size(number: float) -> str:
     """Bytes: `1.23 GB`. A kilobyte is 1,024."""
+    number = min(number, _LARGEST)
     for scale, unit, end in _SIZES:
         if number / scale < end:
             return f"{number:.0f} B" if unit == "B" else f"{_digits(number / scale)} {unit}"
@@ -30,6 +33,7 @@ def size(number: float) -> str:
 
 def count(number: float) -> str:
     """Whole numbers are exact as long as seven characters are enough: `999,999`, then `1.23M`; else `12.5`."""
+    number = min(number, _LARGEST)
     if number < 1_000_000:
         return f"{number:,.0f}" if number >= 100 or number == round(number) else f"{number:.3g}"
     scale, unit = next((scale, unit) for scale, unit, end in _COUNTS if number / scale < end)

@@ -95,6 +95,7 @@ def mutate(value: Any, data: st.DataObject) -> Any:
     return data.draw(st.one_of(INTEGERS, FLOATS, st.none()))
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_report_that_was_tampered_with_makes_no_rule_fail(report, data):
@@ -112,6 +113,7 @@ def test_a_report_that_was_tampered_with_makes_no_rule_fail(report, data):
 COLUMN = st.lists(INTEGERS, min_size=30, max_size=60).map(tuple)
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_columns_of_any_numbers_and_lengths_make_no_trend_fail(report, data):

@@ -154,6 +154,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("library", "third", "usual", "slow"),
     [

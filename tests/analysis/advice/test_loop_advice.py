@@ -70,6 +70,7 @@ def test_a_loop_over_timesteps_is_told_from_the_time_an_env_step_takes(tmp_path)
     assert advice.gain == pytest.approx((1.0, 1 / (1 - computed * (1 - 1 / factor))))
 
 
+@pytest.mark.long
 def test_vectorising_brings_no_more_than_was_said(tmp_path):
     loop, scan = advantages(gae_by_timestep, calls=20, idle=0.005), advantages(gae_by_scan, calls=20, idle=0.005)
     said, got = cured(tmp_path, python_gae, loop, scan)

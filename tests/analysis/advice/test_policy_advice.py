@@ -62,6 +62,7 @@ def test_a_policy_that_is_asked_for_one_action_at_a_time_should_have_a_larger_ba
     assert advice.gain == pytest.approx((1.0, 1 / (1 - gone + gone * 1.6 / 64)))
 
 
+@pytest.mark.long
 def test_larger_batches_bring_no_more_than_was_said(tmp_path, threads):
     threads(1)
     small, large = (collecting(envs, steps, env_step=0.0001) for envs, steps in ((1, 1000), (64, 60)))

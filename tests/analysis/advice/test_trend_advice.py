@@ -194,6 +194,7 @@ def with_times(facts, times):
     return replace(facts, series=replace(facts.series, wall_ns=walls, ledger_ns=columns))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
 def test_noise_alone_does_not_trigger(tmp_path, memory):
     """Noise of 20 % in each of four operations: next to none of 400 runs seems to slow down."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def oracle(events):
     return selfs
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.lists(calls(), min_size=1, max_size=3))
 def test_self_times_are_those_of_a_stack(tmp_path_factory, threads):

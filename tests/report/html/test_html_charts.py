@@ -91,6 +91,7 @@ def test_charts_follow_the_colours_of_the_page(page: Any) -> None:
             until(page, f"document.getElementById('{id}').layout.font.color === '{ink}'")
 
 
+@pytest.mark.long
 def test_a_session_without_iterations_still_has_its_other_charts(opener: Opener, folder: Path) -> None:
     def work(profiler: Profiler) -> None:
         with profiler.profile("env_step"):
@@ -102,6 +103,7 @@ def test_a_session_without_iterations_still_has_its_other_charts(opener: Opener,
     assert chart(page, "distribution", "data[0].y") == [1]
 
 
+@pytest.mark.long
 def test_a_tree_of_two_hundred_levels_can_be_walked_down(opener: Opener, folder: Path) -> None:
     def work(profiler: Profiler) -> None:
         def deeper(level: int) -> None:
@@ -132,6 +134,7 @@ BLOCKS = """() => Array.from(document.querySelectorAll('#icicle g.slice'), slice
 })"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [390, 700, 1280])
 def test_a_block_with_room_for_a_line_has_its_name(opener: Opener, folder: Path, width: int) -> None:
     names = ["collect_rollout_of_all_environments", "vectorised.environments.step_and_wait", "env_step_of_one", "x"]
@@ -179,6 +182,7 @@ MARKS = """() => {
 }"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_line_of_a_percentile_runs_through_the_label_of_another(opener: Opener, report: Report, width: int) -> None:
     ms = 1_000_000
@@ -209,6 +213,7 @@ def test_no_line_of_a_percentile_runs_through_the_label_of_another(opener: Opene
         assert all(below >= above - 2 for (_, above), (below, _) in pairwise(rows)), case
 
 
+@pytest.mark.long
 def test_few_calls_are_counted_in_whole_numbers(opener: Opener, folder: Path) -> None:
     def work(profiler: Profiler) -> None:
         with profiler.profile("once"):

@@ -105,6 +105,7 @@ def test_tables_of_a_column_fit_a_phone(page: Any) -> None:
     assert page.locator(".columns .scroll").evaluate_all(wide) == []
 
 
+@pytest.mark.long
 def test_a_long_name_is_shortened_and_not_dropped_in_the_operations_table(opener: Opener, folder: Path) -> None:
     def work(profiler: Profiler) -> None:
         with profiler.profile("long_" * 20 + "name"):
@@ -138,6 +139,7 @@ def nasty_training(profiler: Profiler) -> None:
                     time.sleep(0.001)
 
 
+@pytest.mark.long
 def test_names_are_shown_and_not_interpreted(opener: Opener, folder: Path) -> None:
     found = session(folder, "nasty", nasty_training)
     advice = Advice("rule", NASTY[0], NASTY[:2], NASTY, NASTY[1], (1.0, 1.8), NASTY[2])
@@ -159,6 +161,7 @@ def test_names_are_shown_and_not_interpreted(opener: Opener, folder: Path) -> No
     assert overflow(page) <= 0
 
 
+@pytest.mark.long
 def test_a_session_with_nothing_in_it_says_so_in_every_panel(opener: Opener, folder: Path) -> None:
     page = opener(session(folder, "empty", lambda _: None))
     for id in ("iterations", "durations", "operations", "rollout", "parallelism", "expectation"):
