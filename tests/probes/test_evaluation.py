@@ -283,7 +283,9 @@ def test_environments_that_give_an_episode_each_all_train():
                 program.episode(env)
             program.learn()
 
-    run(use)
+    program, snapshot = run(use)
+    assert "evaluation" not in calls(snapshot)
+    assert steps_in(snapshot, "rollout") == program.steps
 
 
 def test_an_environment_that_is_made_for_each_episode_trains():
@@ -394,6 +396,22 @@ def test_a_policy_that_acts_now_and_then_before_it_learns_still_prefills():
     _, snapshot = run(use)
     assert steps_in(snapshot, "prefill") + steps_in(snapshot, "rollout") == 60
     assert steps_in(snapshot, "rollout") == 20, "the first one that a forward pass chose looked like the training"
+
+
+@pytest.mark.parametrize("random", [(), (0,), (2,), (0, 1, 2, 3)])
+def test_random_steps_of_the_training_that_follow_a_prefill_are_counted(random):
+    """Epsilon-greedy, one update every fourth step. random: which of the first four steps are."""
+
+    def use(program):
+        training = Count()
+        program.prefill(training, 30)
+        for step in range(20):
+            program.step(training, act=step not in random)
+            program.steps += 1
+            if step % 4 == 3:
+                program.learn(passes=1)
+
+    run(use)
 
 
 @CORES

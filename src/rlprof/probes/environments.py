@@ -71,6 +71,8 @@ class Environments:
         """The last one that was stepped."""
         self.stretch: list[Group] = []
         """That were stepped since the last update, the first one first."""
+        self.all_trained = False
+        """The last stretch has shown that none of those in the first one was evaluated with."""
 
     def turn_to(self, env: Any, resets: bool, asked: bool) -> tuple[Group, bool]:
         """The driver calls another environment than before. Returns its group, and whether a forward pass has chosen
@@ -117,6 +119,8 @@ class Environments:
             again = [group for group in groups if group.first_seen != (0, 0)]
             for group in again if len(again) > 1 else ():
                 group.trains = True
+        open_since_first = [record.group for _, record in self._by_id.values() if record.group.first_seen != (0, 0)]
+        self.all_trained = bool(open_since_first) and all(group.trains for group in open_since_first)
         steps = episodes = 0
         for group in groups:
             if group.trains:

@@ -79,6 +79,8 @@ class Phases:
         self._prefilling = False
         self._prefilled = (0, 0)
         """Steps and episodes."""
+        self._first_steps: int | None = None
+        """Steps of the first stretch after a prefill, until the next one has shown how many lie between updates."""
         self._interrupted = 0
         """Steps of a rollout before an evaluation came."""
         self._unseen = 0
@@ -175,12 +177,14 @@ class Phases:
         self.loop.training = True
         if self._marked == -1 or (self.loop.learned and not self.loop.stepped):
             self._mark()
-        new = self._end_stretch()
-        provisional, self._provisional = self._provisional, False
-        if not new or not provisional:
-            return
-        if self.loop.learned:
+        unforeseen = self._end_stretch() and self._provisional
+        self._provisional = False
+        if unforeseen and self.loop.learned:
             self._mark()
+        if self._environments.all_trained:
+            self._evaluated = False
+        elif not unforeseen:
+            return
         if not self._evaluated and self._may_record():  # what was named an evaluation was none
             if self._open == EVALUATION:
                 self._close()
@@ -338,6 +342,7 @@ class Phases:
             steps, episodes = self._take_back()
             last.steps, last.episodes = loop.envs, loop.last_ended
             self._prefilled = steps - last.steps, episodes - last.episodes
+        self._complete_first(last.steps)
         self._unseen += sum(group.steps for group in groups)
         loop.recount(*environments.end_stretch(not self._learned))
         others = not all(group.trains for group in groups)
@@ -350,6 +355,17 @@ class Phases:
         self._learned = loop.counting = True
         loop.prefilled = loop.mixed = False
         return new
+
+    def _complete_first(self, steps: int) -> None:
+        """Epsilon-greedy steps after a prefill look like it. Once it is known how many steps lie between two updates,
+        that many before the first one were training."""
+        if not self._learned:
+            self._first_steps = steps if self._prefilled[0] else None
+        elif self._first_steps is not None:
+            more = max(0, min(steps - self._first_steps, self._prefilled[0]))
+            self.loop.recount(more, 0)
+            self._prefilled = self._prefilled[0] - more, self._prefilled[1]
+            self._first_steps = None
 
     def _settle(self) -> None:
         """Recording ends. An iteration that has not learned is none; steps that nothing was learned from all count."""
