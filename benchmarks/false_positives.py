@@ -25,9 +25,9 @@ from scipy.stats import binomtest, mannwhitneyu
 
 from rlprof.analysis.comparison import Comparison, Measured, MeasuredPair, compare
 from rlprof.analysis.components import component_of
-from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, MOST, MOST_PAIRS, Plan, is_narrow
+from rlprof.compare.paired import ALPHA, LEAST_PAIRS, MOST, MOST_PAIRS, Plan, is_narrow
+from rlprof.doctor.selftest import small_ppo
 from rlprof.experiment.pairs import Pair, measured, run_pair
-from rlprof.selftest import small_ppo
 
 TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"
 DRAWS = 1000

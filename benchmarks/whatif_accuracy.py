@@ -23,13 +23,13 @@ from _common import Bar, argument_parser, bar_table, describe_machine, judge, pr
 from rich.table import Table
 
 from rlprof.analysis.jackknife import jackknife
+from rlprof.analysis.lane_work import work_of
 from rlprof.analysis.topology import topology
-from rlprof.analysis.verification import verify
-from rlprof.analysis.whatif import prediction
-from rlprof.analysis.work import work_of
 from rlprof.experiment.arm import Arm
-from rlprof.experiment.dosing import DosePlan, run_doses
+from rlprof.experiment.slowdowns import DosePlan, run_doses
 from rlprof.session.reader import Session
+from rlprof.whatif.prediction import prediction
+from rlprof.whatif.verification import verify
 
 TRAINING = Path(__file__).parent / "trainings" / "topologies.py"
 TOPOLOGIES = ("serial", "threads", "threads_gil", "processes", "async_actor", "async_learner")

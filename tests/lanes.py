@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rlprof.analysis.work import DRIVER, Batch, Piece, Work
+from rlprof.analysis.lane_work import DRIVER, Batch, Piece, Work
 
 Task = Sequence[tuple[str, float]]
 """Operations, one after the other, and how long they compute."""

@@ -70,4 +70,4 @@ __all__ = [
 ]
 
 if os.environ.get("RLPROF") == "1":
-    import_module("rlprof.launch.start").start()
+    import_module("rlprof.run.start").start()

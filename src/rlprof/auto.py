@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from rlprof.launch.environment import switch_on
-from rlprof.launch.start import start
+from rlprof.recording.environment import switch_on
+from rlprof.run.start import start
 
 switch_on(os.environ)
 start()

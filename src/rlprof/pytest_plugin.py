@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Compare(Protocol):
-    """Compare two command lines of rlprof; options are those of `rlprof.experiment.comparing.Plan`."""
+    """Compare two command lines of rlprof; options are those of `rlprof.compare.paired.Plan`."""
 
     def __call__(self, a: str, b: str, **options: Any) -> Comparison: ...
 
@@ -27,7 +27,7 @@ def rlprof_compare() -> Compare:
 
     def compare(a: str, b: str, **options: Any) -> Comparison:
         from rlprof.analysis.components import component_of  # noqa: PLC0415 - only a test that compares needs it
-        from rlprof.experiment.comparing import Plan, compare_live  # noqa: PLC0415
+        from rlprof.compare.paired import Plan, compare_live  # noqa: PLC0415
 
         return compare_live(Plan(a, b, **options), component_of({}))
 

@@ -9,7 +9,7 @@ from sessions import Written, report_of
 
 from rlprof.analysis.bottlenecks import WEIGHTS, bottlenecks, recommendations
 from rlprof.analysis.report import find
-from rlprof.report import analysis
+from rlprof.report import analyzer
 from rlprof.report.markdown import to_markdown
 from rlprof.report.text import to_text
 
@@ -104,7 +104,7 @@ def test_a_phase_is_no_finding_however_long_it_takes(phased):
     assert facts.operation("rollout").share == pytest.approx(100 * 400 / 900), "its time is in the report all the same"
     assert {item.operation for item in phased.findings.bottlenecks} == {"env_step", "my_epoch", "loss"}
     assert {item.operation for item in phased.findings.recommendations} == {"loss"}
-    for render in (to_text, to_markdown, analysis.to_text):
+    for render in (to_text, to_markdown, analyzer.to_text):
         for line in render(phased).splitlines():
             assert not re.match(r"\W*(CRITICAL|SLOW|MEMORY)\W+(rollout|update|training_total|my_epoch)\b", line)
 

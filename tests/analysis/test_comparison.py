@@ -12,8 +12,8 @@ from statistics import NormalDist
 import pytest
 
 from rlprof.analysis.comparison import Measured, MeasuredPair, compare
-from rlprof.report.comparison import to_json, to_text, verdict, verdict_of
-from rlprof.report.html.comparison import to_html
+from rlprof.compare.html import to_html
+from rlprof.compare.text import to_json, to_text, verdict, verdict_of
 
 
 def pairs_of(logs, noise=0.0, steps=(10, 10), seed=1):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rlprof.analysis.alone import alone
 from rlprof.analysis.breakdown import breakdown
 from rlprof.analysis.components import component_of, components
-from rlprof.experiment.alone import measure_alone
+from rlprof.analysis.isolated_parts import alone
+from rlprof.experiment.isolated_parts import measure_alone
 from rlprof.ledger.profiler import Profiler
-from rlprof.report.alone import to_text as alone_text
-from rlprof.report.components import to_text
+from rlprof.render.components import to_text
+from rlprof.report.isolated_parts import to_text as alone_text
 
 NAMED = {"Collection": {"Step": "env_step", "Framework": "rollout tensordict_ops"}, "Training": "update"}
 

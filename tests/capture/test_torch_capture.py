@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rlprof.analysis.traces.summarize import summarize
 from rlprof.session.reader import Session
+from rlprof.trace.analysis.summarize import summarize
 from rlprof.trace.read import read_trace
 
 PPO = """

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from rlprof import Profiler
-from rlprof.launch.doses import Dose, Doses
+from rlprof.experiment.slowdown_memory import Dose, Doses
 
 pytestmark = pytest.mark.skipif(Profiler().core != "c", reason="only the C core slows operations down")
 

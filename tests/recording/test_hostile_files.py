@@ -15,7 +15,7 @@ from recording.worker_trainings import lanes_of, only_session, run_training, sta
 from sessions import facts_of, run_program
 
 from rlprof.ledger import profiler as module
-from rlprof.recording import workers
+from rlprof.recording import worker
 from rlprof.session.reader import Session
 
 shares = pytest.mark.skipif(module._core is None, reason="only the C core shares")
@@ -94,7 +94,7 @@ os.close(number)
 mine = os.dup2(os.open("/dev/null", os.O_RDWR), number)
 os.set_inheritable(mine, False)
 child = subprocess.run(
-    [sys.executable, "-c", f"from rlprof import Profiler; from rlprof.recording.workers import join; "
+    [sys.executable, "-c", f"from rlprof import Profiler; from rlprof.recording.worker import join; "
      f"print(join(Profiler('c'), {str(recording.folder)!r}))"], capture_output=True, text=True)
 assert child.stdout == "False\\n", child.stderr
 recording.stop()
@@ -160,14 +160,14 @@ envs = Envs(recording, [0.001])
 train(envs)
 target = recording.folder / "workers" / f"{{os.getpid()}}-1.dump"
 with open(target, "wb") as file:
-    file.truncate({workers.MOST_BYTES + 1})
+    file.truncate({worker.MOST_BYTES + 1})
 import tracemalloc
 tracemalloc.start()
 recording.flush()
 peak = tracemalloc.get_traced_memory()[1]
 envs.close()
 recording.stop()
-assert peak < {workers.MOST_BYTES // 2}, peak
+assert peak < {worker.MOST_BYTES // 2}, peak
 """,
     )
 

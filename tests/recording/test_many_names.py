@@ -13,7 +13,7 @@ import pytest
 from sessions import Written, report_of
 
 from rlprof import Profiler, record
-from rlprof.recording import leave
+from rlprof.recording import outputs
 from rlprof.report.json import to_json
 from rlprof.report.text import to_text
 from rlprof.session.reader import Session
@@ -82,7 +82,7 @@ def many_names(folder: Path) -> tuple[Profiler, object]:
 
 
 def test_another_process_makes_the_files_of_a_large_session(tmp_path, monkeypatch):
-    monkeypatch.setattr(leave, "SMALL", 0)
+    monkeypatch.setattr(outputs, "SMALL", 0)
     before = psutil.Process().children()  # of other tests: a server for forks stays until the end
     _, recording = many_names(tmp_path)
     recording.flats.append(tmp_path / "flat")
@@ -90,7 +90,7 @@ def test_another_process_makes_the_files_of_a_large_session(tmp_path, monkeypatc
     assert recording.verdict[1].startswith("Largest account: ")
     with Session(recording.folder) as session:
         assert session.end.how == "finished"
-    made = (recording.folder / leave.RAW).read_text()
+    made = (recording.folder / outputs.RAW).read_text()
     assert made == to_json(report_of(recording.folder))
     assert (tmp_path / "flat" / "raw" / f"{recording.folder.name}.json").read_text() == made
     assert psutil.Process().children() == before
@@ -100,30 +100,30 @@ def test_the_end_of_a_run_does_not_wait_for_files_that_take_long(tmp_path, monke
     """The other process waits until the test lets it go on; the run's end does not."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    monkeypatch.setattr(leave, "SMALL", 0)
-    monkeypatch.setattr(leave, "LEAST_PATIENCE", 0.0)
+    monkeypatch.setattr(outputs, "SMALL", 0)
+    monkeypatch.setattr(outputs, "LEAST_PATIENCE", 0.0)
     monkeypatch.setattr("rlprof.recording.recording.END_SECONDS", 0.0)
     monkeypatch.setattr(
-        leave, "_PROGRAM", leave._PROGRAM.replace("from rlprof", f"open({str(gate)!r}).read()\nfrom rlprof")
+        outputs, "_PROGRAM", outputs._PROGRAM.replace("from rlprof", f"open({str(gate)!r}).read()\nfrom rlprof")
     )
     _, recording = many_names(tmp_path / "runs")
     recording.stop()
-    assert not (recording.folder / leave.RAW).exists()
+    assert not (recording.folder / outputs.RAW).exists()
     (line,) = recording.verdict
     assert "still being made by another process; `rlprof report` shows the same" in line
     gate.write_bytes(b"go")
     until = time.monotonic() + 60
-    while not (recording.folder / leave.SUMMARY).exists() and time.monotonic() < until:
+    while not (recording.folder / outputs.SUMMARY).exists() and time.monotonic() < until:
         time.sleep(0.01)
-    assert (recording.folder / leave.RAW).exists()
+    assert (recording.folder / outputs.RAW).exists()
 
 
 def test_a_report_makes_the_files_that_are_missing(tmp_path):
     _, recording = many_names(tmp_path)
     recording.stop()
-    made = (recording.folder / leave.RAW).read_bytes()
-    for name in (leave.RAW, leave.SUMMARY):
+    made = (recording.folder / outputs.RAW).read_bytes()
+    for name in (outputs.RAW, outputs.SUMMARY):
         (recording.folder / name).unlink()
     subprocess.run([sys.executable, "-m", "rlprof", "report", str(recording.folder)], check=True, capture_output=True)
-    assert (recording.folder / leave.RAW).read_bytes() == made
-    assert (recording.folder / leave.SUMMARY).exists()
+    assert (recording.folder / outputs.RAW).read_bytes() == made
+    assert (recording.folder / outputs.SUMMARY).exists()

@@ -120,7 +120,7 @@ def test_a_plain_subprocess_that_joins(tmp_path):
     worker.write_text("""
 import sys, time
 from rlprof import get_profiler, profile
-from rlprof.recording.workers import join
+from rlprof.recording.worker import join
 assert join(get_profiler(), sys.argv[1])
 for line in sys.stdin:
     with profile("simulate"):

@@ -15,7 +15,7 @@ from rlprof.analysis.facts import Facts
 HEAD = """
 import multiprocessing, os, signal, subprocess, sys, threading, time
 from rlprof import get_profiler, profile, record
-from rlprof.recording.workers import join
+from rlprof.recording.worker import join
 
 profiler = get_profiler()
 

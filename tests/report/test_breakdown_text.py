@@ -15,8 +15,8 @@ from rich.console import Console
 from rlprof import Profiler, SpanCost
 from rlprof.analysis.breakdown import breakdown
 from rlprof.analysis.figures import count, duration
+from rlprof.render.names import literal, shorten
 from rlprof.report.breakdown import render, to_text
-from rlprof.report.names import literal, shorten
 
 NASTY = ["[bold]env[/bold]", "two\nlines", "\x1b[31mred", ":smile:", "\u202eright to left", "環境" * 30, "x" * 500, ""]
 

@@ -11,20 +11,20 @@ import pytest
 from sessions import Written, report_of
 from traces import event, written
 
-from rlprof.analysis.traces.diff import compare
-from rlprof.analysis.traces.per_step import steps_of
-from rlprof.analysis.traces.summarize import summarize
-from rlprof.analysis.traces.summary import SCHEMA_VERSION, Summary
-from rlprof.report import analysis
+from rlprof.render.spreadsheet import to_csv
+from rlprof.report import analyzer
 from rlprof.report.html.document import to_html
 from rlprof.report.json import to_json
 from rlprof.report.markdown import to_markdown
-from rlprof.report.spreadsheet import to_csv
 from rlprof.report.text import to_text
-from rlprof.report.traces import diff as traces_diff
-from rlprof.report.traces import html as traces_html
-from rlprof.report.traces import text as traces_text
+from rlprof.trace.analysis.diff import compare
+from rlprof.trace.analysis.per_step import steps_of
+from rlprof.trace.analysis.summarize import summarize
+from rlprof.trace.analysis.summary import SCHEMA_VERSION, Summary
 from rlprof.trace.read import read_trace
+from rlprof.trace.render import diff as traces_diff
+from rlprof.trace.render import html as traces_html
+from rlprof.trace.render import text as traces_text
 
 MS = 1_000_000
 NAME = "a\x1b[31m\x07\x9b2J\x7f\r\u202eb"
@@ -47,7 +47,7 @@ def shown(text):
 
 def test_a_report_has_none_in_any_format(session):
     report = report_of(session)
-    for render in (to_text, to_markdown, to_html, to_csv, analysis.to_text):
+    for render in (to_text, to_markdown, to_html, to_csv, analyzer.to_text):
         text = render(report)
         # The page's own scripts have some, in texts of their own.
         found = shown(text) & set(NAME) if render is to_html else shown(text)

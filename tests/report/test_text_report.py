@@ -10,7 +10,7 @@ import pytest
 from sessions import Written, report_of, sample
 
 from rlprof import SpanCost
-from rlprof.report.analysis import to_text as analysis_text
+from rlprof.report.analyzer import to_text as analysis_text
 from rlprof.report.json import to_json
 from rlprof.report.markdown import to_markdown
 from rlprof.report.text import to_text

@@ -18,7 +18,7 @@ from sessions import Written, sample
 from rlprof.analysis import load
 from rlprof.analysis.load import load_facts
 from rlprof.errors import UnreadableError
-from rlprof.report.spans import Spans
+from rlprof.export.spans import Spans
 from rlprof.session import connection, reader, schema
 from rlprof.session.reader import Session
 

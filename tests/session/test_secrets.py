@@ -14,7 +14,7 @@ import pytest
 
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import Arm, ArmError
-from rlprof.experiment.dosing import command_of
+from rlprof.experiment.slowdowns import command_of
 from rlprof.session.info import described, gather
 from rlprof.session.secrets import MASKED, mask_command, mask_line, mask_setting, mask_text
 

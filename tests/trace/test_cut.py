@@ -9,9 +9,9 @@ import json
 import pytest
 from traces import event, real_traces, unpacked, written
 
-from rlprof.analysis.traces.host import Host
-from rlprof.analysis.traces.selection import selected
 from rlprof.errors import RlprofError
+from rlprof.trace.analysis.host import Host
+from rlprof.trace.analysis.selection import selected
 from rlprof.trace.columns import ABSENT
 from rlprof.trace.cut import write_cut
 from rlprof.trace.read import read_trace

@@ -171,7 +171,7 @@ def test_the_same_seed_plays_the_same_battles_together(opponent, server):
 
 RECORDED = """
 import json, sys
-from rlprof.launch.start import drive
+from rlprof.run.start import drive
 from rlprof.workloads.battle.settings import BattleSettings
 from rlprof.workloads.battle.training import train
 from rlprof.workloads.progress import Progress

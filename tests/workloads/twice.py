@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from rlprof.launch.start import drive
+from rlprof.run.start import drive
 from rlprof.workloads import find_workload
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import make_settings, read_overrides

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.work import Batch, Piece, Work
+from rlprof.analysis.lane_work import Batch, Piece, Work
 
 APART = 0.01
 """Of the wall time: less than that is nothing."""

@@ -12,7 +12,7 @@ import msgspec
 from rlprof.analysis.report import Report
 from rlprof.cli.output import show, write, write_file
 from rlprof.cli.report import build
-from rlprof.report.analysis import render, to_text
+from rlprof.report.analyzer import render, to_text
 
 
 @click.command()

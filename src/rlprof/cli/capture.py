@@ -14,7 +14,7 @@ from rich.console import Console
 from rlprof.capture.torch.capture import FAILED, TRACE
 from rlprof.capture.torch.schedule import ITERATION, STEPS
 from rlprof.errors import RlprofError
-from rlprof.recording.capturing import Request
+from rlprof.recording.captures import Request
 from rlprof.session.folder import REQUEST, find_database
 from rlprof.session.process import runs
 from rlprof.session.reader import Session

@@ -10,25 +10,25 @@ from pathlib import Path
 
 import click
 
-from rlprof import selftest
-from rlprof.analysis.apart import compare_apart, measure_session
-from rlprof.analysis.changes import changes
+from rlprof import compare as compare_package
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.components import component_of
+from rlprof.analysis.differences import changes
 from rlprof.analysis.load import load_facts
-from rlprof.analysis.self_test import self_test
-from rlprof.cli.arms import check_arms
-from rlprof.cli.comparing import run_against_itself, run_comparison
+from rlprof.cli.command_lines import check_arms
+from rlprof.cli.compare_progress import run_against_itself, run_comparison
 from rlprof.cli.output import show, write
+from rlprof.compare import noise_text as self_test_report
+from rlprof.compare.html import to_html
+from rlprof.compare.noise import self_test
+from rlprof.compare.paired import ALPHA, MOST_PAIRS, Plan
+from rlprof.compare.separate_sessions import compare_apart, measure_session
+from rlprof.compare.text import render, to_json, to_text
 from rlprof.errors import RlprofError
-from rlprof.experiment.comparing import ALPHA, MOST_PAIRS, Plan
-from rlprof.report import self_test as self_test_report
-from rlprof.report.comparison import render, to_json, to_text
-from rlprof.report.html.comparison import to_html
 from rlprof.session.folder import DATABASE, find_database
 from rlprof.session.secrets import mask_line
 
-SMALL_PPO = f"run {shlex.quote(str(Path(selftest.__file__).with_name('small_ppo.py')))}"
+SMALL_PPO = f"run {shlex.quote(str(Path(compare_package.__file__).with_name('small_ppo.py')))}"
 SELF_TEST_PAIRS = 20
 INTERRUPTED = 130
 """As a shell has it for Ctrl-C."""

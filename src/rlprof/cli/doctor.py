@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from rlprof.analysis.setup import judge
-from rlprof.capture.machine.machine import measure_machine
 from rlprof.cli.output import show
-from rlprof.report.doctor import render
+from rlprof.doctor.machine.machine import measure_machine
+from rlprof.doctor.rules import judge
+from rlprof.doctor.text import render
 
 JSON_VERSION = 1
 """Of the keys of --json, which docs/doctor.md lists: it goes up when one changes its meaning or goes away."""

@@ -12,14 +12,14 @@ from rlprof.cli.output import explained, writing
 from rlprof.session.reader import Session
 
 TABLES = ("operations", "tree", "iterations", "samples")
-"""Of rlprof.report.spreadsheet, which a test compares: importing it here would slow `--help`."""
+"""Of rlprof.render.spreadsheet, which a test compares: importing it here would slow `--help`."""
 
 Made = tuple[list[Path], str | None]
 """The files, and what their reader must know."""
 
 
 def _chrome(session: Session, path: Path | None, _table: str) -> Made:
-    from rlprof.report.chrome import write_chrome  # noqa: PLC0415 - each format imports only what it needs
+    from rlprof.export.chrome import write_chrome  # noqa: PLC0415 - each format imports only what it needs
 
     path = path or session.folder / "export.json"
     with writing(path, session.path) as file:
@@ -28,7 +28,7 @@ def _chrome(session: Session, path: Path | None, _table: str) -> Made:
 
 
 def _speedscope(session: Session, path: Path | None, _table: str) -> Made:
-    from rlprof.report.speedscope import write_speedscope  # noqa: PLC0415
+    from rlprof.export.speedscope import write_speedscope  # noqa: PLC0415
 
     path = path or session.folder / "export.speedscope.json"
     with writing(path, session.path) as file:
@@ -37,7 +37,7 @@ def _speedscope(session: Session, path: Path | None, _table: str) -> Made:
 
 
 def _csv(session: Session, path: Path | None, table: str) -> Made:
-    from rlprof.report.spreadsheet import write_csv  # noqa: PLC0415
+    from rlprof.render.spreadsheet import write_csv  # noqa: PLC0415
 
     path = path or session.folder / f"{table}.csv"
     with writing(path, session.path) as file:
@@ -48,7 +48,7 @@ def _csv(session: Session, path: Path | None, table: str) -> Made:
 
 
 def _tensorboard(session: Session, path: Path | None, _table: str) -> Made:
-    from rlprof.report.tensorboard import write_tensorboard  # noqa: PLC0415
+    from rlprof.export.tensorboard import write_tensorboard  # noqa: PLC0415
 
     path = path or session.folder / "tensorboard"
     with explained(path):
@@ -57,9 +57,9 @@ def _tensorboard(session: Session, path: Path | None, _table: str) -> Made:
 
 
 def _otlp(session: Session, path: Path | None, _table: str) -> Made:
-    from rlprof.report.otlp import write_otlp_metrics  # noqa: PLC0415
-    from rlprof.report.otlp_traces import write_otlp_traces  # noqa: PLC0415
-    from rlprof.report.spans import NOT_KEPT  # noqa: PLC0415
+    from rlprof.export.otlp import write_otlp_metrics  # noqa: PLC0415
+    from rlprof.export.otlp_traces import write_otlp_traces  # noqa: PLC0415
+    from rlprof.export.spans import NOT_KEPT  # noqa: PLC0415
 
     path = path or session.folder / "export.otlp.json"
     with writing(path, session.path) as file:

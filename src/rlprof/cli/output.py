@@ -14,7 +14,7 @@ from typing import BinaryIO
 from rich.console import Console
 
 from rlprof.errors import RlprofError
-from rlprof.report.layout import plain
+from rlprof.render.layout import plain
 
 WIDTH = 120
 """Of text that goes into a pipe, unless COLUMNS says otherwise."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from rlprof.cli.capturing import captures_of, capturing
-from rlprof.launch.command import any_command, become, module_command, script_command
-from rlprof.launch.supervise import supervise
+from rlprof.cli.capture_options import captures_of, capturing
+from rlprof.run.command import any_command, become, module_command, script_command
+from rlprof.run.supervise import supervise
 
 
 class _Run(click.Command):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from rlprof.selftest.checks import run_checks
-from rlprof.selftest.simulation import simulate
+from rlprof.doctor.selftest.checks import run_checks
+from rlprof.doctor.selftest.simulation import simulate
 from rlprof.session.folder import sessions_folder
 
 _WORDS = {True: "ok", False: "FAILED", None: "skipped"}

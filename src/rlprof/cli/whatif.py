@@ -9,20 +9,20 @@ from functools import partial
 
 import click
 
+from rlprof.analysis.lane_work import Work, work_of
 from rlprof.analysis.topology import Topology
-from rlprof.analysis.verification import Verified
-from rlprof.analysis.verification import verify as bear_out
-from rlprof.analysis.whatif import WhatIf, operations_of, what_if
-from rlprof.analysis.work import Work, work_of
 from rlprof.cli.compare import seconds, share
 from rlprof.cli.output import show, write
-from rlprof.cli.verifying import run_experiment
+from rlprof.cli.whatif_progress import run_experiment
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import words_of
-from rlprof.experiment.dosing import DosePlan, command_of
+from rlprof.experiment.slowdowns import DosePlan, command_of
 from rlprof.ledger.catalogue import WAITS
-from rlprof.report.whatif import render, to_json, to_text
 from rlprof.session.reader import Session
+from rlprof.whatif.prediction import WhatIf, operations_of, what_if
+from rlprof.whatif.text import render, to_json, to_text
+from rlprof.whatif.verification import Verified
+from rlprof.whatif.verification import verify as bear_out
 
 _SPEED = re.compile(r"(?P<times>\d+\.?\d*|\.\d+)x|(?P<free>0|free)", re.IGNORECASE)
 

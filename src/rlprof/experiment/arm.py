@@ -20,8 +20,8 @@ import msgspec
 import psutil
 
 from rlprof.errors import RlprofError
-from rlprof.launch.environment import ARM, TURNS
-from rlprof.launch.turns import LENGTH, Told
+from rlprof.experiment.inside import LENGTH, Told
+from rlprof.recording.environment import ARM, TURNS
 from rlprof.session.secrets import mask_line
 
 PATIENCE_SECONDS = 600.0

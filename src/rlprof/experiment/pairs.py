@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, linear_regression
 
-from rlprof.analysis.changes import changes
 from rlprof.analysis.comparison import UPDATE, Measured, MeasuredPair
+from rlprof.analysis.differences import changes
 from rlprof.analysis.trimmed import kept
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import MOST_ITERATIONS, PATIENCE_SECONDS, Arm, ArmError, Turn, begin_all

@@ -31,7 +31,7 @@ class Hooks:
         self.measure_step_cost: Callable[[], int] = int
         """Asked when the first asyncio task is seen; without an answer, nothing."""
         self.at_first_span: Callable[[], None] | None = None
-        """Called once a process, where its ledger is followed by another one: see rlprof.recording.workers."""
+        """Called once a process, where its ledger is followed by another one: see rlprof.recording.worker."""
         self._seen = False
 
     @staticmethod

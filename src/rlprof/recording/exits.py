@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Protocol
 
-from rlprof.recording.departures import Departures
+from rlprof.recording.silent_exits import Departures
 from rlprof.session.secrets import mask_text
 
 try:

@@ -82,7 +82,7 @@ def _watch(recording: Recording, *asked: Any) -> None:
 
 def _leaves_files(recording: Recording) -> Callable[[Path], None]:
     def leave(folder: Path) -> None:
-        from rlprof.recording.leave import leave_files  # noqa: PLC0415
+        from rlprof.recording.outputs import leave_files  # noqa: PLC0415
 
         recording.verdict = leave_files(folder, recording.flats, recording._warn, recording.deadline)
 

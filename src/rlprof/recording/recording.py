@@ -14,13 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rlprof.capture.system import SystemSampler
 from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.profiler import Profiler
 from rlprof.recording import exits
 from rlprof.recording.background import Background
-from rlprof.recording.gathering import LAST_PATIENCE, Workers
-from rlprof.recording.workers import leave, work_for
+from rlprof.recording.gather import LAST_PATIENCE, Workers
+from rlprof.recording.system import SystemSampler
+from rlprof.recording.worker import leave, work_for
 from rlprof.session.folder import DATABASE, PRIVATE_FILE, REQUEST, new_folder
 from rlprof.session.info import described, gather, readable
 from rlprof.session.records import Artifact, Batch, Lost, Mark, Sample
@@ -279,7 +279,7 @@ class Recording:
         """`rlprof capture` leaves a file in the session's folder."""
         if self.folder is None or not (self.folder / REQUEST).exists():
             return
-        from rlprof.recording.capturing import answer  # noqa: PLC0415 - hardly ever needed
+        from rlprof.recording.captures import answer  # noqa: PLC0415 - hardly ever needed
 
         answer(self, self.folder / REQUEST)
 
@@ -367,8 +367,8 @@ class Recording:
     def _say_what_is_in_memory(self) -> None:
         if self.quiet:
             return
-        from rlprof.recording.watch import say  # noqa: PLC0415 - hardly ever needed
-        from rlprof.report.summary import to_summary  # noqa: PLC0415
+        from rlprof.recording.progress import say  # noqa: PLC0415 - hardly ever needed
+        from rlprof.render.running import to_summary  # noqa: PLC0415
 
         say(f"rlprof: no session was written; this was recorded in memory:\n{to_summary(self.profiler.snapshot())}")
 

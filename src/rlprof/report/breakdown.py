@@ -12,8 +12,8 @@ from rich.text import Text
 
 from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
 from rlprof.analysis.figures import count, duration, many, percent
-from rlprof.report.layout import GAP, WIDEST, Column, plain
-from rlprof.report.names import literal, shorten
+from rlprof.render.layout import GAP, WIDEST, Column, plain
+from rlprof.render.names import literal, shorten
 from rlprof.report.verdict import largest_share
 
 _BAR_WIDTHS = (6, 30)

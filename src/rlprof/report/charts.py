@@ -8,7 +8,7 @@ from typing import Any
 from rlprof.analysis.bottlenecks import WEIGHTS
 from rlprof.analysis.report import Report
 from rlprof.errors import MissingLibraryError
-from rlprof.report.names import literal, shorten
+from rlprof.render.names import literal, shorten
 
 MOST_BARS = 10
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#777777", "#BBBBBB")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from rlprof.analysis.figures import count, duration, many, percent, rate
 from rlprof.analysis.report import Report
-from rlprof.report.names import literal
+from rlprof.render.names import literal
 from rlprof.report.text import origin
 from rlprof.report.verdict import around_training, first_try, incomplete, largest_share
 

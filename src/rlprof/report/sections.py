@@ -13,7 +13,7 @@ from rlprof.analysis.operations import Operation
 from rlprof.analysis.parallelism import Capacity, Concurrency, Worker
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
-from rlprof.report.layout import Column, Layout
+from rlprof.render.layout import Column, Layout
 from rlprof.report.verdict import gain_of
 
 MOST_ROWS = 40

@@ -11,9 +11,9 @@ from rich.console import Console
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration, many, rate
 from rlprof.analysis.report import Report
+from rlprof.render.layout import Layout, plain
 from rlprof.report import sections
 from rlprof.report.breakdown import render_parts
-from rlprof.report.layout import Layout, plain
 from rlprof.report.verdict import around_training, first_try, incomplete, largest_share
 
 

@@ -14,8 +14,8 @@ from pages import CHARTS, DARK_INK, LIGHT_INK, Opener, chart, overflow, rows_of,
 from rlprof import Profiler
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.series import Series
+from rlprof.render.names import literal
 from rlprof.report.html.document import to_html
-from rlprof.report.names import literal
 
 NASTY = (
     "<script>window.hacked = 1</script>",

@@ -16,9 +16,9 @@ from rlprof.analysis.expectation import Loss
 from rlprof.analysis.figures import duration
 from rlprof.analysis.parallelism import Capacity
 from rlprof.analysis.report import Report
+from rlprof.render.html.markup import sentence
 from rlprof.report.html.charts import chart_data
 from rlprof.report.html.document import to_html
-from rlprof.report.html.markup import sentence
 from rlprof.report.text import to_text
 
 

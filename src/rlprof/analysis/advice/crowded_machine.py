@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
 from rlprof.analysis.advice.arithmetic import fraction, number
-from rlprof.analysis.advice.places import computing, names_of, share_of
+from rlprof.analysis.advice.lookup import computing, names_of, share_of
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 

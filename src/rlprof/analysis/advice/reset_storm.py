@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
 from rlprof.analysis.advice.arithmetic import fraction, number, ratio
-from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, env_step_calls, outermost
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, env_step_calls, outermost
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, many
 

@@ -6,7 +6,7 @@ from statistics import median
 
 from rlprof.analysis.advice.advice import Advice, speedup
 from rlprof.analysis.advice.arithmetic import number, ratio
-from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 from rlprof.analysis.operations import OnLane, Operation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.advice.arithmetic import fraction, number
-from rlprof.analysis.advice.places import unattributed
+from rlprof.analysis.advice.lookup import unattributed
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, duration
 

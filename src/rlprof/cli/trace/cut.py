@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from rlprof.analysis.figures import count, size
-from rlprof.analysis.traces.selection import selected
 from rlprof.cli.output import writing
 from rlprof.cli.trace.files import no_limits, showing
+from rlprof.trace.analysis.selection import selected
 from rlprof.trace.cut import write_cut
 from rlprof.trace.limits import Limits
 from rlprof.trace.read import read_trace

@@ -6,14 +6,14 @@ from functools import partial
 
 import click
 
-from rlprof.analysis.traces.diff import compare
-from rlprof.analysis.traces.per_step import steps_of
 from rlprof.cli.output import show, write
 from rlprof.cli.trace.files import no_limits, read_each, traces_named
 from rlprof.cli.trace.summary import chosen_by
-from rlprof.report.traces.diff import render, to_text
-from rlprof.report.traces.json import to_json
+from rlprof.trace.analysis.diff import compare
+from rlprof.trace.analysis.per_step import steps_of
 from rlprof.trace.limits import Limits
+from rlprof.trace.render.diff import render, to_text
+from rlprof.trace.render.json import to_json
 
 
 @click.command()

@@ -6,13 +6,13 @@ from functools import partial
 
 import click
 
-from rlprof.analysis.traces.summarize import summarize
-from rlprof.analysis.traces.summary import SCHEMA_VERSION, Summary
 from rlprof.cli.output import show, write
 from rlprof.cli.trace.files import no_limits, read_each, traces_named
-from rlprof.report.traces.json import to_json
-from rlprof.report.traces.text import render, to_text
+from rlprof.trace.analysis.summarize import summarize
+from rlprof.trace.analysis.summary import SCHEMA_VERSION, Summary
 from rlprof.trace.limits import Limits
+from rlprof.trace.render.json import to_json
+from rlprof.trace.render.text import render, to_text
 
 FORMATS = ("text", "json", "html")
 
@@ -34,7 +34,7 @@ def summary(files: tuple[str, ...], format_: str | None, output: str | None, lim
         show(partial(render, found))
         return
     if chosen == "html":
-        from rlprof.report.traces.html import to_html  # noqa: PLC0415 - only where it is asked for
+        from rlprof.trace.render.html import to_html  # noqa: PLC0415 - only where it is asked for
 
         write(to_html(found), output)
     else:

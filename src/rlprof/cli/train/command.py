@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from rlprof.cli.capturing import captures_of, capturing
-from rlprof.cli.train.comparing import compare_cure
+from rlprof.cli.capture_options import captures_of, capturing
+from rlprof.cli.train.compare import compare_cure
 from rlprof.cli.train.options import given, options_of, spread
 from rlprof.cli.train.run import Asked, run
 from rlprof.workloads.settings import Settings, make_settings, read_config, read_overrides

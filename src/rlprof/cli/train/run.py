@@ -11,16 +11,16 @@ from typing import Any
 
 import click
 
-from rlprof.analysis.alone import alone
 from rlprof.analysis.components import components
+from rlprof.analysis.isolated_parts import alone
 from rlprof.cli.output import show, write
 from rlprof.cli.report import build, format_of
-from rlprof.experiment.alone import measure_alone
-from rlprof.launch.start import drive
-from rlprof.report.alone import render as render_alone
-from rlprof.report.components import render as render_components
+from rlprof.experiment.isolated_parts import measure_alone
+from rlprof.render.components import render as render_components
 from rlprof.report.formats import renderer
+from rlprof.report.isolated_parts import render as render_alone
 from rlprof.report.text import render as render_report
+from rlprof.run.start import drive
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import Settings
 from rlprof.workloads.workload import Program, Workload

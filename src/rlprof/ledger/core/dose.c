@@ -8,7 +8,7 @@
 
 #include <time.h>
 
-/* As rlprof.launch.doses packs it. */
+/* As rlprof.experiment.slowdown_memory packs it. */
 struct Dose {
     double spin;  /* of a call's CPU time */
     double held;  /* of that, with the GIL */
@@ -16,7 +16,7 @@ struct Dose {
     int64_t calls, cpu, wall; /* of the calls, as they were */
     int64_t added;            /* computed and slept */
     int64_t missed;           /* calls of asyncio tasks: others run on their thread meanwhile */
-    int64_t sampled, progress; /* as rlprof.launch.doses samples it */
+    int64_t sampled, progress; /* as rlprof.experiment.slowdown_memory samples it */
 };
 
 static int64_t

@@ -10,7 +10,7 @@ from typing import Any
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Row
 from rlprof.analysis.figures import duration, many, percent
 from rlprof.analysis.report import Report
-from rlprof.report.html.markup import plain_name
+from rlprof.render.html.markup import plain_name
 
 _MOST_PLACES = 600
 """Of the call tree: more are thinner than a pixel, and take the browser seconds to place."""

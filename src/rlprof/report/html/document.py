@@ -14,9 +14,9 @@ from typing import Any
 
 from rlprof.analysis.report import Report
 from rlprof.errors import MissingLibraryError
+from rlprof.render.html.markup import Markup, escape, plain_name
 from rlprof.report.html import findings, machine, tables
 from rlprof.report.html.charts import chart_data
-from rlprof.report.html.markup import Markup, escape, plain_name
 
 _SCRIPTS = (
     "figures.js",
@@ -88,7 +88,7 @@ def _script() -> str:
 
 @cache
 def _file(name: str) -> str:
-    return (resources.files("rlprof.report.html") / "page" / name).read_text(encoding="utf-8")
+    return (resources.files("rlprof.render.html") / "page" / name).read_text(encoding="utf-8")
 
 
 def _plotly() -> str:

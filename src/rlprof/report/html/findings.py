@@ -11,7 +11,7 @@ from rlprof.analysis.bottlenecks import Bottleneck
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration, many, percent, rate, size
 from rlprof.analysis.report import Report
-from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, prose, sentence, swatch
+from rlprof.render.html.markup import Markup, bar, element, figures, join, plain_name, prose, sentence, swatch
 from rlprof.report.html.shares import own_shares
 from rlprof.report.verdict import NOTABLE, first_try, gain_of, incomplete
 

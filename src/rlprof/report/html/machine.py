@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rlprof.analysis.figures import duration, many, percent, rate, size
 from rlprof.analysis.parallelism import CHILDREN, IDLE, OUTSIDE
 from rlprof.analysis.report import Report
-from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, short_name, swatch, table
+from rlprof.render.html.markup import Markup, bar, element, figures, join, plain_name, short_name, swatch, table
 
 _MOST_CONCURRENT = 20
 _LONGEST_NAME = 34

@@ -9,7 +9,7 @@ from rlprof.analysis.figures import count, duration, many, percent, size
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
-from rlprof.report.html.markup import Markup, bar, element, join, plain_name, short_name, swatch, table
+from rlprof.render.html.markup import Markup, bar, element, join, plain_name, short_name, swatch, table
 from rlprof.report.html.shares import own_shares
 
 MOST_OPERATIONS = 3_000

@@ -1,0 +1,145 @@
+"""A comparison as one HTML page: the verdict, a forest plot of the components, what differs between the arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlprof.analysis.comparison import Comparison
+from rlprof.analysis.figures import duration, many, rate
+from rlprof.analysis.inference import Interval
+from rlprof.compare.text import (
+    basis,
+    legend,
+    notes,
+    percent_of,
+    range_of,
+    shown,
+    speedup_of,
+    time_of,
+    verdict,
+    verdict_of,
+)
+from rlprof.render.html.markup import Markup, element, figures, join, plain_name, prose, table
+from rlprof.render.html.plain import page
+
+_WIDTH, _HEIGHT, _MARGIN = 320, 20, 6
+_MOST_ROWS = 60
+"""What is left has one together."""
+
+
+def to_html(comparison: Comparison) -> str:
+    body = [
+        element("section", element("h2", verdict(comparison)), *_figures(comparison), *_notes(comparison)),
+        element("section", element("h2", "Where the difference is"), _forest(comparison)),
+        element("section", element("h2", "What it rests on"), *_basis(comparison)),
+        _changes(comparison),
+    ]
+    return page("rlprof compare", "Is B faster than A?", join(body))
+
+
+def _figures(comparison: Comparison) -> Iterator[Markup]:
+    unit = "steps" if comparison.per_step else "iterations"
+    items = [
+        ("A", f"{rate(1e9 / comparison.a_ns)} {unit}/s", prose(comparison.a)),
+        ("B", f"{rate(1e9 / comparison.b_ns)} {unit}/s", prose(comparison.b)),
+    ]
+    if comparison.work is None:
+        items.append(_large("B is faster by", comparison.speedup))
+    if comparison.work is None and comparison.cpu is not None:
+        items.append(_large("the same in CPU time", comparison.cpu))
+    yield figures(items)
+
+
+def _large(what: str, interval: Interval) -> tuple[str, str, str]:
+    """The interval is the remark: a narrow page has no room for both in large type."""
+    return what, percent_of(interval.estimate), range_of(interval)
+
+
+def _notes(comparison: Comparison) -> Iterator[Markup]:
+    for note in notes(comparison):
+        yield element("p", note, class_="warning")
+
+
+def _forest(comparison: Comparison) -> Markup:
+    """What matters comes first: a narrow page shows the rest when it is scrolled."""
+    if comparison.work is not None:
+        return _times(comparison)
+    drawn, rest = comparison.components[:_MOST_ROWS], comparison.components[_MOST_ROWS:]
+    saved = sum(one.contribution for one in comparison.components)
+    whole = (shown(comparison.speedup), "", _line(comparison.speedup, comparison, True))
+    rows = [("all of it", *whole, _saved(saved), duration(comparison.a_ns), duration(comparison.b_ns))]
+    rows += [
+        (
+            plain_name(one.name),
+            speedup_of(one),
+            verdict_of(one),
+            Markup() if one.speedup is None else _line(one.speedup, comparison, one.significant),
+            _saved(one.contribution),
+            time_of(one, one.a_ns),
+            time_of(one, one.b_ns),
+        )
+        for one in drawn
+    ]
+    if rest:
+        saved_there = _saved(sum(one.contribution for one in rest))
+        rows.append((f"{many(len(rest), 'component')} more", "", "", Markup(), saved_there, "", ""))
+    reach = f"{100 * _reach(comparison):.0f}"
+    headers = ("component", "B is faster by", "verdict", f"from -{reach} to +{reach} %", "saved", "A", "B")
+    return table("Time by component, how much faster it is in B, and what of A's time that saves", headers, rows)
+
+
+def _times(comparison: Comparison) -> Markup:
+    """Of arms that do different work, nothing else can be told."""
+    rows = [("all of it", duration(comparison.a_ns), duration(comparison.b_ns))]
+    rows += [
+        (plain_name(one.name), time_of(one, one.a_ns), time_of(one, one.b_ns))
+        for one in comparison.components[:_MOST_ROWS]
+    ]
+    return table("Time by component", ("component", "A", "B"), rows)
+
+
+def _saved(contribution: float) -> str:
+    return f"{100 * contribution:+.1f} %"
+
+
+def _reach(comparison: Comparison) -> float:
+    """How far the plot goes to both sides: as far as intervals that have evidence, and no further."""
+    sure = [one.speedup for one in comparison.components if one.significant and one.speedup is not None]
+    bounds = [
+        abs(bound) for found in (comparison.speedup, *sure) for bound in (found.low, found.high) if bound is not None
+    ]
+    return min(10.0, max([0.05, *bounds]))
+
+
+def _line(interval: Interval, comparison: Comparison, certain: bool) -> Markup:
+    """An interval on the plot's scale, cut off where that ends; a faint one says that there is no evidence."""
+    reach = _reach(comparison)
+
+    def place(value: float) -> str:
+        inside = max(-reach, min(reach, value))
+        return f"{_MARGIN + (inside + reach) / (2 * reach) * (_WIDTH - 2 * _MARGIN):.1f}"
+
+    middle, half = _HEIGHT // 2, str(_HEIGHT)
+    paint = "var(--accent)" if certain else "var(--cat-remaining)"
+    parts = [_svg("line", x1=place(0), x2=place(0), y1="0", y2=half, stroke="var(--line)")]
+    if interval.low is not None and interval.high is not None:
+        ends = {"x1": place(interval.low), "x2": place(interval.high), "y1": str(middle), "y2": str(middle)}
+        parts.append(_svg("line", **ends, stroke=paint, stroke_width="2"))
+    parts.append(_svg("circle", cx=place(interval.estimate), cy=str(middle), r="4", fill=paint))
+    return _svg("svg", *parts, width=str(_WIDTH), height=half, role="img", aria_label=shown(interval))
+
+
+def _svg(tag: str, *children: Markup, **attributes: str) -> Markup:
+    return element(tag, *children, **attributes)
+
+
+def _basis(comparison: Comparison) -> Iterator[Markup]:
+    for said in (basis(comparison), legend(comparison)):
+        yield element("p", said)
+
+
+def _changes(comparison: Comparison) -> Markup:
+    if not comparison.changes:
+        return Markup()
+    changes = element("ul", *(element("li", prose(change)) for change in comparison.changes))
+    return element("section", element("h2", "What differs between A and B"), changes)

@@ -1,0 +1,131 @@
+"""This machine as a training finds it: what there is, how fast it is, how steady."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from statistics import median
+from time import perf_counter_ns
+
+from rlprof.doctor.machine.cgroup import read_limits
+from rlprof.doctor.machine.cores_and_memory import (
+    Cores,
+    Disk,
+    Memory,
+    disk_free,
+    filesystem,
+    folder_for_sessions,
+    look_at_cores,
+    look_at_memory,
+)
+from rlprof.doctor.machine.software import Software, look_at_software
+from rlprof.doctor.machine.speed import (
+    Clock,
+    Processes,
+    Rounds,
+    Steadiness,
+    measure_clock,
+    measure_copy,
+    measure_fsync,
+    measure_processes,
+)
+from rlprof.doctor.machine.torch import Compute, measure_numpy, measure_torch
+
+_ROUNDS = 100
+"""Of the fixed work, at the start and again at the end."""
+_WRITES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Everything measured. None always means: not measured."""
+
+    cores: Cores
+    memory: Memory
+    disk: Disk
+    software: Software
+    clock: Clock
+    steadiness: Steadiness
+    copy_bytes_per_s: float | None = None
+    """Memory to memory, on one thread."""
+    processes: Processes | None = None
+    compute: Compute | None = None
+    compute_error: str | None = None
+    """Why an installed torch or numpy could not be measured."""
+    quick: bool = False
+    took_ns: int = 0
+
+
+def measure_machine(quick: bool = False, tell: Callable[[str], None] = lambda _: None) -> Machine:
+    """Measure everything, in some seconds; quick leaves out torch and starting processes.
+
+    `tell` hears what is measured next. Nothing runs beside the measurements.
+    """
+    began = perf_counter_ns()
+    tell("what other programs do")  # first: later it would see rlprof's own work
+    limits = read_limits()
+    cores = look_at_cores(limits)
+    memory = look_at_memory(limits)
+    tell("how steady the machine is")
+    rounds = Rounds()
+    rounds.run(_ROUNDS)
+    tell("what a span costs")
+    clock = measure_clock()
+    tell("memory and disk")
+    copy = measure_copy()
+    disk = _disk()
+    software = look_at_software()
+    processes: Processes | None = None
+    compute: Compute | None = None
+    error: str | None = None
+    if not quick:
+        tell("starting processes")
+        processes = measure_processes()
+        tell("torch with one thread and with all" if find_spec("torch") else "matrices")
+        compute, error = _compute(max(1, math.ceil(cores.usable)))
+    tell("how steady the machine is, once more")
+    rounds.run(_ROUNDS)
+    return Machine(
+        cores=cores,
+        memory=memory,
+        disk=disk,
+        software=software,
+        clock=clock,
+        steadiness=rounds.steadiness(),
+        copy_bytes_per_s=copy,
+        processes=processes,
+        compute=compute,
+        compute_error=error,
+        quick=quick,
+        took_ns=perf_counter_ns() - began,
+    )
+
+
+def _disk() -> Disk:
+    folder = folder_for_sessions()
+    times = measure_fsync(folder, _WRITES)
+    return Disk(
+        folder=folder,
+        free=disk_free(folder),
+        filesystem=filesystem(folder),
+        fsync_ns=median(times) if times else None,
+        fsync_worst_ns=max(times) if times else None,
+    )
+
+
+def _compute(cores: int) -> tuple[Compute | None, str | None]:
+    """With torch, else with numpy. What a broken installation raises when imported can be anything."""
+    error = None
+    if find_spec("torch") is not None:
+        try:
+            return measure_torch(cores), None
+        except Exception as raised:
+            error = f"torch: {type(raised).__name__}: {raised}"
+    if find_spec("numpy") is not None:
+        try:
+            return measure_numpy(), error
+        except Exception as raised:
+            error = error or f"numpy: {type(raised).__name__}: {raised}"
+    return None, error

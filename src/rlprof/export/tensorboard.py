@@ -1,0 +1,92 @@
+"""A session as TensorBoard scalars: how fast it went and where the time went, an iteration a step."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from rlprof.analysis.series import series
+from rlprof.render.scalars import Scalars
+from rlprof.session.reader import Session, Turn
+from rlprof.session.records import Sample
+
+POINTS = 10_000
+"""More iterations than that are put together, neighbour to neighbour: TensorBoard itself draws a thousand."""
+
+Scalar = tuple[int, int, str, float]
+"""Time on the ledger's clock, step, tag, value."""
+
+
+def write_tensorboard(session: Session, folder: Path) -> Path:
+    """Write an event file into a folder; returns the file. A second export of the session replaces the first."""
+    scalars = sorted([*_iterations(session), *_samples(session)], key=lambda scalar: scalar[0])
+    info = session.info
+    # One name a session: TensorBoard would draw two files of one over each other.
+    host = re.sub(r"[^\w-]+", "-", info.host) or "host"
+    path = folder / f"events.out.tfevents.{info.started // 10**9:010d}.{host}.{info.pid}.rlprof"
+    file = Scalars(path, info.started / 1e9)
+    try:
+        for time, step, tag, value in scalars:
+            file.write((info.started + time - info.origin) / 1e9, step, tag, value)
+    finally:
+        file.close()
+    return path
+
+
+def _iterations(session: Session) -> Iterator[Scalar]:
+    """At the end of each iteration; of several that were put together, their mean at the end of the last."""
+    turns = session.turns()
+    ends = {turn.last + 1: turn.end for turn in turns}
+    points = series(session, session.snapshot(), turns, POINTS)
+    for place in range(len(points)):
+        step, wall, steps = points.last[place], points.wall_ns[place], points.steps[place]
+        if not wall:
+            continue
+        time = ends[step]
+        yield time, step, "rlprof_speed/seconds_per_iteration", wall / 1e9 / (step - points.first[place] + 1)
+        if steps > 0:
+            yield time, step, "rlprof_speed/steps_per_second", steps / wall * 1e9
+        for operation, values in points.ledger_ns.items():
+            yield time, step, f"rlprof_share_percent/{operation}", 100 * values[place] / wall
+
+
+def _samples(session: Session) -> Iterator[Scalar]:
+    """One point for all samples of an iteration, at the last of them. Without iterations a step is a second."""
+    turns = session.turns()
+    starts = [turn.start for turn in turns]
+
+    def step(sample: Sample) -> int:
+        return _iteration_at(sample.time, turns, starts) if turns else (sample.time - session.info.origin) // 10**9
+
+    for number, group in groupby(session.samples(), key=step):
+        samples = list(group)
+        for tag, value in (
+            ("rlprof_system/cpu_percent_of_a_core", _mean(samples, "cpu")),
+            ("rlprof_system/children_cpu_percent_of_a_core", _mean(samples, "children_cpu")),
+            ("rlprof_system/machine_cpu_percent", _mean(samples, "machine_cpu")),
+            ("rlprof_system/rss_bytes", _largest(samples, "rss")),
+            ("rlprof_system/children_rss_bytes", _largest(samples, "children_rss")),
+            ("rlprof_system/device_busy_percent", _mean(samples, "device_busy")),
+            ("rlprof_system/device_memory_bytes", _largest(samples, "device_memory")),
+        ):
+            if value is not None:
+                yield samples[-1].time, number, tag, value
+
+
+def _iteration_at(time: int, turns: list[Turn], starts: list[int]) -> int:
+    """The iteration that was under way just before an instant, or the last before it; 0 before the first."""
+    place = bisect_left(starts, time) - 1
+    return turns[place].last + 1 if place >= 0 else 0
+
+
+def _mean(samples: list[Sample], name: str) -> float | None:
+    known = [(getattr(sample, name), sample.weight) for sample in samples if getattr(sample, name) is not None]
+    weight = sum(weight for _, weight in known)
+    return sum(value * weight for value, weight in known) / weight if weight else None
+
+
+def _largest(samples: list[Sample], name: str) -> float | None:
+    return max((getattr(sample, name) for sample in samples if getattr(sample, name) is not None), default=None)

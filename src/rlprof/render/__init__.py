@@ -1,0 +1,1 @@
+"""How things look: tables, names, and the parts of an HTML page."""

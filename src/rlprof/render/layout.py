@@ -1,0 +1,96 @@
+"""Tables and paragraphs of a text report that fit a console, whatever the names and figures are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rlprof.render.names import LONGEST, bounded, literal, shorten
+
+WIDEST = 120
+"""Longer lines are hard to follow from one end to the other."""
+GAP = 2
+SHORTEST_NAME = 16
+
+Item = TypeVar("Item")
+
+
+def plain(render: Callable[[Console], None], width: int, encoding: str = "utf-8") -> str:
+    """What `render` prints, without colour or trailing spaces. In an encoding without box drawing, bars are ASCII."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="")
+    render(Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
+    file.seek(0)
+    return "".join(line.rstrip() + "\n" for line in file.read().splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Item]):
+    """A column of figures, wide enough for every value, so that nothing ever wraps."""
+
+    header: str
+    width: int
+    of: Callable[[Item], str]
+    dispensable: int = 0
+    """What a console that is too narrow goes without: the highest first; 0 never."""
+
+
+class Layout:
+    """One report on one console. Text objects throughout: rich reads no markup in them."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self.width = min(console.width, WIDEST)
+        self.ascii = console.options.ascii_only
+
+    def name(self, name: str, width: int = WIDEST) -> str:
+        """A name on one line, of at most so many cells."""
+        return shorten(literal(bounded(name), self.ascii), width, "..." if self.ascii else "…")
+
+    def heading(self, text: str) -> None:
+        self._console.print()
+        self._console.print(Text(text, style="bold underline"))
+
+    def line(self, text: str, style: str = "", indent: int = 0) -> None:
+        """A paragraph, wrapped where the console ends."""
+        shown = literal(bounded(text, 5 * LONGEST), self.ascii)
+        if self.ascii:
+            shown = shown.replace("\\xd7", "x").replace("\\xb1", "+-")
+        for line in Text(shown, style=style).wrap(self._console, max(10, self.width - indent)):
+            line.rstrip()
+            self._console.print(Text(" " * indent) + line, soft_wrap=True)
+
+    def table(
+        self,
+        what: str,
+        names: Sequence[str],
+        items: Sequence[Item],
+        columns: Iterable[Column[Item]],
+        styles: Sequence[str] = (),
+    ) -> None:
+        """One row an item. The names come first, shortened to what the columns leave; empty columns are left out."""
+        cells = [(column, [column.of(item) for item in items]) for column in columns]
+        shown = [(column, values) for column, values in cells if any(values)]
+        names = [literal(bounded(name), self.ascii) for name in names]
+        wanted = max([cell_len(name) for name in names] + [len(what)])
+        while self._room(shown) < min(wanted, SHORTEST_NAME) and any(column.dispensable for column, _ in shown):
+            least = max(shown, key=lambda entry: entry[0].dispensable)
+            shown = [entry for entry in shown if entry is not least]
+        width = max(4, min(wanted, self._room(shown)))
+        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+        table.add_column(what, no_wrap=True, width=width)
+        for column, _ in shown:
+            table.add_column(column.header, no_wrap=True, width=column.width, justify="right")
+        for place, name in enumerate(names):
+            style = styles[place] if styles else ""
+            table.add_row(Text(self.name(name, width)), *(Text(values[place]) for _, values in shown), style=style)
+        self._console.print(table)
+
+    def _room(self, columns: Sequence[tuple[Column[Item], list[str]]]) -> int:
+        return self.width - sum(column.width + GAP for column, _ in columns)

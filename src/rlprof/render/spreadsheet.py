@@ -1,0 +1,160 @@
+"""A session as tables: one row an operation, a place of the call tree, an iteration or a system sample."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown, breakdown
+from rlprof.analysis.operations import Operation, operations
+from rlprof.analysis.report import Report
+from rlprof.analysis.series import series
+from rlprof.render.names import literal
+from rlprof.session.reader import Session
+from rlprof.session.records import Sample
+
+Rows = Iterator[Sequence[Any]]
+
+_FORMULA = re.compile(r"((?:^|;)\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""Before these, or their full-width forms, at a cell's begin. In some countries a semicolon begins a cell, even if the
+text around it is quoted."""
+
+_OPERATION: tuple[tuple[str, Callable[[Operation], Any]], ...] = (
+    ("operation", lambda row: row.operation),
+    ("category", lambda row: row.category),
+    ("share_percent", lambda row: round(row.share, 4)),
+    ("ledger_ns", lambda row: row.ledger_ns),
+    ("calls", lambda row: row.calls),
+    ("busy_ns", lambda row: row.busy_ns),
+    ("self_ns", lambda row: row.self_ns),
+    ("overlapped_ns", lambda row: row.overlapped_ns),
+    ("waited_ns", lambda row: row.waited_ns),
+    ("cpu_ns", lambda row: row.cpu_ns),
+    ("mean_ns", lambda row: _rounded(row.mean_ns)),
+    ("p50_ns", lambda row: _rounded(row.p50_ns)),
+    ("p95_ns", lambda row: _rounded(row.p95_ns)),
+    ("p99_ns", lambda row: _rounded(row.p99_ns)),
+    ("min_ns", lambda row: row.min_ns),
+    ("max_ns", lambda row: row.max_ns),
+    ("memory_peak_bytes", lambda row: row.memory_peak),
+    ("memory_rise_bytes", lambda row: row.memory_rise),
+    ("device_ns", lambda row: row.device_ns if row.device_calls else None),
+    ("device_peak_bytes", lambda row: row.device_peak),
+    ("device_rise_bytes", lambda row: row.device_rise),
+)
+
+_SAMPLE: tuple[tuple[str, Callable[[Sample], Any]], ...] = (
+    ("seconds", lambda row: row.weight / 1e9),
+    ("cpu_percent_of_a_core", lambda row: row.cpu),
+    ("children_cpu_percent_of_a_core", lambda row: row.children_cpu),
+    ("machine_cpu_percent", lambda row: row.machine_cpu),
+    ("rss_bytes", lambda row: row.rss),
+    ("children_rss_bytes", lambda row: row.children_rss),
+    ("children", lambda row: row.children),
+    ("machine_available_bytes", lambda row: row.machine_available),
+    ("device_busy_percent", lambda row: row.device_busy),
+    ("device_memory_bytes", lambda row: row.device_memory),
+)
+
+
+def to_csv(report: Report) -> str:
+    """The operations of a report."""
+    text = io.StringIO(newline="")
+    _write(text, _operations(report.facts.operations, report.facts.breakdown))
+    return text.getvalue()
+
+
+def write_csv(session: Session, file: TextIO, table: str = "operations") -> None:
+    """One of TABLES. The file must not translate line ends: open it with newline=''."""
+    _write(file, TABLES[table](session))
+
+
+def _write(file: TextIO, rows: Iterable[Sequence[Any]]) -> None:
+    csv.writer(file, lineterminator="\n").writerows(map(_harmless, row) for row in rows)
+
+
+def _harmless(value: Any) -> Any:
+    """Names are whatever a program chose: none may be a formula, and none may hold control characters."""
+    return _FORMULA.sub(r"\1'", literal(value)) if isinstance(value, str) else value
+
+
+def _rounded(ns: float | None) -> float | None:
+    return None if ns is None else round(ns, 1)
+
+
+def _operations_of(session: Session) -> Rows:
+    snapshot = session.snapshot()
+    return _operations(operations(snapshot), breakdown(snapshot))
+
+
+def _operations(found: Sequence[Operation], whole: Breakdown) -> Rows:
+    """With `unattributed` and `rlprof`, so that the column ledger_ns sums to the wall time."""
+    names = [name for name, _ in _OPERATION]
+    yield names
+    for operation in found:
+        yield [value(operation) for _, value in _OPERATION]
+    for row in whole.rows:
+        if row.category in (UNATTRIBUTED, RLPROF):
+            share = round(100 * row.ledger_ns / whole.wall_ns, 4) if whole.wall_ns else 0.0
+            known = {
+                "operation": row.operation,
+                "category": row.category,
+                "share_percent": share,
+                "ledger_ns": row.ledger_ns,
+            }
+            yield [known.get(name) for name in names]
+
+
+def _tree(session: Session) -> Rows:
+    """The call tree in reading order; again ledger_ns sums to the wall time."""
+    yield (
+        "depth", "operation", "parent", "category", "calls", "ledger_ns", "subtree_ledger_ns", "share_percent",
+        "wall_ns", "self_ns", "cpu_ns", "overlapped_ns", "mean_ns", "p50_ns", "p95_ns", "p99_ns",
+    )  # fmt: skip
+    above: list[str] = []
+    for row in breakdown(session.snapshot()).rows:
+        del above[row.depth :]
+        yield (
+            row.depth, row.operation, above[-1] if above else None, row.category, row.calls, row.ledger_ns,
+            row.subtree_ledger_ns, row.share, row.wall_ns, row.self_ns, row.cpu_ns, row.overlapped_ns,
+            *map(_rounded, (row.mean_ns, row.p50_ns, row.p95_ns, row.p99_ns)),
+        )  # fmt: skip
+        above.append(row.operation)
+
+
+def _iterations(session: Session) -> Rows:
+    """One column an operation, which with `unattributed` and `rlprof` sum to wall_ns. Long runs have old iterations
+    merged: first and last differ then."""
+    turns = session.turns()
+    # As many points as there were iterations: none are put together that the session still has apart.
+    points = series(session, session.snapshot(), turns, points=turns[-1].last + 1 if turns else 1)
+    yield (
+        "first", "last", "start_s", "wall_ns", "steps", "episodes", "steps_per_second",
+        *(f"{name} ledger_ns" for name in points.ledger_ns),
+    )  # fmt: skip
+    for place in range(len(points)):
+        wall, steps = points.wall_ns[place], points.steps[place]
+        yield (
+            points.first[place], points.last[place], points.start_ns[place] / 1e9, wall, steps, points.episodes[place],
+            round(steps / wall * 1e9, 3) if wall else None,
+            *(values[place] for values in points.ledger_ns.values()),
+        )  # fmt: skip
+
+
+def _samples(session: Session) -> Rows:
+    info = session.info
+    yield ("time_s", "unix_time_s", *(name for name, _ in _SAMPLE))
+    for sample in session.samples():
+        since = sample.time - info.origin
+        yield (since / 1e9, (info.started + since) / 1e9, *(value(sample) for _, value in _SAMPLE))
+
+
+TABLES: dict[str, Callable[[Session], Rows]] = {
+    "operations": _operations_of,
+    "tree": _tree,
+    "iterations": _iterations,
+    "samples": _samples,
+}

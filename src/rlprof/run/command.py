@@ -1,0 +1,76 @@
+"""Puts a program in this process's place, with an environment in which it is recorded.
+
+It is not run inside this process: its `__main__`, arguments, path, signals and exit code would only resemble the real
+ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import unquote
+
+from rlprof.errors import RlprofError
+from rlprof.recording.environment import SOURCE, leave_session, switch_on
+
+
+def script_command(words: Sequence[str]) -> list[str]:
+    """`train.py ARGS`: a file, or a folder or archive with a __main__.py, as Python takes it."""
+    script = words[0]
+    if script != "-" and not Path(script).exists():
+        hint = f"; to run a command, put -- before it: rlprof run -- {script}" if shutil.which(script) else ""
+        raise RlprofError(f"there is no script {script}{hint}")
+    return [sys.executable, *words]
+
+
+def module_command(words: Sequence[str]) -> list[str]:
+    """`-m package.module ARGS`."""
+    return [sys.executable, "-m", *words]
+
+
+def any_command(words: Sequence[str]) -> list[str]:
+    """`-- any command`: every Python that it starts is recorded."""
+    if shutil.which(words[0]) is None:
+        raise RlprofError(f"there is no command {words[0]}")
+    return list(words)
+
+
+def recorded_environment(options: Mapping[str, Any]) -> dict[str, str]:
+    """This process's environment, with which every Python that starts is recorded."""
+    environment = dict(os.environ)
+    leave_session(environment)
+    switch_on(environment, {name: value for name, value in options.items() if value is not None})
+    environment[SOURCE] = _source()
+    return environment
+
+
+def _source() -> str:
+    """What `pip install` needs to install this rlprof: where it came from, if that is no package index."""
+    try:
+        origin = json.loads(metadata.distribution("rlprof").read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError, OSError):
+        origin = {}
+    url = unquote(str(origin.get("url", "")))
+    if "vcs_info" in origin:
+        return f"{origin['vcs_info'].get('vcs', 'git')}+{url}"
+    return url.removeprefix("file://") or "rlprof"
+
+
+def become(command: Sequence[str], options: Mapping[str, Any]) -> NoReturn:
+    """Returns never: this process is the command from here on."""
+    environment = recorded_environment(options)
+    # Python ignores these from its start on, and what is ignored stays so in the next program.
+    for name in ("SIGPIPE", "SIGXFSZ"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    try:
+        os.execvpe(command[0], list(command), environment)
+    except (OSError, ValueError) as error:
+        raise RlprofError(f"{command[0]} cannot be run: {getattr(error, 'strerror', None) or error}") from error

@@ -1,0 +1,78 @@
+"""Where the host stops to wait for a device, and who made it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlprof.trace.analysis.host import WAITS
+from rlprof.trace.analysis.nesting import Nesting, nest
+from rlprof.trace.columns import Rows, Trace
+from rlprof.trace.kinds import STEP_PREFIX, Kind
+
+NOT_THE_USERS = re.compile(r"^(torch/|.*/torch/|<built-in|<frozen|nn\.Module|builtins)|site-packages/(torch|numpy)/")
+"""Python functions that a user did not write: the sync is his who called them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """All calls of one kind from one place."""
+
+    call: str
+    """Of CUDA's or HIP's runtime."""
+    operator: str
+    """The outermost operator it happened in; empty: none."""
+    function: str
+    """The innermost Python function that is not torch's, where stacks were recorded."""
+    phase: str
+    """The innermost annotation."""
+    calls: int
+    waited: int
+    """ns."""
+
+
+def syncs_of(trace: Trace) -> list[Sync]:
+    """Of all threads, those that waited longest first."""
+    rows = _waits(trace)
+    if not len(rows):
+        return []
+    lanes = np.unique(trace.process[rows].astype(np.int64) << 32 | trace.thread[rows])
+    around = trace.rows(Kind.OPERATOR, Kind.ANNOTATION, Kind.PYTHON)
+    around = around[np.isin(trace.process[around].astype(np.int64) << 32 | trace.thread[around], lanes)]
+    found = nest(trace, np.concatenate([around, rows]))
+    place = np.full(len(trace.kind), -1, np.int64)
+    place[found.rows] = np.arange(len(found.rows))
+    totals: defaultdict[tuple[str, str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        total = totals[(trace.texts.name(int(trace.name[row])), *_callers(trace, found, int(place[row])))]
+        total[0] += 1
+        total[1] += int(trace.duration[row])
+    syncs = [Sync(*key, calls, waited) for key, (calls, waited) in totals.items()]
+    return sorted(syncs, key=lambda sync: (-sync.waited, sync.call, sync.operator, sync.function, sync.phase))
+
+
+def _waits(trace: Trace) -> Rows:
+    rows = trace.rows(Kind.RUNTIME)
+    names = [index for index in np.unique(trace.name[rows]) if WAITS.search(trace.texts.name(int(index)))]
+    waits: Rows = rows[np.isin(trace.name[rows], names)]
+    return waits
+
+
+def _callers(trace: Trace, found: Nesting, place: int) -> tuple[str, str, str]:
+    """Upwards from a call: the outermost operator, the user's innermost function, the innermost annotation."""
+    operator = function = phase = ""
+    place = int(found.parent[place])
+    while place >= 0 and not phase:
+        row = found.rows[place]
+        kind, name = trace.kind[row], trace.texts.name(int(trace.name[row]))
+        if kind == Kind.OPERATOR and not function:
+            operator = name
+        elif kind == Kind.PYTHON and not function and not NOT_THE_USERS.search(name):
+            function = name
+        elif kind == Kind.ANNOTATION and not name.startswith(STEP_PREFIX):
+            phase = name
+        place = int(found.parent[place])
+    return operator, function, phase

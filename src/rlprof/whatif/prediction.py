@@ -1,0 +1,146 @@
+"""What would it bring if operations were faster? Steps per second, with an interval, and which operation to begin with.
+
+An operation is meant with all that it calls, wherever it is called. The interval is of the iterations of this session,
+left out batch by batch (jackknife), and reaches over what the model leaves open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from rlprof.analysis.inference import Interval
+from rlprof.analysis.jackknife import left_out
+from rlprof.analysis.lane_work import Batch, Work
+from rlprof.analysis.topology import Saving, Topology, left, predict, topology
+from rlprof.errors import RlprofError
+from rlprof.ledger.catalogue import BESIDE_TRAINING, WAITS
+
+ALPHA = 0.05
+LEAST_BATCHES = 4
+"""Below, no interval is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    saving: dict[str, float]
+    """By operation: the part of its time that would be left."""
+    gain: Interval
+    """In steps per second: 0.4 for 40 % more."""
+    rate: Interval | None
+    """Steps per second; None where nothing counts them."""
+    bound: str
+    """What would then be the limit, where that decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """One line of the ranking."""
+
+    operation: str
+    share: float
+    """Of the wall time, with what it calls, as the ledger has it: 0 to 1."""
+    twice: Prediction
+    free: Prediction
+    holds: tuple[str, ...]
+    """Operations below it that are in the ranking too."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    topology: Topology
+    iterations: int
+    rate: Interval | None
+    """Steps per second as they are."""
+    asked: Prediction | None
+    ranking: tuple[Priority, ...]
+    """The largest gain at twice the speed first."""
+
+
+def what_if(work: Work, saving: Saving, least_share: float = 0.001) -> WhatIf:
+    """Predict what was asked, and rank all operations that have at least such a share of the work."""
+    if not work.whole.wall_ns:
+        raise RlprofError(
+            "the session has no iterations, so nothing can be predicted from it; where the probes find none, mark them:"
+            " rlprof.get_profiler().iteration()"
+        )
+    how = topology(work)
+    names = operations_of(work, least_share)
+    ranking = [_priority(work, how, name, names) for name in names]
+    ranking.sort(key=lambda one: (-one.twice.gain.estimate, -one.share))
+    return WhatIf(
+        topology=how,
+        iterations=work.whole.iterations,
+        rate=_rate(work, lambda batch: batch.wall_ns),
+        asked=prediction(work, how, saving) if saving else None,
+        ranking=tuple(ranking),
+    )
+
+
+def operations_of(work: Work, least_share: float = 0.0) -> list[str]:
+    """Those that are worked or idled in, by name."""
+    wall = work.whole.wall_ns
+    times: dict[str, float] = {}
+    for piece in work.whole.pieces:
+        for name in set(piece.operations):
+            times[name] = times.get(name, 0.0) + piece.work_ns + piece.idle_ns
+    no_work = BESIDE_TRAINING | WAITS
+    return sorted(name for name, ns in times.items() if ns and ns >= least_share * wall and name not in no_work)
+
+
+def prediction(work: Work, how: Topology, saving: Saving) -> Prediction:
+    def faster(batch: Batch, stays: bool) -> float:
+        return max(1.0, predict(batch, how, saving, stays).wall_ns)
+
+    gains, rates = [], []
+    for answer in (partial(faster, stays=True), partial(faster, stays=False)):
+        gains.append(_interval(work, lambda batch, answer=answer: batch.wall_ns / answer(batch)))  # type: ignore[misc]
+        rates.append(_rate(work, answer))
+    return Prediction(
+        saving=dict(saving),
+        gain=_less_one(_over(gains)),
+        rate=_over([rate for rate in rates if rate is not None]) if rates[0] is not None else None,
+        bound=predict(work.whole, how, saving).bound,
+    )
+
+
+def _priority(work: Work, how: Topology, name: str, names: Sequence[str]) -> Priority:
+    inside = [piece for piece in work.whole.pieces if left(piece, {name: 0.0}) == 0.0]
+    below = {inner for piece in inside for inner in piece.operations[piece.operations.index(name) + 1 :]}
+    return Priority(
+        operation=name,
+        share=sum(piece.ledger_ns for piece in inside) / work.whole.wall_ns,
+        twice=prediction(work, how, {name: 0.5}),
+        free=prediction(work, how, {name: 0.0}),
+        holds=tuple(other for other in names if other in below and other != name),
+    )
+
+
+def _rate(work: Work, wall: Callable[[Batch], float]) -> Interval | None:
+    """Steps per second over such a wall time."""
+    if not all(batch.steps > 0 for batch in work.batches):
+        return None
+    return _interval(work, lambda batch: 1e9 * batch.steps / wall(batch))
+
+
+def _interval(work: Work, of: Callable[[Batch], float]) -> Interval:
+    """Of a positive figure, by the jackknife. On its logarithm, so that no end is below zero."""
+    if len(work.batches) < LEAST_BATCHES:
+        return Interval(of(work.whole), None, None)
+    logs = left_out(math.log(of(work.whole)), [math.log(of(batch)) for batch in work.without], ALPHA)
+    low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
+    return Interval(math.exp(logs.estimate), low, high)
+
+
+def _over(intervals: Sequence[Interval]) -> Interval:
+    """The first one's estimate, and an interval that reaches over all."""
+    lows = [one.low for one in intervals if one.low is not None]
+    highs = [one.high for one in intervals if one.high is not None]
+    return Interval(intervals[0].estimate, min(lows, default=None), max(highs, default=None))
+
+
+def _less_one(interval: Interval) -> Interval:
+    low, high = (None if end is None else end - 1 for end in (interval.low, interval.high))
+    return Interval(interval.estimate - 1, low, high)

@@ -1,0 +1,74 @@
+"""From a session with planted times to what `rlprof whatif` says of it."""
+
+from __future__ import annotations
+
+import pytest
+from fakes import Actor
+from sessions import Written
+
+from rlprof.analysis.lane_work import DRIVER, Work, work_of
+from rlprof.session.reader import Session
+from rlprof.whatif.prediction import what_if
+from rlprof.whatif.text import to_text
+
+
+def recorded(written: Written) -> Work:
+    with Session(written.end()) as session:
+        return work_of(session)
+
+
+def test_one_after_the_other(tmp_path):
+    """Of 1,000 ns an iteration: 300 in env_step, of which 100 are in render; 600 in update, 400 of them computing."""
+    written = Written(tmp_path)
+    written.fake.profiler.enable()
+    for _ in range(12):
+        written.fake.profiler.iteration()
+        with written.fake.profile("env_step"):
+            written.fake.tick(200)
+            written.work("render", 100)
+        written.work("update", 600, cpu=400)
+        written.fake.tick(100)
+        written.fake.profiler.add_steps(10)
+    work = recorded(written)
+    assert sum(batch.iterations for batch in work.batches) == 9  # the first three are to warm up
+    first = {piece.operations: (piece.work_ns, piece.cpu_ns, piece.lane) for piece in work.batches[0].pieces}
+    assert first["env_step", "render"] == (100, 100, DRIVER)
+    assert first[("update",)] == (600, 400, DRIVER)
+    found = what_if(work, {"env_step": 0.5})
+    assert found.rate is not None
+    assert found.asked is not None
+    assert found.asked.rate is not None
+    assert found.rate.estimate == pytest.approx(1e7)
+    assert found.asked.rate.estimate == pytest.approx(1e10 / 850)
+    assert [(one.operation, one.share) for one in found.ranking] == [
+        ("update", pytest.approx(0.6)),
+        ("env_step", pytest.approx(0.3)),
+        ("render", pytest.approx(0.1)),
+    ]
+    told = "11,764,706 [11,764,706, 11,764,706] steps per second instead of 10,000,000, faster by 17.6 % [17.6, 17.6]."
+    assert told in to_text(found, width=120)
+
+
+def test_a_thread_that_the_driver_waits_for(tmp_path):
+    """Of 1,000 ns: 300 update, 600 waiting while a worker steps, 100 waiting for nobody."""
+    written = Written(tmp_path)
+    fake, actor = written.fake, Actor("worker-0")
+    span = fake.profile("env_step")
+    fake.profiler.enable()
+    try:
+        for _ in range(12):
+            fake.profiler.iteration()
+            written.work("update", 300)
+            with fake.profile("future_wait", wait=True):
+                actor.do(span.__enter__)
+                fake.tick(600)
+                actor.do(lambda: span.__exit__(None, None, None))
+                fake.tick(100)
+            fake.profiler.add_steps(10)
+    finally:
+        actor.end()
+    found = what_if(recorded(written), {"env_step": 0.5})
+    assert found.topology.model == "pool"
+    assert found.asked is not None
+    assert found.asked.gain.estimate == pytest.approx(1 / 0.7 - 1)
+    assert [one.operation for one in found.ranking] == ["env_step", "update"]  # a wait is nothing to make faster

@@ -1,0 +1,100 @@
+"""`rlprof doctor`, run as a user would."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import pytest
+from analysis.test_setup_remarks import barely_measured, good_machine
+from click.testing import CliRunner
+
+from rlprof.cli import doctor as command
+from rlprof.cli.doctor import doctor
+from rlprof.doctor.machine.machine import Machine
+from rlprof.doctor.rules.finding import Remark
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "doctor.md"
+
+
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rlprof", "doctor", *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    def measure(quick, tell):
+        tell("nothing")
+        return good_machine()
+
+    monkeypatch.setattr(command, "measure_machine", measure)
+
+
+@pytest.mark.long
+def test_the_whole_of_it_as_json(tmp_path):
+    done = run("--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    answer = json.loads(done.stdout)
+    assert set(answer) == {"version", "machine", "remarks"}
+    assert set(answer["machine"]) == {field.name for field in fields(Machine)}
+    assert answer["machine"]["processes"]["spawn_ns"] > 0
+    assert not answer["machine"]["quick"]
+    for remark in answer["remarks"]:
+        assert set(remark) == {field.name for field in fields(Remark)}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_quick_look_as_text(tmp_path):
+    done = run("--quick", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "--quick left out torch and starting processes." in " ".join(done.stdout.split())
+    assert re.search(r"^span cost +\d", done.stdout, re.MULTILINE)
+    assert re.search(r"^torch +not measured$", done.stdout, re.MULTILINE)
+
+
+def test_finding_something_bad_is_not_a_failure(monkeypatch, planted):
+    bad = Remark("busy", "bad", "Other programs run.", "They do.", "stop them")
+    monkeypatch.setattr(command, "judge", lambda _: (bad,))
+    result = CliRunner().invoke(doctor, [])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("1 thing is set up badly.\n")
+
+
+def test_a_wrong_option_is_misuse():
+    assert CliRunner().invoke(doctor, ["--slow"]).exit_code == 2
+
+
+def test_what_is_not_measured_is_null_in_json(monkeypatch):
+    monkeypatch.setattr(command, "measure_machine", lambda *_: barely_measured())
+    answer = json.loads(CliRunner().invoke(doctor, ["--json"]).stdout)
+    assert answer["machine"]["compute"] is None
+    assert answer["machine"]["cores"]["quota"] is None
+    assert answer["remarks"] == []
+
+
+def test_the_page_names_every_key_of_the_json(planted):
+    page = PAGE.read_text()
+    machine = good_machine()
+    for field in fields(machine):
+        assert f"`{field.name}`" in page, field.name
+        part = getattr(machine, field.name)
+        for inner in fields(part) if is_dataclass(part) else ():
+            assert f"`{inner.name}`" in page, f"{field.name}.{inner.name}"
+
+
+def test_the_page_names_every_remark():
+    rules = PAGE.parent.parent / "src" / "rlprof" / "analysis" / "setup"
+    source = "".join(path.read_text() for path in rules.glob("*.py"))
+    keys = re.findall(r'Remark\(\s*"(\w+)"', source)
+    assert len(keys) > 20
+    for key in keys:
+        assert f"`{key}`" in PAGE.read_text(), key

@@ -1,0 +1,212 @@
+"""Real trainings, slowed down: what an operation costs, with planted times."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from rlprof import Profiler
+from rlprof.errors import RlprofError
+from rlprof.experiment.arm import ArmError
+from rlprof.experiment.slowdowns import DosePlan, command_of, run_doses
+
+pytestmark = pytest.mark.skipif(Profiler().core != "c", reason="only the C core slows operations down")
+
+TRAINING = """
+import sys, time
+from rlprof import get_profiler, profile
+
+def compute(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+profiler = get_profiler()
+for _ in range(int(sys.argv[1])):
+    profiler.iteration()
+    with profile("env_step"):
+        compute(0.006)
+    with profile("server_reply"):
+        time.sleep(0.006)
+    with profile("update"):
+        compute(0.012)
+    profiler.add_steps(10)
+print("the last words", file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def training(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(TRAINING)
+    return path
+
+
+@pytest.mark.long
+def test_planted_costs_are_found_computing_and_sleeping(training):
+    told = []
+    plan = DosePlan(f"run {training} 100000", ("env_step", "server_reply"), seconds=25, width=0.02)
+    found = run_doses(plan, told.append)
+    env_step, server_reply = found["env_step"], found["server_reply"]
+    assert env_step.cost is not None
+    assert server_reply.cost is not None
+    assert env_step.cost.estimate == pytest.approx(0.25, abs=0.1)
+    assert server_reply.cost.estimate == pytest.approx(0.25, abs=0.1)
+    assert env_step.slept < 0.5 < server_reply.slept
+    assert told[0].block == 0
+    assert told[-1].so_far["env_step"].blocks >= 8
+
+
+@pytest.mark.long
+def test_what_cannot_be_slowed_down_is_said(training):
+    found = run_doses(DosePlan(f"run {training} 100000", ("nothing",), seconds=5))
+    assert found["nothing"].why_not == "nothing has no calls in these iterations that could be slowed down"
+
+
+def test_a_training_that_is_too_short_is_named(training):
+    with pytest.raises(ArmError, match="has ended before every dose was given once"):
+        run_doses(DosePlan(f"run {training} 12", ("env_step",), seconds=5))
+
+
+@pytest.mark.long
+def test_a_short_training_is_started_again(training):
+    told = []
+    run_doses(DosePlan(f"run {training} 65", ("env_step",), blocks=12, width=0.0), told.append)
+    assert max(state.process for state in told) >= 2
+
+
+@pytest.mark.parametrize(
+    ("command", "again"),
+    [
+        (("/usr/bin/python", "train.py", "--envs", "4"), "run -- /usr/bin/python train.py --envs 4"),
+        (("python", "-m", "package.train", "a b"), "run -- python -m package.train 'a b'"),
+        (("python", "/opt/bin/rlprof", "train", "petri", "envs=4"), "train petri envs=4"),
+        (("python", "-m", "rlprof", "train", "petri"), "train petri"),
+    ],
+)
+def test_a_recorded_command_is_run_again(command, again):
+    assert command_of(command) == again
+
+
+def test_a_command_that_cannot_be_repeated_is_said():
+    for command in (("python", "-c", "..."), ("python",), ()):
+        with pytest.raises(RlprofError, match="cannot be repeated; say it with --command"):
+            command_of(command)
+
+
+def rlprof(*words, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "rlprof", *words], capture_output=True, text=True, timeout=120, check=False, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "train.py").write_text(TRAINING)
+    rlprof("run", "--dir", "runs", "train.py", "6", cwd=folder)
+    (session,) = (folder / "runs").iterdir()
+    return session
+
+
+@pytest.mark.long
+def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
+    assert rlprof("run", "--dir", "runs", training.name, "40", cwd=tmp_path).returncode == 0
+    (session,) = (tmp_path / "runs").iterdir()
+    shown = rlprof("whatif", str(session), "update=2x", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith("update 2x: ")
+    assert "steps per second instead of" in shown.stdout
+    again = f"run {training} 100000"
+    words = (
+        "whatif",
+        str(session),
+        "update=2x",
+        "--verify",
+        "--command",
+        again,
+        "--max-time",
+        "15s",
+        "--precision",
+        "3%",
+    )
+    told = rlprof(*words, "--json", cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert "slowed down by 50 and 100 %" in told.stderr
+    found = json.loads(told.stdout)
+    assert found["asked"]["gain"]["estimate"] == pytest.approx(1 / 0.75 - 1, abs=0.12)
+    assert found["verified"]["experiment"]["estimate"] == pytest.approx(1 / 0.75 - 1, abs=0.15)
+    assert next(one["operation"] for one in found["ranking"]) == "update"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("env_step=2",), "env_step=2 is no change: write env_step=2x"),
+        (("env_step=0x",), "env_step=0x is no change"),
+        (("envstep=2x",), "has no operation envstep in its iterations; it has env_step"),
+        (("queue_wait=2x",), "queue_wait is a wait for others"),
+        (("--verify",), "needs something to try"),
+        (("env_step=2x", "--verify", "--command", "report last"), "an arm begins with run or train"),
+    ],
+)
+def test_wrong_use_is_one_sentence(recorded, words, said):
+    done = rlprof("whatif", str(recorded), *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_session_without_iterations_says_so(tmp_path):
+    (tmp_path / "train.py").write_text("from rlprof import profile\nwith profile('env_step'): pass\n")
+    rlprof("run", "--dir", "runs", "train.py", cwd=tmp_path)
+    (session,) = (tmp_path / "runs").iterdir()
+    done = rlprof("whatif", str(session), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "has no iterations" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("what", ["compare", "whatif"])
+def test_nothing_is_left_running(training, recorded, tmp_path, number, what):
+    """However the command ends: an arm ends with it, at its next iteration at the latest."""
+    mark = f"{os.getpid()}{int(number)}{len(what)}000000"  # so many iterations, to be known by
+    again = f"run {training} {mark}"
+    words = (
+        ("compare", again, again)
+        if what == "compare"
+        else ("whatif", recorded, "update=2x", "--verify", "--command", again)
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", "rlprof", *map(str, words)],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as command:
+        assert command.stderr is not None
+        while not running(mark):
+            time.sleep(0.05)
+        time.sleep(1)
+        command.send_signal(number)
+        command.wait(40)
+        end = time.monotonic() + 20
+        while running(mark) and time.monotonic() < end:
+            time.sleep(0.1)
+    assert not running(mark)
+
+
+def running(mark):
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if words[-1:] == [mark] and process.status() != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found

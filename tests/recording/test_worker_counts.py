@@ -1,0 +1,30 @@
+"""Whose steps and iterations are the session's."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlprof.recording.worker_counts import Counted, Counts
+
+
+def counts(*found: Counted) -> Counts:
+    gathered = Counts()
+    gathered._by_file = {str(one.pid): one for one in found}
+    return gathered
+
+
+def counted(pid: int, steps: int, iterations: int = 0, learned: bool = False) -> Counted:
+    return Counted(pid, frozenset({1}), steps, 0, iterations, False, learned, 100 + pid, False)
+
+
+def test_a_driver_that_learns_from_its_workers_steps_takes_them_and_keeps_its_iterations():
+    raw = {"steps": 0, "episodes": 0, "iterations": 5, "trained": 500}
+    counts(counted(2, 30), counted(3, 12)).add_to(raw, last=True, iterations=False)
+    assert raw == {"steps": 42, "episodes": 0, "iterations": 5, "trained": 500}
+
+
+@pytest.mark.parametrize("steps", [0, 7])
+def test_a_driver_that_waits_for_a_learner_takes_its_steps_and_iterations(steps):
+    raw = {"steps": steps, "episodes": 0, "iterations": 0, "trained": 1}
+    counts(counted(2, 30, iterations=3, learned=True)).add_to(raw, last=True, iterations=True)
+    assert raw == {"steps": 30, "episodes": 0, "iterations": 3, "trained": 102}
