@@ -171,7 +171,9 @@ def main() -> None:
         found["loaded"] = measure("loaded", options)
     figures = {}
     for name, figure in found.items():
-        figures[f"{name}_overhead_off_by"] = abs(figure["overhead_us"] - figure["claimed_us"]) / figure["uncertainty_us"]
+        figures[f"{name}_overhead_off_by"] = (
+            abs(figure["overhead_us"] - figure["claimed_us"]) / figure["uncertainty_us"]
+        )
         figures[f"{name}_env_step_off_percent"] = 100 * abs(figure["env_step_account_of_off"] - 1)
     judged = judge(BARS, figures)
     table = Table(title="Per step, medians of the blocks", title_justify="left")
