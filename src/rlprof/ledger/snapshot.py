@@ -13,10 +13,10 @@ LEAST_UNCERTAINTY = 0.4
 """Of a span's cost. A shared machine runs at changing speed, and a span among real work finds colder caches than one in
 a loop: fresh processes that measured 74 to 119 ns a span really paid 81 to 124."""
 
-TIMED_UNCERTAINTY = 0.35
-"""Of what was timed of rlprof's own work. It also takes caches from the training, which no clock sees. Provisional: all
-runs of benchmarks/own_cost.py so far were on a crowded machine, where the overhead of a block came out between -10 and
-87 us per step for 13 to 22 us claimed. To be set from a run on a quiet machine."""
+TIMED_UNCERTAINTY = 0.5
+"""Fraction of the time measured inside rlprof by which its real cost may differ. rlprof also evicts the training's data
+from the caches, which no clock sees: in benchmarks/own_cost.py on a quiet machine, 9 blocks claimed 13 to 17 us per
+step and cost 16 to 25."""
 
 
 @dataclass(frozen=True, slots=True)

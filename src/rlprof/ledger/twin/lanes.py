@@ -220,8 +220,10 @@ class Lanes:
 
     def follow(self, thread: Thread, entering: bool) -> Lane:
         """The lane to run on: the running task's, or the thread's own."""
-        began = self._time()
         task = self._running_task()
+        if task is None and thread.lane is thread.base:
+            return thread.lane  # asking is part of what a span usually costs
+        began = self._time()
         lane = thread.base if task is None else self._task_lane(thread, task, entering)
         stack = thread.lane.stack
         self._book_own(stack[-1 if entering or len(stack) == 1 else -2].node, began)
