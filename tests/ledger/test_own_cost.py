@@ -58,7 +58,7 @@ def test_what_the_rules_take_inside_a_call_is_rlprofs_and_not_the_phases(fake):
     assert snapshot.account("env_step").ledger_ns == 10 * 1_000
     assert snapshot.rlprof_ns == 10 * 500  # the other 200 ns somebody else had the core
     assert snapshot.account("rollout").ledger_ns + snapshot.unattributed_ns == 10 * 200
-    assert snapshot.rlprof_uncertainty_ns == round(0.35 * 10 * 500)
+    assert snapshot.rlprof_uncertainty_ns == round(0.75 * 10 * 500)
 
 
 def test_spans_inside_of_own_time_are_all_rlprofs(fake):

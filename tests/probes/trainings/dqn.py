@@ -57,7 +57,7 @@ def train(steps=400, learning_starts=100, train_frequency=4, batch=32, seed=1, d
         if terminated or truncated:
             returns.append(float(info["episode"]["r"]))
             obs, _ = env.reset()
-        if step >= learning_starts and step % train_frequency == 0:
+        if step > learning_starts and step % train_frequency == 0:
             b_obs, b_next, b_actions, b_rewards, b_dones = replay.sample(batch)
             with torch.no_grad():
                 target, _ = target_network(b_next).max(dim=1)
