@@ -25,8 +25,8 @@ from scipy.stats import binomtest, mannwhitneyu
 
 from rlprof.analysis.comparison import Comparison, Measured, MeasuredPair, compare
 from rlprof.analysis.components import component_of
+from rlprof.compare import small_ppo
 from rlprof.compare.paired import ALPHA, LEAST_PAIRS, MOST, MOST_PAIRS, Plan, is_narrow
-from rlprof.doctor.selftest import small_ppo
 from rlprof.experiment.pairs import Pair, measured, run_pair
 
 TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"

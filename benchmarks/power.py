@@ -16,8 +16,8 @@ from _common import Bar, argument_parser, bar_table, describe_machine, judge, pr
 from rich.table import Table
 
 from rlprof.analysis.components import component_of
+from rlprof.compare import small_ppo
 from rlprof.compare.paired import Plan, compare_live
-from rlprof.doctor.selftest import small_ppo
 
 TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"
 PLANTED = ("loss_forward", "policy_forward", "backward", "env_step")

@@ -11,8 +11,8 @@ import time
 from dataclasses import replace
 
 import pytest
+from cli.test_commands import rlprof
 from sessions import INFO, Written, run_program
-from test_commands import rlprof
 
 from rlprof.session.process import identity_of, runs
 from rlprof.session.reader import Session

@@ -10,8 +10,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
-from analysis.test_setup_remarks import barely_measured, good_machine
 from click.testing import CliRunner
+from doctor.test_rules import barely_measured, good_machine
 
 from rlprof.cli import doctor as command
 from rlprof.cli.doctor import doctor
@@ -92,7 +92,7 @@ def test_the_page_names_every_key_of_the_json(planted):
 
 
 def test_the_page_names_every_remark():
-    rules = PAGE.parent.parent / "src" / "rlprof" / "analysis" / "setup"
+    rules = PAGE.parent.parent / "src" / "rlprof" / "doctor" / "rules"
     source = "".join(path.read_text() for path in rules.glob("*.py"))
     keys = re.findall(r'Remark\(\s*"(\w+)"', source)
     assert len(keys) > 20

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from rlprof.doctor.machine import machine, resources, software, speed
+from rlprof.doctor.machine import cores_and_memory, machine, software, speed
 from rlprof.doctor.machine import torch as machine_torch
 from rlprof.doctor.machine.cgroup import Limits, read_limits
 from rlprof.doctor.machine.machine import measure_machine
@@ -70,7 +70,7 @@ def test_without_proc_there_are_no_limits(tmp_path):
 
 
 def test_usable_cores_are_the_least_that_any_limit_leaves():
-    cores = resources.Cores
+    cores = cores_and_memory.Cores
     assert cores(logical=8).usable == 8
     assert cores(logical=8, affinity=4).usable == 4
     assert cores(logical=8, affinity=4, quota=1.5).usable == 1.5
@@ -80,9 +80,9 @@ def test_usable_cores_are_the_least_that_any_limit_leaves():
 def test_busy_cores_are_seen_and_guest_time_is_not_counted_twice(monkeypatch):
     times = namedtuple("times", "user nice system idle iowait steal guest")
     readings = iter([times(10, 0, 0, 100, 0, 0, 0), times(10.3, 0, 0.1, 100.4, 0.1, 0.1, 0.3)])
-    monkeypatch.setattr(resources.psutil, "cpu_times", lambda: next(readings))
-    monkeypatch.setattr(resources.time, "sleep", lambda _: None)
-    cores = resources.look_at_cores(Limits())
+    monkeypatch.setattr(cores_and_memory.psutil, "cpu_times", lambda: next(readings))
+    monkeypatch.setattr(cores_and_memory.time, "sleep", lambda _: None)
+    cores = cores_and_memory.look_at_cores(Limits())
     assert cores.busy_share == pytest.approx(0.5)
     assert cores.stolen_share == pytest.approx(0.1)
 
@@ -105,11 +105,11 @@ def test_rounds_at_several_times_count_together():
 def test_the_folder_of_sessions_is_the_nearest_that_is_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RLPROF_DIR", raising=False)
-    assert resources.folder_for_sessions() == "."
+    assert cores_and_memory.folder_for_sessions() == "."
     (tmp_path / "rlprof-runs").mkdir()
-    assert resources.folder_for_sessions() == "rlprof-runs"
+    assert cores_and_memory.folder_for_sessions() == "rlprof-runs"
     monkeypatch.setenv("RLPROF_DIR", str(tmp_path / "not" / "yet"))
-    assert resources.folder_for_sessions() == str(tmp_path)
+    assert cores_and_memory.folder_for_sessions() == str(tmp_path)
 
 
 def test_fsync_leaves_no_file_and_is_not_measured_where_nothing_can_be_written(tmp_path):
@@ -275,7 +275,7 @@ def test_what_is_told_is_this_machine():
 
 
 def test_no_file_imports_torch_or_numpy_before_it_is_needed():
-    for module in (machine, resources, software, speed, machine_torch):
+    for module in (cores_and_memory, machine, software, speed, machine_torch):
         for node in ast.parse(Path(module.__file__).read_text()).body:
             if isinstance(node, ast.Import):
                 assert not {alias.name for alias in node.names} & {"torch", "numpy", "pynvml"}, module

@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from analysis.test_setup_remarks import barely_measured, good_machine
+from doctor.test_rules import barely_measured, good_machine
 from rich.cells import cell_len
 from rich.console import Console
 

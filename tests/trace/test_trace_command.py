@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from test_commands import rlprof
+from cli.test_commands import rlprof
 from traces import event, real_traces, written
 
 from rlprof.cli.trace.server import Viewer, perfetto_folder

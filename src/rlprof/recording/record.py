@@ -71,9 +71,9 @@ def record(
 
 
 def _watch(recording: Recording, *asked: Any) -> None:
-    from rlprof.recording import watch  # noqa: PLC0415
+    from rlprof.recording import progress  # noqa: PLC0415
 
-    for make in watch.watchers(recording.profiler, *asked):
+    for make in progress.watchers(recording.profiler, *asked):
         try:
             recording.watchers.append(make())
         except Exception as error:
