@@ -83,10 +83,10 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     elif not quiet:
         recording.at_end.append(Farewell(recording))
     if captures:
-        from rlprof.recording import captures  # noqa: PLC0415 - most runs capture nothing more
+        from rlprof.recording.captures import begin  # noqa: PLC0415 - most runs capture nothing more
 
         try:
-            captures.begin(recording, captures)
+            begin(recording, captures)
         except Exception as error:
             profiler._hooks.warn("what was to be captured is not", error)
     rate = profiler._module.tsc_rate() if profiler.core == "c" else ""
