@@ -14,11 +14,12 @@ demo: $(VENV)/installed
 # What measures has the machine to itself.
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not figures and not long"
-	$(BIN)/python -m pytest -m figures
+	$(BIN)/python -m pytest -m "figures and not long"
 
 # What takes long: the commands of pages that train, builds, the rarer algorithms, fifty kills.
 test-long: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "long and not figures"
+	$(BIN)/python -m pytest -m "long and figures"
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -374,6 +374,7 @@ def test_what_following_tasks_costs_is_the_drivers_time_however_long_they_are_su
     assert rlprof >= planted * each * (steps + 1)
 
 
+@pytest.mark.long
 @pytest.mark.figures
 def test_a_task_costs_the_same_however_many_there_are(core):
     """In CPU time. It was ten times as much with 20,000 at once as with 500."""

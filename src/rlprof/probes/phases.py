@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from rlprof.ledger.catalogue import AFTER_TRAINING
 from rlprof.ledger.profiler import Iteration, Profiler
 from rlprof.probes.environments import Environments, Group
 from rlprof.probes.patches import Patches
@@ -53,6 +54,7 @@ class Phases:
         self._spans = {phase: profile(name) for phase, name in names.items()}
         self._advantage = profile("advantage")
         self._preparation = profile("batch_preparation")
+        self._after = profile(AFTER_TRAINING)
         self.loop = profiler._module.Loop(
             profiler._ledger, self, profile("policy_forward"), profile("loss_forward"), profile("env_forward")
         )
@@ -230,6 +232,12 @@ class Phases:
         self._settle()
         self.loop.on = False
         self._close()
+
+    def end(self) -> None:
+        """The recording ends. What followed the last thing in the last phase is no part of that."""
+        if self._open != NONE and self._may_record() and self._ledger.split(self._spans[self._open], self._after) >= 0:
+            self._open = NONE
+        self.off()
 
     def after_fork(self) -> None:
         """What was open is the parent's, and so are its optimizers until something is learned here: the child may step
@@ -452,6 +460,13 @@ def _forget(profiler: Profiler) -> None:
     phases = _phases.pop(profiler, None)
     if phases is not None:
         phases.off()
+
+
+def end() -> None:
+    """The recording ends."""
+    for phases in _phases.values():
+        if phases.loop.on:
+            phases.end()
 
 
 def off() -> None:

@@ -77,7 +77,7 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
         recording = record(_program())
     recording.launched = True
     recording.quiet = quiet or environment.TURNS in os.environ
-    recording.before_end.append(phases.off)
+    recording.before_end.append(phases.end)
     if environment.TURNS in os.environ:
         recording.at_end.clear()  # the session of an arm is gone when it has ended; nobody would read of it
     elif not quiet:
