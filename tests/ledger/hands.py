@@ -78,7 +78,7 @@ class Hand:
         return spans
 
     def call(self, name: str, *arguments: Any) -> Any:
-        return getattr(self.profiler._ledger, name)(*arguments)
+        return getattr(self.profiler.ledger, name)(*arguments)
 
     def snapshot_adds_up(self) -> bool:
         self.profiler.snapshot().check()
@@ -88,9 +88,9 @@ class Hand:
         """On a thread, as a worker does."""
 
         def listen() -> None:
-            while (epoch := self.profiler._ledger.listen(seconds)) != -1:
+            while (epoch := self.profiler.ledger.listen(seconds)) != -1:
                 if epoch is not None:
-                    self.profiler._ledger.answer()
+                    self.profiler.ledger.answer()
 
         threading.Thread(target=listen, daemon=True).start()
 
@@ -101,7 +101,7 @@ class Hand:
         if child == 0:
             with self.profiler.profile("env_step"):
                 time.sleep(0.05)
-            theirs.send(received(self.profiler._ledger.raw()))
+            theirs.send(received(self.profiler.ledger.raw()))
             os._exit(0)
         got: int = ours.recv()
         os.waitpid(child, 0)
@@ -190,7 +190,7 @@ class Driver:
     def __init__(self, page: Path) -> None:
         self.page = page
         self.profiler = Profiler("c")
-        self.ledger = self.profiler._ledger
+        self.ledger = self.profiler.ledger
         self.ledger.share(page, True)
         self.profiler.enable()
         self.processes: list[Process] = []
@@ -231,6 +231,6 @@ class Driver:
 
 if __name__ == "__main__":
     joined = Profiler("c")
-    joined._ledger.share(sys.argv[2], False)
+    joined.ledger.share(sys.argv[2], False)
     joined.enable()
     serve(Connection(int(sys.argv[1])), joined)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(Profiler().core != "c", reason="only the C core 
 def dosed(tmp_path):
     profiler = Profiler()
     doses = Doses(tmp_path / "doses", ("env_step", "update"), create=True)
-    profiler._ledger.dose(doses.memory, doses.names)
+    profiler.ledger.dose(doses.memory, doses.names)
     profiler.enable()
     yield profiler, doses
     profiler.disable()
@@ -136,7 +136,7 @@ def test_a_sample_tells_who_computes_without_the_gil(dosed):
         for name in ("env_step", "update"):
             samples = []
             while sum(sampled for sampled, _ in samples) < 50e6:
-                samples.append(profiler._ledger.sample(name, 500_000))
+                samples.append(profiler.ledger.sample(name, 500_000))
                 time.sleep(0.001)
             rates[name] = sum(got for _, got in samples) / sum(sampled for sampled, _ in samples)
     finally:
@@ -151,9 +151,9 @@ def test_a_sample_tells_who_computes_without_the_gil(dosed):
 def test_wrong_use_is_said(tmp_path):
     profiler = Profiler()
     with pytest.raises(ValueError, match="too small"):
-        profiler._ledger.dose(bytearray(10), ("env_step",))
+        profiler.ledger.dose(bytearray(10), ("env_step",))
     with pytest.raises((TypeError, BufferError)):
-        profiler._ledger.dose(b"read only" * 100, ("env_step",))
-    profiler._ledger.dose(bytearray(200), ("env_step",))
+        profiler.ledger.dose(b"read only" * 100, ("env_step",))
+    profiler.ledger.dose(bytearray(200), ("env_step",))
     with pytest.raises(RuntimeError, match="already"):
-        profiler._ledger.dose(bytearray(200), ("update",))
+        profiler.ledger.dose(bytearray(200), ("update",))

@@ -116,15 +116,15 @@ def test_undrained_iterations_are_merged_and_not_lost(core):
     fake = Fake(core)
     total = 300_000 if core == "c" else 270_000
     for _ in range(total):
-        fake.profiler._ledger.iteration(False)
+        fake.profiler.ledger.iteration(False)
         with fake.profile("env_step"):
             fake.tick(1)
-    fake.profiler._ledger.iteration(True)
+    fake.profiler.ledger.iteration(True)
     first_marks, first = rows(fake)
-    fake.profiler._ledger.iteration(False)
+    fake.profiler.ledger.iteration(False)
     with fake.profile("env_step"):
         fake.tick(1)
-    fake.profiler._ledger.iteration(True)
+    fake.profiler.ledger.iteration(True)
     later_marks, later = rows(fake)
     assert fake.snapshot().iterations == total + 1
     assert sum(row[0] for row in (*first.values(), *later.values())) == total + 1

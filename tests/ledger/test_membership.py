@@ -22,11 +22,11 @@ def test_sharing_may_begin_while_recording_and_inside_a_wait(tmp_path):
     profiler = Profiler("c")
     profiler.enable()
     with profiler.profile("env_wait", wait=True):
-        profiler._ledger.share(tmp_path / "shared", True)
+        profiler.ledger.share(tmp_path / "shared", True)
         worker = Process.forked(profiler)
         worker.do("work", "env_step", 0.03)
     got = worker.received()
-    raw = profiler._ledger.raw()
+    raw = profiler.ledger.raw()
     worker.end()
     profiler.disable()
     assert raw["wall"] - sum(row[LEDGER] for row in raw["nodes"]) == got > 29e6
@@ -93,7 +93,7 @@ def test_what_forgets_in_the_driver_is_told_to_the_others(driver, begin):
 
 def test_the_first_span_of_a_process_is_noticed_once(driver):
     seen: list[int] = []
-    driver.profiler._hooks.at_first_span = lambda: seen.append(os.getpid())
+    driver.profiler.at_first_span(lambda: seen.append(os.getpid()))
     read, write = os.pipe()
     with driver.profiler.profile("outer") as outer:
         child = os.fork()

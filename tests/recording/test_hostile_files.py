@@ -187,7 +187,7 @@ recording.flush()
 row = [0, 77, 1, -1, *[5] * 16, b""]
 huge = [0, -1, 1, -1, *[2**62] * 16, b""]
 for number, node in enumerate((row, huge)):
-    dump = {"pid": 5, "parent": 1, "name": "x", "epoch": profiler._ledger.raw()["epoch"], "driver_iteration": 0,
+    dump = {"pid": 5, "parent": 1, "name": "x", "epoch": profiler.ledger.raw()["epoch"], "driver_iteration": 0,
             "operations": [], "lanes": [[1, "thread", "main", False, True, 1]], "nodes": [node]}
     data = msgspec.msgpack.encode(dump)
     target = recording.folder / "workers" / f"{os.getpid()}-{number}.dump"

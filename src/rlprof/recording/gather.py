@@ -39,7 +39,7 @@ class Workers:
     def __init__(self, profiler: Profiler, folder: Path) -> None:
         self.patience = PATIENCE
         self._profiler = profiler
-        self._ledger = profiler._ledger
+        self._ledger = profiler.ledger
         self._own = os.getpid()
         self._folder = folder / FOLDER
         self._folder.mkdir(PRIVATE_FOLDER)
@@ -179,7 +179,7 @@ class Workers:
             graft.begin_at(self._begun)
             self._all.append(graft)
         else:
-            self._profiler._hooks.warn("more than 4,000 worker processes at once; further ones are left out", None)
+            self._profiler.warn("more than 4,000 worker processes at once; further ones are left out", None)
             return None
         self._grafts[file] = graft
         return graft
