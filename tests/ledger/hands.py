@@ -17,14 +17,11 @@ from typing import Any
 
 from rlprof import Profiler
 
-LEDGER = 7
-"""A node's column in raw(): the driver's time that it is accountable for."""
-
 
 def received(raw: dict[str, Any]) -> int:
     """What a worker's process got of the driver's waiting."""
-    elsewhere = {lane[0] for lane in raw["lanes"] if lane[3]}
-    return sum(row[LEDGER] for row in raw["nodes"] if row[2] not in elsewhere)
+    elsewhere = {lane.id for lane in raw["lanes"] if lane.on_driver}
+    return sum(row.ledger for row in raw["nodes"] if row.lane not in elsewhere)
 
 
 class Hand:
@@ -211,13 +208,13 @@ class Driver:
     def missing(self) -> int:
         """Of the wall time, what the accounts of this process do not have."""
         raw = self.ledger.raw()
-        assert all(row[LEDGER] >= 0 for row in raw["nodes"])
-        return int(raw["wall"] - sum(row[LEDGER] for row in raw["nodes"]))
+        assert all(row.ledger >= 0 for row in raw["nodes"])
+        return int(raw["wall"] - sum(row.ledger for row in raw["nodes"]))
 
     def account(self, operation: str) -> int:
         raw = self.ledger.raw()
-        ids = {id for id, name, _ in raw["operations"] if name == operation}
-        return int(sum(row[LEDGER] for row in raw["nodes"] if row[3] in ids))
+        ids = {row.id for row in raw["operations"] if row.name == operation}
+        return int(sum(row.ledger for row in raw["nodes"] if row.operation in ids))
 
     def map(self) -> mmap.mmap:
         with self.page.open("r+b") as file:

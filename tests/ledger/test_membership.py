@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from ledger.hands import LEDGER, Process
+from ledger.hands import Process
 
 from rlprof import Profiler
 from rlprof.ledger import profiler as module
@@ -29,7 +29,7 @@ def test_sharing_may_begin_while_recording_and_inside_a_wait(tmp_path):
     raw = profiler.ledger.raw()
     worker.end()
     profiler.disable()
-    assert raw["wall"] - sum(row[LEDGER] for row in raw["nodes"]) == got > 29e6
+    assert raw["wall"] - sum(row.ledger for row in raw["nodes"]) == got > 29e6
 
 
 def test_a_worker_does_not_become_the_driver(driver, begin):
@@ -53,7 +53,7 @@ def test_whoever_leaves_is_its_own_driver_again(driver, begin):
     worker.do("call", "reset")
     worker.do("work", "update", 0.02)
     raw = worker.do("call", "raw")
-    assert raw["wall"] == sum(row[LEDGER] for row in raw["nodes"])
+    assert raw["wall"] == sum(row.ledger for row in raw["nodes"])
 
 
 def test_when_the_driver_leaves_the_others_are_told(driver, begin):

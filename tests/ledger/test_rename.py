@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 
 from rlprof import Profiler
+from rlprof.ledger.rows import unpack_marks
 
 
 @pytest.fixture(params=["c", "python"])
@@ -87,7 +86,7 @@ def test_what_is_open_or_absent_is_not_renamed(profiler):
 def iterations(profiler):
     """Of each mark: start, end, steps."""
     marks, _ = profiler.ledger.drain_iterations()
-    return [(start, end, steps) for start, end, _, _, steps, _ in struct.iter_unpack("=qqIIqq", marks)]
+    return [(mark.start, mark.end, mark.steps) for mark in unpack_marks(marks)]
 
 
 def test_an_iteration_that_is_dropped_is_neither_counted_nor_written(profiler):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import struct
 
 import pytest
 from fakes import Fake
+
+from rlprof.ledger.rows import MARK, unpack_gains
 
 
 def begin(fake: Fake) -> None:
@@ -80,10 +81,9 @@ def test_it_lasts_until_the_training_begins_whatever_was_timed_before(fake):
             fake.tick(4)
     assert fake.ledger() == {"startup": 140, "env_reset": 4, "env_wait": 0, "unattributed": 0}
     assert fake.snapshot().account("env_reset").calls == 2
-    marks, rows = fake.profiler.drain_iterations()
-    assert len(marks) == 40
-    gains = [struct.unpack_from("=IIQqqqqq", rows, place) for place in range(0, len(rows), 56)]
-    assert [gain[4] for gain in gains] == [4]
+    marks, gains = fake.profiler.drain_iterations()
+    assert len(marks) == MARK.size
+    assert [gain.ledger for gain in unpack_gains(gains)] == [4]
 
 
 def test_a_span_that_is_open_when_the_training_begins_goes_on_in_it(fake):

@@ -6,7 +6,7 @@ import time
 from contextlib import nullcontext
 
 import pytest
-from ledger.hands import LEDGER, received
+from ledger.hands import received
 
 from rlprof.ledger import profiler as module
 
@@ -23,11 +23,11 @@ def begin_startup(driver) -> None:
 def places(driver) -> dict[tuple[str, ...], int]:
     """Ledger times by the path of operations."""
     raw = driver.profiler.ledger.raw()
-    names = {id: name for id, name, _ in raw["operations"]}
+    names = {row.id: row.name for row in raw["operations"]}
     paths: dict[int, tuple[str, ...]] = {-1: ()}
     for row in raw["nodes"]:
-        paths[row[0]] = (*paths[row[1]], names[row[3]]) if row[3] >= 0 else ()
-    return {paths[row[0]]: row[LEDGER] for row in raw["nodes"]}
+        paths[row.id] = (*paths[row.parent], names[row.operation]) if row.operation >= 0 else ()
+    return {paths[row.id]: row.ledger for row in raw["nodes"]}
 
 
 def test_what_workers_did_before_the_training_is_start_up(driver, begin):

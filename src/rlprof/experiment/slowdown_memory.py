@@ -110,7 +110,7 @@ def take_doses(profiler: Profiler, environment: Environment, samples: bool) -> N
     if profiler.core != "c":
         raise RlprofError("operations can only be slowed down with rlprof's C core, which is not built here")
     doses = Doses.named_by(environment)
-    profiler.ledger.dose(doses.memory, doses.names)
+    profiler.ledger.slow_down(doses.memory, doses.names)
     if samples:
         threading.Thread(target=_sample, args=(profiler, doses), name="rlprof samples", daemon=True).start()
 

@@ -7,6 +7,9 @@ from typing import Any
 from rlprof.ledger.interface import Ledger as Ledger
 from rlprof.ledger.interface import Span as Span
 
+LAYOUT: dict[str, tuple[tuple[str, str, int], ...]]
+"""Columns of every record: see `rlprof.ledger.rows.check`."""
+
 def tsc_refusal() -> str | None: ...
 def tsc_rate() -> str: ...
 def bucket(ns: int, /) -> int: ...

@@ -163,7 +163,7 @@ class Ledger(Protocol):
 
     # ---- experiments: operations that are slowed down by a known amount; C core only ----
 
-    def dose(self, memory: Any, names: tuple[str, ...], /) -> None:
+    def slow_down(self, memory: Any, names: tuple[str, ...], /) -> None:
         """Slow these operations down as the shared memory says."""
 
     def sample(self, name: str, ns: int, /) -> tuple[int, int]:

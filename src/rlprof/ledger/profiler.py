@@ -247,15 +247,12 @@ class Profiler:
         self.ledger.set_device(device)
 
     def drain_timeline(self) -> tuple[bytes, int]:
-        """The events since the last drain, packed (int64 start, int64 duration, uint32 node, uint32 depth), and how
-        many were overwritten unread."""
-        events, lost = self.ledger.drain_timeline()
-        return events, lost
+        """Packed events since the last drain (`rlprof.ledger.rows.EVENT`), and how many were overwritten unread."""
+        return self.ledger.drain_timeline()
 
     def drain_iterations(self) -> tuple[bytes, bytes]:
-        """Iteration marks and rows since the last drain, packed as the core's iteration.c says."""
-        marks, rows = self.ledger.drain_iterations()
-        return marks, rows
+        """Packed marks and gains of iterations since the last drain: `rlprof.ledger.rows.MARK` and `GAIN`."""
+        return self.ledger.drain_iterations()
 
     @overload
     def profile_function(self, name: Callable[..., Any], /) -> Any: ...

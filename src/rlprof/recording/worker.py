@@ -97,8 +97,8 @@ class Worker:
             raw["iterations"], raw["iterating"] = 0, False  # an environment's steps alone are no iterations
         return {
             **{key: raw[key] for key in _KEPT},
-            "operations": [(id, _said(name), category) for id, name, category in raw["operations"]],
-            "lanes": [(id, kind, _said(name), *rest) for id, kind, name, *rest in raw["lanes"]],
+            "operations": [row._replace(name=_said(row.name)) for row in raw["operations"]],
+            "lanes": [row._replace(name=_said(row.name)) for row in raw["lanes"]],
             "pid": self.pid,
             "parent": os.getppid(),
             "name": _said(process_name()),
