@@ -21,8 +21,8 @@ def recorded():
     profiler.enable()
 
     def advance(ns):
-        now = profiler._ledger.now() + ns
-        profiler._ledger.set_time(now, now)
+        now = profiler.ledger.now() + ns
+        profiler.ledger.set_time(now, now)
 
     with profiler.profile("rollout"):
         advance(10)

@@ -63,7 +63,7 @@ def test_the_largest_share_is_of_the_time_after_it(report):
 def closing(tmp_path):
     """A second of start-up, two of training at 500 steps a second, and one to close the environments."""
     written = Written(tmp_path)
-    ledger = written.fake.profiler._ledger
+    ledger = written.fake.profiler.ledger
     ledger.begin_startup(written.fake.profile("startup"))
     written.fake.tick(600 * MS)
     with written.fake.profile("env_wait", wait=True):

@@ -92,7 +92,7 @@ def profiled(make, steps, **options):
         for operation in planted:
             planted[operation] = 0
         if options:
-            clock[:] = [profiler._ledger.set_time]
+            clock[:] = [profiler.ledger.set_time]
             clock[0](0, 0)
         profiler.enable()
         model.learn(steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,12 +11,12 @@ from typing import BinaryIO
 
 import msgspec
 
+from rlprof.ledger.rows import EVENT
 from rlprof.ledger.snapshot import Node
 from rlprof.session.reader import Session
 
 NOT_KEPT = "spans were not kept, only their sums; record(timeline=100_000) keeps them for an export"
 
-_EVENT = struct.Struct("=qqII")
 _CHUNK = 1024
 """Events that are Python objects at one time."""
 
@@ -93,13 +92,13 @@ class Spans:
             yield span
 
     def _count(self) -> int:
-        return sum(map(len, self._blocks)) // _EVENT.size
+        return sum(map(len, self._blocks)) // EVENT.size
 
     def _backwards(self) -> Iterator[tuple[int, int, int, int]]:
-        size = _CHUNK * _EVENT.size
+        size = _CHUNK * EVENT.size
         for block in reversed(self._blocks):
             for end in range(len(block), 0, -size):
-                yield from reversed(list(_EVENT.iter_unpack(block[max(0, end - size) : end])))
+                yield from reversed(list(EVENT.iter_unpack(block[max(0, end - size) : end])))
 
 
 def _place(span: Span, tracks: list[list[Span]]) -> None:
