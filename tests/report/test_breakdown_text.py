@@ -51,11 +51,11 @@ def line(planted: Planted, start: str, width: int = 80) -> str:
     return found
 
 
-def test_the_first_line_is_the_verdict():
+def test_the_first_line_is_the_headline():
     assert lines(training())[0] == "802 ms in 2 iterations. Largest account: backward, 75% (600 ms)."
 
 
-def test_without_iterations_the_verdict_names_none():
+def test_without_iterations_the_headline_names_none():
     planted = Planted()
     planted.work("env_step", 30)
     assert lines(planted)[0] == "30 ns. Largest account: env_step, 100% (30 ns)."

@@ -74,7 +74,7 @@ def test_the_report_is_the_golden_one(name, render, report):
     assert text == (GOLDEN / name).read_text()
 
 
-def test_the_verdict_comes_first(report):
+def test_the_headline_comes_first(report):
     lines = to_text(report).splitlines()
     assert lines[1].endswith("steps/s in 1.43 s, 30 iterations.")
     assert lines[2].startswith("Largest account: env_step, 5")
@@ -119,7 +119,7 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path):
     assert r"a\|b \*c\* \<i\>" in to_markdown(report)
 
 
-def test_poor_speed_is_said_in_the_verdict(tmp_path):
+def test_the_headline_reports_poor_speed(tmp_path):
     written = Written(tmp_path)
     for _ in range(30):
         with written.fake.profiler.iteration():

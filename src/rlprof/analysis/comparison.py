@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from rlprof.analysis.figures import rate
-from rlprof.analysis.inference import Interval, interval, least_seen, p_value, permutation_p
+from rlprof.analysis.inference import ALPHA, Interval, interval, least_seen, p_value, permutation_p
 from rlprof.analysis.trimmed import kept, trimmed_mean
 
-ALPHA = 0.05
 MARGIN = 0.02
 """Less is the same, for all practical purposes."""
 SAME_WORK = 0.01

@@ -17,7 +17,7 @@ _OWN = {STARTUP: "Startup", UNATTRIBUTED: "Unattributed", RLPROF: "rlprof itself
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class ComponentLine:
     """One line. Its parts follow it, one deeper; what no part has is in the component's own time."""
 
     title: str
@@ -31,7 +31,7 @@ class Component:
 @dataclass(frozen=True, slots=True)
 class Components:
     wall_ns: int
-    lines: tuple[Component, ...]
+    lines: tuple[ComponentLine, ...]
 
     def check(self) -> None:
         """Raise AssertionError where they do not add up."""
@@ -54,7 +54,7 @@ def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
             lines[found[:end]] = lines.get(found[:end], 0) + row.ledger_ns
     shares = _shares(lines, breakdown.wall_ns)
     shown = [
-        Component(path[-1], len(path) - 1, ns, shares[path]) for path, ns in lines.items() if ns or path[0] in named
+        ComponentLine(path[-1], len(path) - 1, ns, shares[path]) for path, ns in lines.items() if ns or path[0] in named
     ]
     return Components(breakdown.wall_ns, tuple(shown))
 

@@ -13,6 +13,8 @@ from typing import Any
 from rlprof.analysis.trimmed import Mean, trimmed_mean
 from rlprof.errors import MissingLibraryError
 
+ALPHA = 0.05
+"""One minus the confidence of an interval, where a caller names no other."""
 POWER = 0.8
 
 

@@ -64,7 +64,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class IterationBatch:
     """Neighbouring iterations."""
 
     iterations: int
@@ -78,29 +78,29 @@ class Work:
     cores: int
     cpu_known: bool
     """Else the CPU time of every piece is taken for all of its work."""
-    batches: tuple[Batch, ...]
+    batches: tuple[IterationBatch, ...]
 
     @cached_property
-    def whole(self) -> Batch:
+    def whole(self) -> IterationBatch:
         """All of them as one: which lane is the slowest is a question about all of it, not of single moments."""
         return together(self.batches)
 
     @cached_property
-    def without(self) -> tuple[Batch, ...]:
+    def without(self) -> tuple[IterationBatch, ...]:
         """The same without each of them in turn, to see how sure it is."""
         return tuple(
             together([*self.batches[:place], *self.batches[place + 1 :]]) for place in range(len(self.batches))
         )
 
 
-def together(batches: Sequence[Batch]) -> Batch:
+def together(batches: Sequence[IterationBatch]) -> IterationBatch:
     """Several as one."""
     sums: dict[tuple[str, tuple[str, ...]], Piece] = {}
     for batch in batches:
         for piece in batch.pieces:
             before = sums.get((piece.lane, piece.operations))
             sums[piece.lane, piece.operations] = piece if before is None else before.plus(piece)
-    return Batch(
+    return IterationBatch(
         iterations=sum(batch.iterations for batch in batches),
         wall_ns=sum(batch.wall_ns for batch in batches),
         steps=sum(batch.steps for batch in batches),
@@ -111,12 +111,12 @@ def together(batches: Sequence[Batch]) -> Batch:
 def work_of(session: Session, most: int = BATCHES) -> Work:
     """The iterations of a session, but for the first ones. No batches where it has none."""
     snapshot = session.snapshot()
-    turns = session.turns()
-    steady = [turn for turn in turns if turn.first >= WARM_UP]
-    turns = steady if 2 * len(steady) >= len(turns) else turns
+    iterations = session.turns()
+    steady = [one for one in iterations if one.first >= WARM_UP]
+    iterations = steady if 2 * len(steady) >= len(iterations) else iterations
     places = _places(snapshot)
     batches = []
-    for group in groups_of(turns, most):
+    for group in groups_of(iterations, most):
         gains = session.gains(group[0], group[-1])
         batches.append(_batch(group, gains, places, session.cost))
     return Work(session.info.cores, snapshot.cpu != "off", tuple(batches))
@@ -138,7 +138,9 @@ def _places(snapshot: Snapshot) -> dict[int, _Place]:
     return found
 
 
-def _batch(turns: Sequence[Turn], gains: Sequence[Gain], places: Mapping[int, _Place], cost: SpanCost) -> Batch:
+def _batch(
+    iterations: Sequence[Turn], gains: Sequence[Gain], places: Mapping[int, _Place], cost: SpanCost
+) -> IterationBatch:
     inside = calls_inside(gains, {id: place.parent for id, place in places.items()})
     sums: defaultdict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(lambda: [0.0] * 4)
     lanes: dict[str, Lane] = {}
@@ -159,9 +161,9 @@ def _batch(turns: Sequence[Turn], gains: Sequence[Gain], places: Mapping[int, _P
         Piece(operations, lane, group_of(lanes[lane].name), lanes[lane].kind, lanes[lane].on_driver, *figures)
         for (lane, operations), figures in sums.items()
     ]
-    return Batch(
-        iterations=sum(turn.last - turn.first + 1 for turn in turns),
-        wall_ns=sum(turn.wall_ns for turn in turns),
-        steps=sum(turn.steps for turn in turns),
+    return IterationBatch(
+        iterations=sum(one.last - one.first + 1 for one in iterations),
+        wall_ns=sum(one.wall_ns for one in iterations),
+        steps=sum(one.steps for one in iterations),
         pieces=tuple(pieces),
     )

@@ -11,14 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.inference import Interval
+from rlprof.analysis.inference import ALPHA, Interval
 from rlprof.analysis.jackknife import jackknife
 from rlprof.analysis.lane_work import Work
 from rlprof.analysis.topology import Saving, left
 
 DOSES = (0.5, 1.0)
 """Of what the operation takes."""
-ALPHA = 0.05
 LEAST_TO_CHOOSE = 10
 KINK = 0.02
 """Of an iteration: by less, the doses do not disagree."""

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.lane_work import Batch, Piece, Work
+from rlprof.analysis.lane_work import IterationBatch, Piece, Work
 
 APART = 0.01
 """Of the wall time: less than that is nothing."""
@@ -119,7 +119,7 @@ class Predicted:
     """What it cannot be faster than, where that is what decides."""
 
 
-def predict(batch: Batch, how: Topology, saving: Saving, stays: bool = True) -> Predicted:
+def predict(batch: IterationBatch, how: Topology, saving: Saving, stays: bool = True) -> Predicted:
     """The wall time of a batch with something saved.
 
     stays: where the model leaves something open, the first of two answers. Async: what the slowest lane does without a
@@ -135,7 +135,7 @@ def predict(batch: Batch, how: Topology, saving: Saving, stays: bool = True) -> 
     return Predicted(by_cores, "the cores") if by_cores > found.wall_ns else found
 
 
-def _predict_waiting(batch: Batch, how: Topology, saving: Saving, stays: bool) -> Predicted:
+def _predict_waiting(batch: IterationBatch, how: Topology, saving: Saving, stays: bool) -> Predicted:
     driver = [piece for piece in batch.pieces if piece.on_driver]
     saved = sum(piece.ledger_ns * (1 - left(piece, saving)) for piece in driver)
     limits = {group.name: group.limit for group in how.groups}
@@ -159,7 +159,7 @@ def _held_up(driver: Sequence[Piece], others: Sequence[Piece], saving: Saving) -
     return min(1.0, off_cpu / beside) if beside else 0.0
 
 
-def _predict_async(batch: Batch, how: Topology, saving: Saving, stays: bool) -> Predicted:
+def _predict_async(batch: IterationBatch, how: Topology, saving: Saving, stays: bool) -> Predicted:
     before = _bounds(batch.pieces, how.limit, how.cores, {})
     after = _bounds(batch.pieces, how.limit, how.cores, saving)
     slowest = max(before, key=before.__getitem__)

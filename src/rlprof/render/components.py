@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlprof.analysis.components import Component, Components
+from rlprof.analysis.components import ComponentLine, Components
 from rlprof.analysis.figures import duration, percent
 from rlprof.render.layout import GAP, WIDEST, plain
 
@@ -40,5 +40,5 @@ def render(components: Components, console: Console) -> None:
     console.print(table)
 
 
-def _name(line: Component) -> str:
+def _name(line: ComponentLine) -> str:
     return f"{'  ' * line.depth}{'- ' if line.depth else ''}{line.title}"

@@ -14,7 +14,7 @@ from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
 from rlprof.analysis.figures import count, duration, many, percent
 from rlprof.render.layout import GAP, WIDEST, Column, plain
 from rlprof.render.names import literal, shorten
-from rlprof.report.verdict import largest_share
+from rlprof.report.headline import largest_share
 
 _BAR_WIDTHS = (6, 30)
 _NAME_WIDTHS = (22, 40)
@@ -54,14 +54,14 @@ def to_text(breakdown: Breakdown, width: int = 100) -> str:
 def render(breakdown: Breakdown, console: Console) -> None:
     """Verdict, call tree, categories, and what to know about the figures."""
     page = _Page(breakdown, console)
-    console.print(page.verdict())
+    console.print(page.headline())
     if breakdown.wall_ns:
         console.print()
         render_parts(breakdown, console)
 
 
 def render_parts(breakdown: Breakdown, console: Console) -> None:
-    """The same without the verdict."""
+    """The same without the headline."""
     page = _Page(breakdown, console)
     console.print(page.tree())
     console.print()
@@ -109,7 +109,7 @@ class _Page:
     def _short(self, name: str, width: int) -> str:
         return shorten(name, width, "..." if self._ascii else "…")
 
-    def verdict(self) -> Text:
+    def headline(self) -> Text:
         """The one sentence for who reads nothing else."""
         whole = self._breakdown
         if not whole.wall_ns:

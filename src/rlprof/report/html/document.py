@@ -33,7 +33,7 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 _SECTIONS = {
     "header": findings.header,
-    "verdict": findings.verdict,
+    "headline": findings.headline,
     "findings": findings.findings,
     "call_tree": tables.call_tree,
     "operations": tables.operations,

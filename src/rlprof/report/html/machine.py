@@ -95,9 +95,6 @@ def expectation(report: Report) -> Markup:
     if reached is not None and expected.steps_per_second is not None:
         shown.append(("steps per second", rate(reached), f"of {rate(expected.steps_per_second)}"))
     parts: list[str] = [figures(shown)]
-    if expected.poor:
-        warning = "Below half of what its parts could do: something is probably set up wrongly. See what is lost."
-        parts.append(element("p", warning, class_="warning", role="note"))
     whole = report.facts.breakdown.wall_ns or 1
     needed = [
         (
