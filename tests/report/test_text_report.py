@@ -67,7 +67,7 @@ def report(tmp_path_factory):
     ],
 )
 def test_the_report_is_the_golden_one(name, render, report):
-    """After a change that is meant: RLPROF_GOLDEN=write pytest tests/report, then read the difference."""
+    """After an intended change: RLPROF_GOLDEN=write pytest tests/report, then review the difference."""
     text = render(report)
     if os.environ.get("RLPROF_GOLDEN") == "write":
         (GOLDEN / name).write_text(text)

@@ -72,6 +72,6 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterable[str
 
 
 def _escaped(text: str) -> str:
-    """Shown as it is: neither HTML nor Markdown, and no column's end."""
-    # An underscore inside a word means nothing, and most operations have one.
+    """Escape a text, so that it is neither HTML nor Markdown nor the end of a table cell."""
+    # Underscores inside a word need no escape, and most operations have one.
     return re.sub(r"([\\`*{}\[\]<>#|~&]|\b_|_\b|(?<=_)_)", r"\\\1", literal(text))

@@ -1,4 +1,4 @@
-"""What the HTML report says: the report's figures, in the words of the text report."""
+"""The HTML report shows the report's figures in the words of the text report."""
 
 from __future__ import annotations
 

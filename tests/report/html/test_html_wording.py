@@ -28,7 +28,7 @@ def section(page: str, id: str) -> str:
 
 
 def shares(markup: str) -> dict[str, str]:
-    """By the name in its first cell, the first percentage of each row of a table."""
+    """The first percentage of each table row, by the name in its first cell."""
     found = {}
     for row in re.findall(r"<tr.*?</tr>", markup):
         first, *figures = (re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row))
@@ -38,7 +38,7 @@ def shares(markup: str) -> dict[str, str]:
 
 
 def shares_in_text(report: Report) -> list[dict[str, str]]:
-    """The same of the first two tables of the text report: the call tree and the categories."""
+    """The same for the first two tables of the text report: the call tree and the categories."""
     text = to_text(report).split("Where the time went")[1]
     tables = text.split("\n\n")[:2]
     rows = r"^ *(\S+)(?: \(±[^)]*\))? .*?(\d+\.\d%)"

@@ -125,17 +125,17 @@ def findings(report: Report) -> Markup:
     advice = report.findings.advice
     if not advice:
         return element("p", sentence(first_try(report).sentence), class_="empty")
-    first, *others = map(advice_card, advice)
-    return join([element("p", "Try first", class_="kicker"), element("div", first, *others, class_="cards wide")])
+    return element("div", *(advice_card(item, item is advice[0]) for item in advice), class_="cards wide")
 
 
-def advice_card(advice: Advice) -> Markup:
+def advice_card(advice: Advice, first: bool = False) -> Markup:
     gain = gain_of(advice)
+    badges = [element("span", text, class_="badge good") for text in ("Try first" if first else None, gain) if text]
     names = [element("code", plain_name(name)) for name in advice.operations[:8]]
     return element(
         "article",
         element("h3", sentence(advice.title)),
-        element("p", element("span", gain, class_="badge good") if gain else None, *names, class_="chips"),
+        element("p", *badges, *names, class_="chips"),
         element("h4", "Do"),
         element("p", sentence(advice.action)),
         element("h4", "Evidence"),
