@@ -1,4 +1,4 @@
-"""What is said of pairs with planted times."""
+"""Comparisons of pairs with planted times."""
 
 from __future__ import annotations
 

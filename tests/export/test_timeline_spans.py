@@ -1,4 +1,4 @@
-"""The timeline, nested: every span once, on a track where nothing crosses, below the span that was around it."""
+"""The nested timeline: every span once, on a track without crossing spans, below its parent span."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def kept(tmp_path):
 
 
 def read(kept) -> list[tuple[str, int, int, int, str | None]]:
-    """(name, start, end, track, parent), in the order of their beginning."""
+    """(name, start, end, track, parent), in order of their start."""
     with kept.session() as session:
         spans = list(Spans(session))
     spans.sort(key=lambda span: (span.start, span.depth))

@@ -13,7 +13,7 @@ from functools import partial
 
 from rlprof.analysis.inference import Interval
 from rlprof.analysis.jackknife import left_out
-from rlprof.analysis.lane_work import Batch, Work
+from rlprof.analysis.lane_work import IterationBatch, Work
 from rlprof.analysis.topology import Saving, Topology, left, predict, topology
 from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import BESIDE_TRAINING, WAITS
@@ -91,7 +91,7 @@ def operations_of(work: Work, least_share: float = 0.0) -> list[str]:
 
 
 def prediction(work: Work, how: Topology, saving: Saving) -> Prediction:
-    def faster(batch: Batch, stays: bool) -> float:
+    def faster(batch: IterationBatch, stays: bool) -> float:
         return max(1.0, predict(batch, how, saving, stays).wall_ns)
 
     gains, rates = [], []
@@ -118,14 +118,14 @@ def _priority(work: Work, how: Topology, name: str, names: Sequence[str]) -> Pri
     )
 
 
-def _rate(work: Work, wall: Callable[[Batch], float]) -> Interval | None:
+def _rate(work: Work, wall: Callable[[IterationBatch], float]) -> Interval | None:
     """Steps per second over such a wall time."""
     if not all(batch.steps > 0 for batch in work.batches):
         return None
     return _interval(work, lambda batch: 1e9 * batch.steps / wall(batch))
 
 
-def _interval(work: Work, of: Callable[[Batch], float]) -> Interval:
+def _interval(work: Work, of: Callable[[IterationBatch], float]) -> Interval:
     """Of a positive figure, by the jackknife. On its logarithm, so that no end is below zero."""
     if len(work.batches) < LEAST_BATCHES:
         return Interval(of(work.whole), None, None)

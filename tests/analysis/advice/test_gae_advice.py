@@ -1,4 +1,4 @@
-"""What lies between rollout and update is called `advantage`, whatever it is. Only what computes is a Python loop."""
+"""All time between rollout and update is called `advantage`. Only time on a CPU can be a Python loop."""
 
 from __future__ import annotations
 
