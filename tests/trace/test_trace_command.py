@@ -19,7 +19,7 @@ import pytest
 from cli.test_commands import rlprof
 from traces import event, real_traces, written
 
-from rlprof.cli.trace.server import Viewer, perfetto_folder
+from rlprof.trace.viewer import Viewer, perfetto_folder
 
 
 @pytest.fixture
