@@ -44,7 +44,7 @@ ROWS = 10
 
 def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
     """Once, recorded: the account, the learning, and the parts alone."""
-    command = [sys.executable, "-m", "rlprof", "train", name, "--expect", "--no-progress", "--profile-dir", str(folder)]
+    command = [sys.executable, "-m", "rlprof", "train", name, "--expect", "--no-progress", "--dir", str(folder)]
     done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{name}: {done.stderr[-2000:]}")

@@ -20,10 +20,10 @@ FEATURES: dict[str, set[str]] = {
     "run": {"experiment"},  # a training that takes part in an experiment speaks its protocol from the start
     "report": set(),
     "capture": {"trace"},  # it reads what torch has written, to say how large the next trace will be
-    "trace": {"report"},
+    "trace": set(),
     "experiment": set(),
     "compare": {"experiment"},
-    "whatif": {"experiment", "compare"},
+    "whatif": {"experiment"},
     "export": set(),
     "doctor": {"report"},  # the self-test checks the whole way, to the report
 }
