@@ -126,7 +126,7 @@ def test_ctrl_c_ends_a_query(session):
         finally:
             timer.join()
             signal.signal(signal.SIGINT, before)
-        assert opened.turns(), "it can be read afterwards"
+        assert opened.iterations(), "it can be read afterwards"
 
 
 def test_the_work_of_all_queries_is_bounded(session, monkeypatch):
@@ -220,7 +220,7 @@ def test_the_events_of_all_blocks_are_counted_first(session, monkeypatch):
 def test_a_timeline_is_read_as_before(session):
     with Session(session) as opened:
         assert len(list(Spans(opened))) == 10
-        assert opened.turns(), "other values are still read afterwards"
+        assert opened.iterations(), "other values are still read afterwards"
 
 
 def test_a_file_that_is_too_large_is_refused_before_it_is_opened(session, tmp_path):

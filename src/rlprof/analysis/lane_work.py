@@ -11,7 +11,7 @@ from rlprof.analysis.series import calls_inside, groups_of, own_share
 from rlprof.ledger.catalogue import WAITS
 from rlprof.ledger.hooks import group_of
 from rlprof.ledger.snapshot import Lane, Snapshot, SpanCost
-from rlprof.session.reader import Gain, Session, Turn
+from rlprof.session.reader import Gain, IterationRow, Session
 
 BATCHES = 20
 """Of neighbouring iterations: so many values an uncertainty is estimated from."""
@@ -111,7 +111,7 @@ def together(batches: Sequence[Batch]) -> Batch:
 def work_of(session: Session, most: int = BATCHES) -> Work:
     """The iterations of a session, but for the first ones. No batches where it has none."""
     snapshot = session.snapshot()
-    turns = session.turns()
+    turns = session.iterations()
     steady = [turn for turn in turns if turn.first >= WARM_UP]
     turns = steady if 2 * len(steady) >= len(turns) else turns
     places = _places(snapshot)
@@ -138,7 +138,7 @@ def _places(snapshot: Snapshot) -> dict[int, _Place]:
     return found
 
 
-def _batch(turns: Sequence[Turn], gains: Sequence[Gain], places: Mapping[int, _Place], cost: SpanCost) -> Batch:
+def _batch(turns: Sequence[IterationRow], gains: Sequence[Gain], places: Mapping[int, _Place], cost: SpanCost) -> Batch:
     inside = calls_inside(gains, {id: place.parent for id, place in places.items()})
     sums: defaultdict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(lambda: [0.0] * 4)
     lanes: dict[str, Lane] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.ledger.snapshot import Snapshot, SpanCost
-from rlprof.session.reader import Gain, Session, Turn
+from rlprof.session.reader import Gain, IterationRow, Session
 
 POINTS = 300
 
@@ -38,7 +38,7 @@ class Series:
             assert total == wall, f"iterations {self.first[place]} to {self.last[place]} sum to {total} ns of {wall} ns"
 
 
-def series(session: Session, snapshot: Snapshot, turns: Sequence[Turn], points: int = POINTS) -> Series:
+def series(session: Session, snapshot: Snapshot, turns: Sequence[IterationRow], points: int = POINTS) -> Series:
     """The iterations of a session, neighbours put together."""
     operation_of = {node.id: node.operation for node in snapshot.nodes}
     parent_of = {node.id: node.parent for node in snapshot.nodes}
@@ -59,12 +59,12 @@ def series(session: Session, snapshot: Snapshot, turns: Sequence[Turn], points: 
     )
 
 
-def groups_of(turns: Sequence[Turn], points: int) -> Iterator[list[Turn]]:
+def groups_of(turns: Sequence[IterationRow], points: int) -> Iterator[list[IterationRow]]:
     """Neighbours, of about equal numbers of iterations."""
     if not turns:
         return
     size = max(1, -(-sum(turn.last - turn.first + 1 for turn in turns) // points))
-    group: list[Turn] = []
+    group: list[IterationRow] = []
     for turn in turns:
         group.append(turn)
         if turn.last - group[0].first + 1 >= size:

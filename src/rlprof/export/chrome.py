@@ -16,7 +16,7 @@ import msgspec
 from rlprof.analysis.series import Series, series
 from rlprof.export.spans import Spans, write_items
 from rlprof.ledger.snapshot import Snapshot
-from rlprof.session.reader import Session, Turn
+from rlprof.session.reader import IterationRow, Session
 
 POINTS = 10_000
 """Of the ledger's counters: more iterations than that are put together, neighbour to neighbour."""
@@ -30,7 +30,7 @@ Event = dict[str, Any]
 def write_chrome(session: Session, file: BinaryIO) -> str | None:
     """Write the trace; returns what its reader must know, which the file says too."""
     spans = Spans(session)
-    turns = session.turns()
+    turns = session.iterations()
     points = series(session, spans.snapshot, turns, POINTS)
     pid, origin = session.info.pid, _zero(session, spans, turns)
     tracks: dict[tuple[int, int], int] = {}
@@ -50,7 +50,7 @@ def write_chrome(session: Session, file: BinaryIO) -> str | None:
     return remark
 
 
-def _zero(session: Session, spans: Spans, turns: Sequence[Turn]) -> int:
+def _zero(session: Session, spans: Spans, turns: Sequence[IterationRow]) -> int:
     """Where the trace's time begins: with the recording, or what was under way then, since Perfetto drops all before
     0."""
     earliest = spans.earliest()
@@ -76,7 +76,7 @@ def _spans(spans: Spans, pid: int, origin: int, tracks: dict[tuple[int, int], in
         }
 
 
-def _iteration(turn: Turn, pid: int, origin: int) -> Event:
+def _iteration(turn: IterationRow, pid: int, origin: int) -> Event:
     several = turn.last > turn.first
     return {
         "ph": "X",

@@ -108,7 +108,7 @@ def _otlp_bucket(bucket: int) -> int:
 def _gauges(session: Session) -> Iterator[Json]:
     points = [
         {"timeUnixNano": str(unix_time(session, turn.end)), "asDouble": turn.steps / turn.wall_ns * 1e9}
-        for turn in session.turns()
+        for turn in session.iterations()
         if turn.steps > 0 and turn.wall_ns
     ]
     yield _gauge("rlprof.steps_per_second", "At the end of each iteration, over that iteration.", "{step}/s", points)

@@ -11,7 +11,7 @@ import msgspec
 
 from rlprof.export.otlp import Json, attributes, resource, scope, unix_time
 from rlprof.export.spans import Span, Spans, write_items
-from rlprof.session.reader import Session, Turn
+from rlprof.session.reader import IterationRow, Session
 
 INTERNAL = 1
 """The kind of a span that neither sends nor receives."""
@@ -35,7 +35,7 @@ class _Traces:
     def __init__(self, session: Session) -> None:
         info = session.info
         self._session = session
-        self._turns = session.turns()
+        self._turns = session.iterations()
         self._starts = [turn.start for turn in self._turns]
         # The same session gets the same ids each time, so that sending it twice does not double it.
         self._seed = f"{info.host} {info.pid} {info.started} {info.name}"
@@ -54,7 +54,7 @@ class _Traces:
     def _id(self, of: str) -> str:
         return blake2b(f"{self._seed} {of}".encode(), digest_size=16).hexdigest()
 
-    def _iteration(self, place: int, turn: Turn) -> Json:
+    def _iteration(self, place: int, turn: IterationRow) -> Json:
         several = turn.last > turn.first
         return {
             "traceId": self._ids[place],

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rlprof.analysis.series import series
 from rlprof.render.scalars import Scalars
-from rlprof.session.reader import Session, Turn
+from rlprof.session.reader import IterationRow, Session
 from rlprof.session.records import Sample
 
 POINTS = 10_000
@@ -38,7 +38,7 @@ def write_tensorboard(session: Session, folder: Path) -> Path:
 
 def _iterations(session: Session) -> Iterator[Scalar]:
     """At the end of each iteration; of several that were put together, their mean at the end of the last."""
-    turns = session.turns()
+    turns = session.iterations()
     ends = {turn.last + 1: turn.end for turn in turns}
     points = series(session, session.snapshot(), turns, POINTS)
     for place in range(len(points)):
@@ -55,7 +55,7 @@ def _iterations(session: Session) -> Iterator[Scalar]:
 
 def _samples(session: Session) -> Iterator[Scalar]:
     """One point for all samples of an iteration, at the last of them. Without iterations a step is a second."""
-    turns = session.turns()
+    turns = session.iterations()
     starts = [turn.start for turn in turns]
 
     def step(sample: Sample) -> int:
@@ -76,7 +76,7 @@ def _samples(session: Session) -> Iterator[Scalar]:
                 yield samples[-1].time, number, tag, value
 
 
-def _iteration_at(time: int, turns: list[Turn], starts: list[int]) -> int:
+def _iteration_at(time: int, turns: list[IterationRow], starts: list[int]) -> int:
     """The iteration that was under way just before an instant, or the last before it; 0 before the first."""
     place = bisect_left(starts, time) - 1
     return turns[place].last + 1 if place >= 0 else 0

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import UNATTRIBUTED
-from rlprof.session.records import Batch
+from rlprof.session.records import Flush
 
 _MARK = struct.Struct("=qqIIqq")
 _GAIN = struct.Struct("=IIQqqqqq")
@@ -38,7 +38,7 @@ class Points:
     def __init__(self) -> None:
         self._operations: dict[int, str] = {}
 
-    def of(self, batch: Batch) -> Iterator[Point]:
+    def of(self, batch: Flush) -> Iterator[Point]:
         """The iterations that a flush wrote."""
         names = {id: name for id, name, _ in batch.raw["operations"]}
         for row in batch.raw["nodes"]:

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from rlprof.ledger.sharing import LEDGER, apportion
-from rlprof.session.records import Batch
+from rlprof.session.records import Flush
 
 _MARK = struct.Struct("=qqIIqq")
 _GAIN = struct.Struct("=IIQqqqqq")
@@ -40,7 +40,7 @@ class Allotment:
         self._written.clear()
         self._received.clear()
 
-    def add_to(self, batch: Batch, rows: Sequence[tuple[Any, ...]]) -> None:
+    def add_to(self, batch: Flush, rows: Sequence[tuple[Any, ...]]) -> None:
         """Complete the marks and gains that the driver's ledger has written."""
         marks = list(_MARK.iter_unpack(batch.iterations))
         if not marks:

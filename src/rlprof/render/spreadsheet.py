@@ -128,7 +128,7 @@ def _tree(session: Session) -> Rows:
 def _iterations(session: Session) -> Rows:
     """One column an operation, which with `unattributed` and `rlprof` sum to wall_ns. Long runs have old iterations
     merged: first and last differ then."""
-    turns = session.turns()
+    turns = session.iterations()
     # As many points as there were iterations: none are put together that the session still has apart.
     points = series(session, session.snapshot(), turns, points=turns[-1].last + 1 if turns else 1)
     yield (

@@ -72,7 +72,7 @@ class End(msgspec.Struct, frozen=True):
     lost: Lost | None = None
 
 
-class Turn(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class IterationRow(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One iteration, or several merged. Times are ns of the ledger's clock, iterations count from 0."""
 
     start: Signed
@@ -152,19 +152,19 @@ class Session:
             raise self._damaged(str(error)) from error
         return snapshot
 
-    def turns(self) -> list[Turn]:
+    def iterations(self) -> list[IterationRow]:
         """The iterations, in order."""
         columns = ", ".join(schema.ITERATION_COLUMNS)
-        turns: list[Turn] = self._rows(f"SELECT {columns} FROM iteration ORDER BY last", Turn)
+        iterations: list[IterationRow] = self._rows(f"SELECT {columns} FROM iteration ORDER BY last", IterationRow)
         before = -1
-        for turn in turns:
-            if not before < turn.first <= turn.last:
-                raise self._damaged(f"iteration {turn.last} is out of order")
-            before = turn.last
-        return turns
+        for iteration in iterations:
+            if not before < iteration.first <= iteration.last:
+                raise self._damaged(f"iteration {iteration.last} is out of order")
+            before = iteration.last
+        return iterations
 
-    def gains(self, first: Turn, last: Turn) -> list[Gain]:
-        """What each node gained from one turn to another, both included."""
+    def gains(self, first: IterationRow, last: IterationRow) -> list[Gain]:
+        """What each node gained from one iteration to another, both included."""
         sums = ", ".join(f"sum({column})" for column in schema.GAIN_COLUMNS[2:])
         query = f"SELECT node, {sums} FROM gain WHERE iteration BETWEEN ? AND ? GROUP BY node"
         return self._rows(query, Gain, (first.last, last.last))

@@ -68,7 +68,7 @@ class Lost:
 
 
 @dataclass(slots=True)
-class Batch:
+class Flush:
     """One flush: the ledger's state, and the journals since the last one."""
 
     time: int = 0

@@ -23,7 +23,7 @@ from rlprof.session import schema
 from rlprof.session.folder import make_private
 from rlprof.session.info import Info, readable
 from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, SLICE, merge_iterations, merge_samples
-from rlprof.session.records import Batch, Lost
+from rlprof.session.records import Flush, Lost
 
 _MARK = struct.Struct("=qqIIqq")
 _GAIN = struct.Struct("=IIQqqqqq")
@@ -107,7 +107,7 @@ class SessionWriter:
         """Who ran what, where."""
         self._put("info", info)
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: Flush) -> None:
         """All of it, or, with an exception, nothing: then the same batch may be written again."""
         nodes = _changed(batch.raw["nodes"], self._nodes)
         lanes = _changed(batch.raw["lanes"], self._lanes)
@@ -196,7 +196,7 @@ class SessionWriter:
     def _put(self, key: str, value: Any) -> None:
         self._connection.execute("INSERT OR REPLACE INTO session VALUES (?, ?)", (key, _encode(value).decode()))
 
-    def _write_timeline(self, batch: Batch, held: int) -> int:
+    def _write_timeline(self, batch: Flush, held: int) -> int:
         if not batch.events and not batch.events_lost:
             return held
         block = zlib.compress(batch.events, 1)
@@ -222,7 +222,7 @@ class SessionWriter:
         return held
 
 
-def _state(batch: Batch) -> dict[str, Any]:
+def _state(batch: Flush) -> dict[str, Any]:
     return {
         **{name: batch.raw[name] for name in STATE},
         "time": batch.time,
@@ -234,7 +234,7 @@ def _state(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _with_wall(mark: tuple[Any, ...], batch: Batch) -> tuple[Any, ...]:
+def _with_wall(mark: tuple[Any, ...], batch: Flush) -> tuple[Any, ...]:
     start, end, _, last, *_ = mark
     return (*mark, end - start - batch.between.get(last, 0))
 

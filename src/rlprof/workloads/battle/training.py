@@ -21,7 +21,7 @@ from rlprof.workloads.workload import Parts
 
 
 @dataclass(frozen=True)
-class Batch:
+class BattleBatch:
     """Battles side by side, the longest one's decisions x battles; shorter ones are filled up."""
 
     observations: Tensor
@@ -33,8 +33,8 @@ class Batch:
     real: Tensor
     """Where nothing was filled up."""
 
-    def pick(self, battles: Tensor) -> Batch:
-        return Batch(*(getattr(self, name)[:, battles] for name in self.__dataclass_fields__))
+    def pick(self, battles: Tensor) -> BattleBatch:
+        return BattleBatch(*(getattr(self, name)[:, battles] for name in self.__dataclass_fields__))
 
 
 @profile_function("advantage")
@@ -50,7 +50,7 @@ def advantages_of(played: Played, settings: BattleSettings) -> list[float]:
 
 
 @profile_function("batch_preparation")
-def batch_of(battles: list[Played], settings: BattleSettings) -> Batch:
+def batch_of(battles: list[Played], settings: BattleSettings) -> BattleBatch:
     advantages = [advantages_of(played, settings) for played in battles]
     flat = np.concatenate(advantages)
     mean, spread = float(flat.mean()), float(flat.std()) + 1e-8
@@ -64,7 +64,7 @@ def batch_of(battles: list[Played], settings: BattleSettings) -> Batch:
     masks = [torch.from_numpy(np.stack(played.masks)) for played in battles]
     gained = side_by_side([torch.tensor(column) for column in advantages])
     real = side_by_side([torch.ones(len(played.rewards), dtype=torch.bool) for played in battles])
-    return Batch(
+    return BattleBatch(
         side_by_side([torch.from_numpy(np.stack(played.observations)) for played in battles]),
         side_by_side(masks) | ~real[..., None],  # what was filled up has a distribution, too
         each("action"),
@@ -76,7 +76,7 @@ def batch_of(battles: list[Played], settings: BattleSettings) -> Batch:
 
 
 @profile_function("loss_calculation")
-def loss_of(networks: Networks, batch: Batch, settings: BattleSettings) -> Tensor:
+def loss_of(networks: Networks, batch: BattleBatch, settings: BattleSettings) -> Tensor:
     battles = batch.actions.shape[1]
     logits, _ = networks.policy(batch.observations, networks.policy.empty(battles))
     values, _ = networks.value(batch.observations, networks.value.empty(battles))
