@@ -111,7 +111,7 @@ def together(batches: Sequence[Batch]) -> Batch:
 def work_of(session: Session, most: int = BATCHES) -> Work:
     """The iterations of a session, but for the first ones. No batches where it has none."""
     snapshot = session.snapshot()
-    turns = session.iterations()
+    turns: list[IterationRow] = session.iterations()
     steady = [turn for turn in turns if turn.first >= WARM_UP]
     turns = steady if 2 * len(steady) >= len(turns) else turns
     places = _places(snapshot)

@@ -65,7 +65,7 @@ def write_private(path: Path, content: bytes) -> None:
         raise
 
 
-def find_database(given: str | Path) -> Path:
+def find_database(given: str | os.PathLike[str]) -> Path:
     """The session.db of a folder, a file, or `last`, the newest session in the sessions' folder."""
     if str(given) == "last" and not Path(given).exists():
         return _newest(sessions_folder())

@@ -1,8 +1,13 @@
-"""Reads a session, while it is being written or long after. What it hands out has been checked."""
+"""Reads a session, while it is being written or long after. Everything it returns has been checked.
+
+`rlprof.open_session` is the public way in.
+"""
 
 from __future__ import annotations
 
+import os
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -10,13 +15,14 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from rlprof.errors import UnreadableError
-from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
+from rlprof.ledger.snapshot import Account, Lane, Node, Snapshot, SpanCost, build_snapshot
 from rlprof.session import schema
 from rlprof.session.connection import MOST_BLOCK, Database
 from rlprof.session.folder import find_database
 from rlprof.session.info import Info
 from rlprof.session.records import Artifact, Lost, Mark, Sample
 from rlprof.session.schema import FIRST_OF_WORKERS
+from rlprof.session.table import Table
 
 EVENT_BYTES = 24
 MOST_EVENTS = 50_000_000
@@ -96,10 +102,33 @@ class Gain(msgspec.Struct, array_like=True, frozen=True, gc=False):
     off_cpu_ns: Signed
 
 
-class Session:
-    """A session as it is when it is opened: what is flushed later is not seen. Use as a context manager."""
+def open_session(path: str | os.PathLike[str] = "last") -> Session:
+    """Open a recorded run to read it as data.
 
-    def __init__(self, given: str | Path) -> None:
+        with rlprof.open_session("last") as session:
+            for account in session.accounts():
+                print(account.operation, account.calls, account.ledger_ns)
+
+    path: a session's folder, its session.db, or "last" for the newest one (default: "last").
+
+    Raises UnreadableError if there is no session or if it cannot be read.
+    """
+    return Session(path)
+
+
+class Session:
+    """A session at the moment when it was opened. What the training writes later is not seen.
+
+    Use it as a context manager, or call `close()`. Times are nanoseconds, sizes are bytes.
+
+    path: the session.db.
+    info: the run: name, command line, machine, versions and settings.
+    state: the totals at the last flush. None before the first flush.
+    end: how the run ended. None while the run goes on, or if it was killed.
+    cost: cost of one span on the recording machine.
+    """
+
+    def __init__(self, given: str | os.PathLike[str]) -> None:
         self.path = find_database(given)
         self._database = Database(self.path)
         self._damaged, self._explained = self._database.damaged, self._database.explained
@@ -114,6 +143,7 @@ class Session:
             self.end = self._json(values["end"], End, "end") if "end" in values else None
             if self.end is None:
                 self._database.release()
+            self._snapshot: Snapshot | None = None
             self.cost = SpanCost.over(self._json(values.get("costs", "[]"), list[SpanCost], "costs"))
         except BaseException:
             self.close()
@@ -132,8 +162,53 @@ class Session:
     def folder(self) -> Path:
         return self.path.parent
 
+    def accounts(self) -> Table[Account]:
+        """Where the training's time went, by operation. The largest ledger time comes first.
+
+        The last two rows are `unattributed`, the time outside all spans, and `rlprof`, the profiler's own cost. Over
+        all rows, `ledger_ns` sums to the wall time.
+
+            frame = session.accounts().to_pandas()
+            frame["share"] = frame.ledger_ns / frame.ledger_ns.sum()
+        """
+        snapshot = self.snapshot()
+        rest = [
+            Account(operation=name, self_ns=spent, ledger_ns=spent, wall_ns=spent, cpu_ns=None)
+            for name, spent in (("unattributed", snapshot.unattributed_ns), ("rlprof", snapshot.rlprof_ns))
+        ]
+        return Table(Account, [*snapshot.accounts, *rest])
+
+    def tree(self) -> Table[Node]:
+        """The call trees of all lanes, rlprof's own cost taken out. Each node comes before the nodes below it.
+
+        A root has no operation: its times are those outside all spans of its lane.
+
+            depth = {None: -1}
+            for node in session.tree():
+                depth[node.id] = depth[node.parent] + 1
+                print("  " * depth[node.id], node.operation or session.lanes()[node.lane].name, node.wall_ns)
+        """
+        below: defaultdict[int | None, list[Node]] = defaultdict(list)
+        for node in self.snapshot().net_nodes:
+            below[node.parent].append(node)
+        rows: list[Node] = []
+        pending = below[None][::-1]
+        while pending:
+            rows.append(pending.pop())
+            pending += sorted(below[rows[-1].id], key=lambda node: node.wall_ns)
+        return Table(Node, rows)
+
+    def lanes(self) -> Table[Lane]:
+        """The threads, asyncio tasks and worker processes of the training. A lane's `id` is its place in the table."""
+        return Table(Lane, self.snapshot().lanes)
+
     def snapshot(self) -> Snapshot:
-        """The ledger at the last flush."""
+        """Everything that was recorded up to the last flush."""
+        if self._snapshot is None:
+            self._snapshot = self._read_snapshot()
+        return self._snapshot
+
+    def _read_snapshot(self) -> Snapshot:
         if self.state is None:
             raise UnreadableError(
                 f"{self.path} holds nothing yet: the run ended, or was stopped, before its first flush"
@@ -152,10 +227,11 @@ class Session:
             raise self._damaged(str(error)) from error
         return snapshot
 
-    def iterations(self) -> list[IterationRow]:
-        """The iterations, in order."""
+    def iterations(self) -> Table[IterationRow]:
+        """The iterations of the training, in order. Neighbours are merged where a long run has very many."""
         columns = ", ".join(schema.ITERATION_COLUMNS)
-        iterations: list[IterationRow] = self._rows(f"SELECT {columns} FROM iteration ORDER BY last", IterationRow)
+        rows = self._rows(f"SELECT {columns} FROM iteration ORDER BY last", IterationRow)
+        iterations = Table(IterationRow, rows)
         before = -1
         for iteration in iterations:
             if not before < iteration.first <= iteration.last:
