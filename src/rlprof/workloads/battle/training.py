@@ -1,4 +1,4 @@
-"""PPO over whole battles: play one in every environment, learn from them, play on."""
+"""PPO over whole battles: play one in every environment, learn from them, repeat."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from rlprof.workloads.battle.agent import Networks, RandomAgent, TogetherAgent, 
 from rlprof.workloads.battle.collecting import Played, arena
 from rlprof.workloads.battle.server import serving
 from rlprof.workloads.battle.settings import BattleSettings
+from rlprof.workloads.devices import prepare_torch
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.workload import Parts
 
 
 @dataclass(frozen=True)
 class BattleBatch:
-    """Battles side by side, the longest one's decisions x battles; shorter ones are filled up."""
+    """Battles side by side: decisions of the longest battle x battles. Shorter battles are padded."""
 
     observations: Tensor
     masks: Tensor
@@ -31,7 +32,7 @@ class BattleBatch:
     returns: Tensor
     advantages: Tensor
     real: Tensor
-    """Where nothing was filled up."""
+    """True except for padding."""
 
     def pick(self, battles: Tensor) -> BattleBatch:
         return BattleBatch(*(getattr(self, name)[:, battles] for name in self.__dataclass_fields__))
@@ -39,7 +40,7 @@ class BattleBatch:
 
 @profile_function("advantage")
 def advantages_of(played: Played, settings: BattleSettings) -> list[float]:
-    """Generalised advantage estimation, from the last decision back: after it nothing follows."""
+    """Generalised advantage estimation, backwards from the last decision, which nothing follows."""
     values = [choice.value for choice in played.choices] + [0.0]
     advantages, advantage = [], 0.0
     for step in reversed(range(len(played.rewards))):
@@ -66,7 +67,7 @@ def batch_of(battles: list[Played], settings: BattleSettings) -> BattleBatch:
     real = side_by_side([torch.ones(len(played.rewards), dtype=torch.bool) for played in battles])
     return BattleBatch(
         side_by_side([torch.from_numpy(np.stack(played.observations)) for played in battles]),
-        side_by_side(masks) | ~real[..., None],  # what was filled up has a distribution, too
+        side_by_side(masks) | ~real[..., None],  # padding needs a valid distribution, too
         each("action"),
         each("log_prob"),
         gained + each("value"),
@@ -112,7 +113,7 @@ def train(settings: BattleSettings, progress: Progress) -> None:
     networks, optimizer = _made(settings)
     profiler = get_profiler()
     with serving(settings) as address, arena(settings, address, agent_of(networks, settings)) as played_in:
-        progress.begin(settings.turns)
+        progress.begin(settings.total_iterations)
         while not _is_done(settings, progress):
             with profiler.iteration():
                 battles = played_in.play()
@@ -125,10 +126,10 @@ def train(settings: BattleSettings, progress: Progress) -> None:
 
 
 def parts(settings: BattleSettings) -> Parts:
-    """What an episode consists of: battles of an agent that costs nothing, the agent, and the update."""
+    """Battles of an agent that costs nothing, the agent, and the update, each measured separately."""
     networks, optimizer = _made(settings)
     kept = ExitStack()
-    atexit.register(kept.close)  # they are called until the program ends
+    atexit.register(kept.close)  # the parts are called until the program ends
     address = kept.enter_context(serving(settings))
     cheaply = kept.enter_context(arena(settings, address, RandomAgent()))
     agent = agent_of(networks, settings)
@@ -165,8 +166,7 @@ def _is_done(settings: BattleSettings, progress: Progress) -> bool:
 
 
 def _made(settings: BattleSettings) -> tuple[Networks, torch.optim.Optimizer]:
-    torch.set_num_threads(settings.torch_threads)
-    torch.manual_seed(settings.seed)
+    prepare_torch(settings)
     random.seed(settings.seed)
     np.random.seed(settings.seed % 2**32)
     networks = Networks(settings)
