@@ -116,7 +116,11 @@ def test_a_file_may_be_yaml_or_json(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [(b"[1, 2]", "holds a list; write settings"), (b"a: [1,", "line 1: the file is neither"), (b"\xff\xfe", "cannot be read")],
+    [
+        (b"[1, 2]", "holds a list; write settings"),
+        (b"a: [1,", "line 1: the file is neither"),
+        (b"\xff\xfe", "cannot be read"),
+    ],
 )
 def test_a_file_that_is_none_is_said_by_its_name(tmp_path, text, said):
     (tmp_path / "bad.yaml").write_bytes(text)

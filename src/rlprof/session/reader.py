@@ -26,7 +26,7 @@ from rlprof.session.table import Table
 
 EVENT_BYTES = 24
 MOST_EVENTS = 50_000_000
-"""Of the timeline; they take 1.2 GB unpacked."""
+"""Maximum number of events on the timeline. They take 1.2 GB unpacked."""
 
 Checked = TypeVar("Checked")
 
@@ -43,7 +43,7 @@ _Node = tuple[
 
 
 class State(msgspec.Struct, frozen=True):
-    """The ledger as a whole, at the last flush."""
+    """Totals of the ledger at the last flush."""
 
     wall: Count
     clock: str
@@ -65,9 +65,9 @@ class State(msgspec.Struct, frozen=True):
     writer_cpu_ns: Count
     torch_threads: int | None = None
     after_ns: Count = 0
-    """Time since something was last stepped, learned or marked."""
+    """Time since the last step, update or mark, in ns."""
     wait_cpu_ns: Count = 0
-    """CPU time of the whole process while the driver waited, as far as probes saw it."""
+    """CPU time of the whole process in the driver's waits that probes saw."""
 
 
 class End(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class End(msgspec.Struct, frozen=True):
 
 
 class IterationRow(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One iteration, or several merged. Times are ns of the ledger's clock, iterations count from 0."""
+    """One iteration, or several merged ones (`first` to `last`, from 0). Times are ns of the ledger's clock."""
 
     start: Signed
     end: Signed
@@ -91,7 +91,7 @@ class IterationRow(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Gain(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What one place of a call tree gained in some iterations."""
+    """Time and calls that one node of a call tree gained in some iterations."""
 
     node: Id
     calls: Count
@@ -137,7 +137,7 @@ class Session:
             self._database.check_tables()
             values = dict(self._rows("SELECT key, value FROM session", tuple[str, str]))
             if "info" not in values:
-                raise self._damaged("it does not say what was recorded")
+                raise self._damaged("it has no description of the run")
             self.info = self._json(values["info"], Info, "info")
             self.state = self._json(values["state"], State, "state") if "state" in values else None
             self.end = self._json(values["end"], End, "end") if "end" in values else None
@@ -210,9 +210,7 @@ class Session:
 
     def _read_snapshot(self) -> Snapshot:
         if self.state is None:
-            raise UnreadableError(
-                f"{self.path} holds nothing yet: the run ended, or was stopped, before its first flush"
-            )
+            raise UnreadableError(f"{self.path} is still empty: the run ended, or was stopped, before its first flush")
         operations = self._rows("SELECT id, name, category FROM operation ORDER BY id", _Operation)
         lanes = self._rows("SELECT id, kind, name, on_driver, alive, uses FROM lane ORDER BY id", _Lane)
         rows = self._rows(f"SELECT {', '.join(schema.NODE_COLUMNS)} FROM node ORDER BY id", _Node)
@@ -240,13 +238,13 @@ class Session:
         return iterations
 
     def gains(self, first: IterationRow, last: IterationRow) -> list[Gain]:
-        """What each node gained from one iteration to another, both included."""
+        """The gains of each node from one iteration to another, both included."""
         sums = ", ".join(f"sum({column})" for column in schema.GAIN_COLUMNS[2:])
         query = f"SELECT node, {sums} FROM gain WHERE iteration BETWEEN ? AND ? GROUP BY node"
         return self._rows(query, Gain, (first.last, last.last))
 
     def samples(self) -> list[Sample]:
-        """How the system was doing, in order."""
+        """Samples of the system, in order."""
         share = Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None
         size = Count | None
         kind = tuple[Signed, Count, share, share, share, share, size, size, Count, size, share, size, Count]
@@ -273,14 +271,14 @@ class Session:
                 yield self._decompress(events, block)
 
     def timeline_lost(self) -> int:
-        """Spans that are not on the timeline: overwritten before they were flushed, or fallen off its far end."""
+        """Number of spans missing on the timeline, because they were overwritten before a flush or are too old."""
         ((lost,),) = self._rows("SELECT coalesce(sum(lost), 0) FROM timeline", tuple[Count])
         return int(lost)
 
     def _decompress(self, count: Any, block: Any) -> bytes:
-        """A block says how many events it has: it is not unpacked any further."""
+        """Unpack a block, but never more than the number of events that it declares."""
         if not isinstance(count, int) or not 0 <= count <= MOST_EVENTS:
-            raise self._damaged("a block of the timeline does not say how many events it has")
+            raise self._damaged("a block of the timeline does not declare its number of events")
         try:
             unpacking = zlib.decompressobj()
             events = unpacking.decompress(block, count * EVENT_BYTES + 1)
@@ -294,7 +292,7 @@ class Session:
 
     def _rows(self, query: str, kind: Any, values: tuple[Any, ...] = ()) -> list[Any]:
         table = query.partition(" FROM ")[2].split()[0]
-        if table != "gain":  # it is read by its sums
+        if table != "gain":  # only its sums are read
             self._database.check_rows(table)
         with self._explained():
             rows = self._database.execute(query, values).fetchall()
@@ -316,7 +314,7 @@ class Session:
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
         if application != schema.APPLICATION_ID:
             raise UnreadableError(
-                f"{self.path} is an SQLite file, but no rlprof session; give a session's folder or `last`"
+                f"{self.path} is an SQLite file, but not an rlprof session; give a session's folder or `last`"
             )
         if version > schema.VERSION:
             raise UnreadableError(
@@ -332,7 +330,7 @@ class Session:
             )
 
     def _check_tree(self, nodes: Sequence[tuple[Any, ...]], operations: set[int], lanes: Sequence[int]) -> None:
-        # Worker processes' lanes have numbers far behind the driver's.
+        # Lanes of worker processes have far higher numbers than the driver's.
         own = [lane for lane in lanes if lane < FIRST_OF_WORKERS]
         if own != list(range(len(own))):
             raise self._damaged("lanes are missing")
@@ -341,10 +339,10 @@ class Session:
         total = 0
         for id, parent, lane, operation, *rest in nodes:
             if lane not in there or (parent >= 0 and known.get(parent) != lane):
-                raise self._damaged(f"node {id} hangs nowhere")
+                raise self._damaged(f"node {id} is not part of a tree")
             if (parent < 0) != (operation not in operations):
                 raise self._damaged(f"node {id} has no operation")
             known[id] = lane
             total += sum(rest[:8])
         if total > 2**62:
-            raise self._damaged("its times are longer than any run")
+            raise self._damaged("its times are longer than those of any run")
