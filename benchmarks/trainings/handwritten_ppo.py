@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 from parts import Adam, Env, Network, Stamped
-from planted import arguments, planted, stamped, write
+from planted import arguments, planted, stamped, tell
 from torch import nn
 from torch.distributions.categorical import Categorical
 from turns import turn
@@ -108,7 +108,7 @@ def main() -> None:
                 nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
                 optimizer.step()
     turn()
-    write()
+    tell()
 
 
 if __name__ == "__main__":

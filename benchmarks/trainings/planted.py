@@ -55,7 +55,7 @@ class stamped:  # noqa: N801 - it is used like a function
         _calls[self.place] += 1
 
 
-def write() -> None:
+def tell() -> None:
     """Write the delays, and the time of every operation, to the file that PLANTED names."""
     path = os.environ.get("PLANTED")
     if path:

@@ -1,12 +1,13 @@
-"""Parts of the trainings with the loop of stable-baselines3."""
+"""The parts that the two trainings with stable-baselines3's loop have in common."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import Any
 
 import torch
 from parts import Adam, Env
-from planted import arguments, planted, stamped, write
+from planted import planted, stamped, tell
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -19,28 +20,25 @@ class Envs(DummyVecEnv):
             return super().step(actions)
 
 
-def timed_policy(base: Any) -> Any:
-    """A subclass of a policy that times its calls and has a place for delays in its forward pass."""
+class Acts:
+    """Makes a policy plant and stamp its forward passes of the rollout."""
 
-    class Policy(base):
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
-            planted("policy")
-            return super().forward(*args, **kwargs)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        planted("policy")
+        return super().forward(*args, **kwargs)
 
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            with stamped("policy"):
-                return super().__call__(*args, **kwargs)
-
-    return Policy
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with stamped("policy"):
+            return super().__call__(*args, **kwargs)
 
 
-def timed_buffer(base: Any) -> Any:
-    """A subclass of a rollout buffer that times its advantages and has a place for delays there."""
+def estimating(base: Any) -> Any:
+    """A rollout buffer that plants and stamps its advantages."""
 
     class Buffer(base):
         def compute_returns_and_advantage(self, last_values: Any, dones: Any) -> None:
             with stamped("advantage"):
-                for _ in range(self.buffer_size):  # once per step, as if inside its loop
+                for _ in range(self.buffer_size):  # once per step, as if inside the buffer's own loop
                     planted("advantage")
                 super().compute_returns_and_advantage(last_values, dones)
 
@@ -55,24 +53,22 @@ class Turns(BaseCallback):
         return True
 
 
-def train(explanation: str | None, algorithm: Any, policy: Any, prepare: Any = None, **settings: Any) -> None:
-    """Train as users do. `prepare` changes the model before its first iteration."""
-    options = arguments(explanation)
+def make_model(algorithm: Any, policy: type, options: Namespace, network: dict[str, Any], **more: Any) -> Any:
     torch.set_num_threads(1)
-    policy_kwargs = {"optimizer_class": Adam, **settings.pop("policy_kwargs", {})}
-    model = algorithm(
-        timed_policy(policy),
+    return algorithm(
+        policy,
         make_vec_env(Env, n_envs=options.envs, seed=options.seed, vec_env_cls=Envs),
         n_steps=options.steps,
         batch_size=options.steps * options.envs // 4,
         n_epochs=4,
-        policy_kwargs=policy_kwargs,
+        policy_kwargs={"optimizer_class": Adam, **network},
         seed=options.seed,
         device="cpu",
-        **settings,
+        **more,
     )
-    if prepare is not None:
-        prepare(model)
+
+
+def learn(model: Any, options: Namespace) -> None:
     model.learn(options.iterations * options.steps * options.envs, callback=Turns())
     turn()
-    write()
+    tell()

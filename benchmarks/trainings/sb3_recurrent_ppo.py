@@ -1,18 +1,19 @@
-"""RecurrentPPO of sb3-contrib on CartPole, as its users write it."""
+"""sb3-contrib's RecurrentPPO on CartPole, as its users write it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from planted import arguments
 from sb3_contrib import RecurrentPPO
 from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
-from sb3_parts import timed_buffer, train
+from sb3_parts import Acts, estimating, learn, make_model
 from torch import nn
 from turns import pause
 
 LSTM_STEPS = 256
-"""Calls between two pauses. An LSTM is called once per step of an environment, so an update is long."""
+"""Steps between two pauses. There is a pass for each step of an environment, so an update is long."""
 
 
 class LSTM(nn.LSTM):
@@ -28,11 +29,14 @@ class LSTM(nn.LSTM):
         return found, state
 
 
-def replace_classes(model: Any) -> None:
-    """RecurrentPPO has no parameters for these classes."""
-    model.rollout_buffer.__class__ = timed_buffer(RecurrentRolloutBuffer)
-    model.policy.lstm_actor.__class__ = model.policy.lstm_critic.__class__ = LSTM
+class Policy(Acts, RecurrentActorCriticPolicy):
+    pass
 
 
 if __name__ == "__main__":
-    train(__doc__, RecurrentPPO, RecurrentActorCriticPolicy, replace_classes, policy_kwargs={"lstm_hidden_size": 64})
+    options = arguments(__doc__)
+    model = make_model(RecurrentPPO, Policy, options, {"lstm_hidden_size": 64})
+    model.rollout_buffer.__class__ = estimating(RecurrentRolloutBuffer)  # RecurrentPPO takes no buffer class
+    for lstm in (model.policy.lstm_actor, model.policy.lstm_critic):
+        lstm.__class__ = LSTM
+    learn(model, options)

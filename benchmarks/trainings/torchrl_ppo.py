@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from parts import Adam, Env, Network, Stamped
-from planted import arguments, planted, stamped, write
+from planted import arguments, planted, stamped, tell
 from tensordict.nn import TensorDictModule
 from torch import nn
 from torch.distributions import Categorical
@@ -84,7 +84,7 @@ def main() -> None:
                 optimizer.zero_grad()
         turn()
     collector.shutdown()
-    write()
+    tell()
 
 
 if __name__ == "__main__":
