@@ -1,4 +1,4 @@
-"""Other work on the machine that comes and goes, as a shared one has it."""
+"""Other work that comes and goes, as on a shared machine."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from types import TracebackType
 
 BUSY_SECONDS = 4.0
 QUIET_SECONDS = 6.0
-"""On average; both are drawn anew each time, so that nothing can fall into step with them."""
+"""Mean lengths. Both are drawn anew each time, so that nothing can fall into step with them."""
 
 _BURN = "import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end:\n    sum(range(10000))\n"
 
 
 class ComingAndGoing:
-    """A context manager: so many programs, each computing for a while, then gone for a while."""
+    """A context manager that keeps a number of programs coming and going. Each computes for a while and pauses for a
+    while."""
 
     def __init__(self, programs: int) -> None:
         self._over = threading.Event()

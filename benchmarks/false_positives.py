@@ -1,12 +1,13 @@
-"""How often does `rlprof compare` call equal trainings different?
+"""Measure how often `rlprof compare` calls equal trainings different.
 
-The same training against itself, in hundreds of pairs of processes, while other programs come and go on the same cores.
-Neighbouring pairs are comparisons, as a user would have made them: of five and of ten pairs, and with the rule that the
-command stops by. A verdict of "faster" or "slower" is false, and so is any component that is marked. The bound is the
-upper end of a one-sided 95 % interval (Clopper and Pearson's). The command's rule takes more pairs, so that there are
-few comparisons by it; its rate is also that of those that could have been: pairs in another order and, as A and A are
-the same, any of them the other way round. Beside it, what everybody does: the iterations of two ordinary runs in a row,
-with Mann and Whitney's test.
+The same training is compared with itself, in hundreds of pairs of processes, while other programs come and go on the
+same cores. Successive pairs are grouped into comparisons as a user would have made them: of five pairs, of ten pairs,
+and of as many as the command itself takes before it stops. Each verdict of "faster" or "slower" is wrong, and so is
+each marked component. The bound is the upper end of a one-sided 95 % interval (Clopper-Pearson).
+
+The command itself takes more pairs, so that there are few such comparisons. Its error rate is therefore also computed
+from resampled pairs: in another order and, as both sides are equal, some of them with swapped sides. The last row is
+the usual method: a Mann-Whitney test on the iterations of two ordinary runs in a row.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
 from _load import ComingAndGoing
 from rich.table import Table
 from scipy.stats import binomtest, mannwhitneyu
@@ -39,7 +40,7 @@ BARS = (
 
 
 def comparisons(pairs: Sequence[MeasuredPair], size: int) -> Iterator[Comparison]:
-    """Of so many neighbours each; 0: as many as the command's own rule takes."""
+    """Comparisons of `size` successive pairs each, or of as many pairs as the command itself takes if size is 0."""
     begin = 0
     for end in range(1, len(pairs) + 1):
         found = pairs[begin:end]
@@ -52,7 +53,7 @@ def comparisons(pairs: Sequence[MeasuredPair], size: int) -> Iterator[Comparison
 
 
 def resampled(logs: Sequence[float]) -> dict[str, Any]:
-    """What the command's own rule makes of pairs that could have been."""
+    """Verdicts of the command on resampled pairs."""
     chance = random.Random(1)
     wrong = 0
     for _ in range(DRAWS):
@@ -90,7 +91,7 @@ def upper_bound(wrong: int, of: int) -> float:
 
 
 def usual_way(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Iterations of one run against those of another that ran before it: A of one pair, A of the next."""
+    """A test on the iterations of two runs, one after the other: A of one pair and A of the next."""
     runs = [[block.a.wall_ns for block in pair.blocks] for pair in pairs]
     tried = [(one, other) for one, other in zip(runs[::2], runs[1::2])]
     wrong = sum(mannwhitneyu(one, other).pvalue < 0.05 for one, other in tried)
@@ -99,12 +100,12 @@ def usual_way(pairs: Sequence[Pair]) -> dict[str, Any]:
 
 def main() -> int:
     parser = argument_parser(__doc__)
-    parser.add_argument("--pairs", type=int, default=500, help="of processes (500)")
-    parser.add_argument("--iterations", type=int, default=20, help="of each arm in a pair, at least (20)")
-    parser.add_argument("--load", type=int, default=2, help="programs that come and go meanwhile (2)")
+    parser.add_argument("--pairs", type=int, default=500, help="pairs of processes")
+    parser.add_argument("--iterations", type=int, default=20, help="least number of iterations per process")
+    parser.add_argument("--load", type=int, default=2, help="number of other programs that come and go")
     options = parser.parse_args()
     if options.pairs < 2 * MOST_PAIRS:
-        parser.error("too few pairs for a comparison by every rule")
+        parser.error(f"--pairs must be at least {2 * MOST_PAIRS}, so that each rule makes a comparison")
     os.environ["OMP_NUM_THREADS"] = "1"
     chance = random.Random()
     pairs: list[Pair] = []
@@ -131,22 +132,31 @@ def main() -> int:
         "usual_way": usual_way(pairs),
         "log_ratios": [round(one, 5) for one in logs],
     }
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [table(results), bar_table(results["bars"])])
-    return 0
+    return conclude(results, BARS, options, table(results))
 
 
 def table(results: dict[str, Any]) -> Table:
-    shown = Table(title="Equal trainings called different", title_justify="left")
-    for column in ("pairs a comparison", "comparisons", "verdict", "at most", "a component", "CPU time", "half-width"):
-        shown.add_column(column, justify="right")
+    columns = (
+        "pairs per comparison",
+        "comparisons",
+        "wrong",
+        "bound",
+        "component wrong",
+        "CPU time wrong",
+        "half-width",
+    )
+    shown = empty_table("Equal trainings called different", *columns)
     for name, rule in results["by_rule"].items():
         shares = ("false_positives", "upper_bound", "a_component_marked", "by_cpu_time", "half_width")
         shown.add_row(name, str(rule["comparisons"]), *(f"{100 * rule[key]:.1f} %" for key in shares))
     again = results["by_rule"]["as the command stops"]["resampled"]
-    shown.add_row("the same, resampled", str(again["comparisons"]), f"{100 * again['false_positives']:.1f} %")
+    shown.add_row(
+        "the same, with resampled pairs", str(again["comparisons"]), f"{100 * again['false_positives']:.1f} %"
+    )
     usual = results["usual_way"]
-    shown.add_row("two runs, Mann-Whitney", str(usual["comparisons"]), f"{100 * usual['false_positives']:.0f} %")
+    shown.add_row(
+        "two runs and a Mann-Whitney test", str(usual["comparisons"]), f"{100 * usual['false_positives']:.0f} %"
+    )
     return shown
 
 

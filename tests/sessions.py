@@ -1,4 +1,4 @@
-"""Sessions for tests: of a fake clock's profiler, flushed when told, and of small real programs in other processes."""
+"""Sessions for tests: of a profiler with a fake clock, flushed on request, and of small programs in other processes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INFO = Info(
 
 
 class Written:
-    """A fake clock's profiler and the session that it is flushed to."""
+    """A profiler with a fake clock, and its session."""
 
     def __init__(self, folder: Path, fake: Fake | None = None, cost: SpanCost | None = None, **writer: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ class Written:
 
 
 def sample(time: int, **figures: Any) -> Sample:
-    """One second of a process that uses half a core."""
+    """A sample of one second of a process that uses half a core."""
     usual: dict[str, Any] = {
         "weight": 10**9, "cpu": 50.0, "children_cpu": 0.0, "machine_cpu": 25.0, "held_up": 0.0, "rss": 100 << 20,
         "children_rss": 0, "children": 0, "machine_available": 8 << 30, "device_busy": None, "device_memory": None,
@@ -107,7 +107,7 @@ def report_of(path: Path) -> Report:
     return report
 
 
-# Whoever runs the tests in the background may ignore these, and children inherit that.
+# If the tests run in the background, these signals may be ignored, and children inherit that.
 DEFAULT_SIGNALS = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -116,7 +116,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def start_program(program: str, folder: Path, **environment: str) -> subprocess.Popen[str]:
-    """Run a program in another process, whose sessions go to a folder."""
+    """Start a program in another process. Its sessions go to the folder."""
     environ = {**os.environ, "RLPROF_DIR": str(folder), "PYTHONUNBUFFERED": "1", **environment}
     return subprocess.Popen(
         [sys.executable, "-c", DEFAULT_SIGNALS + program],

@@ -1,4 +1,4 @@
-"""An actor-critic by hand on AsyncVectorEnv, whose workers start as the first argument says."""
+"""A handwritten actor-critic on AsyncVectorEnv. The first argument is the start method of its workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training in a process of its own, while the first process polls: with sleeps, or a queue as --queue says."""
+"""A training in a child process, while the first process polls with sleeps or, with --queue, on a queue."""
 
 from __future__ import annotations
 

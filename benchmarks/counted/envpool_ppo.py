@@ -1,4 +1,4 @@
-"""A PPO by hand on EnvPool, whose environments live in threads of its own in C++."""
+"""A handwritten PPO on EnvPool, which runs its environments in C++ threads."""
 
 from __future__ import annotations
 

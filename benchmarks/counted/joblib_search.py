@@ -1,4 +1,5 @@
-"""An evolution strategy: joblib's processes try changed weights in episodes, and the first process learns from them."""
+"""An evolution strategy: processes of joblib try changed weights in episodes, and the first process learns from
+them."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def main() -> None:
     weights = torch.nn.Parameter(torch.nn.utils.parameters_to_vector(network(4, 2).parameters()).detach())
     optimizer = torch.optim.Adam([weights], 1e-2)
     with Parallel(n_jobs=2) as parallel:
-        parallel(delayed(network)(4, 2) for _ in range(4))  # the processes start, and import what they need
+        parallel(delayed(network)(4, 2) for _ in range(4))  # starts the processes and their imports
         own.resume()
         for iteration in range(ITERATIONS):
             noise = torch.randn(CANDIDATES, len(weights))

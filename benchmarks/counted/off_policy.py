@@ -1,5 +1,5 @@
-"""A DQN, or with --sac an actor and a critic, by hand: a buffer that random actions fill first, one update every four
-steps, and evaluations."""
+"""A handwritten DQN or, with --sac, an actor and a critic. Random actions fill its buffer first. It updates every four
+steps, and evaluates now and then."""
 
 from __future__ import annotations
 

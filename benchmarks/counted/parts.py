@@ -1,4 +1,4 @@
-"""What the trainings written by hand are made of: an environment with a planted cost, and a small network."""
+"""Parts of the handwritten trainings: an environment with a planted cost, and a small network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import nn
 
 
 class Env(gym.Env):
-    """Episodes of 50 steps. A step computes and sleeps for planted times."""
+    """An environment whose steps compute and sleep for planted times. Episodes have 50 steps by default."""
 
     observation_space = gym.spaces.Box(-1, 1, (4,), np.float32)
     action_space: Any = gym.spaces.Discrete(2)
@@ -44,7 +44,7 @@ def network(inputs: int, outputs: int) -> nn.Sequential:
 
 
 def evaluate(env: Any, act: Any, episodes: int) -> None:
-    """Whole episodes, as everybody writes it."""
+    """Run whole episodes, as is common practice."""
     for _ in range(episodes):
         observation, _ = env.reset()
         done = False

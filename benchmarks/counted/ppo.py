@@ -1,4 +1,4 @@
-"""A PPO by hand, on a vector of environments, that is evaluated every third iteration and at the end."""
+"""A handwritten PPO on vectorized environments, evaluated every third iteration and at the end."""
 
 from __future__ import annotations
 

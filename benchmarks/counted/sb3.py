@@ -1,4 +1,4 @@
-"""stable-baselines3's PPO on worker processes, started as the first argument says."""
+"""PPO of stable-baselines3 on worker processes. The first argument is their start method."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""REINFORCE by hand on one environment, of the kind that the first argument names:
+"""Handwritten REINFORCE. The first argument is the kind of its environments:
 
-mixin: `step` is inherited from a class that is no environment; recreated: a new environment for each episode;
-several: a list of environments, an episode in each before an update.
+mixin: `step` is inherited from a class that is not an environment.
+recreated: each episode has a new environment.
+several: an update follows one episode in each of several environments.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from parts import Env, network
 
 
 class Simulator:
-    """Knows nothing of gymnasium."""
+    """A class that does not use gymnasium."""
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         self._at = 0
@@ -48,7 +49,7 @@ def main() -> None:
         logs = []
         for index, env in enumerate(envs):
             if kind == "recreated":
-                env = envs[index] = KINDS[kind]()  # noqa: PLW2901 - as some write it
+                env = envs[index] = KINDS[kind]()  # noqa: PLW2901 - some trainings do this
             observation, _ = env.reset(seed=index)
             done = False
             while not done:

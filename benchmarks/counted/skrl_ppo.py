@@ -1,4 +1,4 @@
-"""skrl's PPO."""
+"""PPO of skrl."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The ways in which trainings put their work together, with parts that can really be made faster while they run.
+"""The topologies of trainings, with parts that can really be made faster while they run.
 
-A training that does nothing but what one has to do: environments, a policy, an update. Each part computes for a known
-time, Python code or code that releases the GIL as networks do. --speeds names a file with a number for each part, read
-at each call: 2.0 does half the work.
+A training has only environments, a policy and an update. Each part computes for a known time, in Python code or in
+code that releases the GIL as networks do. --speeds names a file with a number for each part, which is read at each
+call. With 2.0 a part does half the work.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from rlprof import get_profiler, profile
 
 PARTS = ("env_step", "policy_forward", "update")
 ENVS, STEPS = 4, 2
-"""Of an iteration, which is short: a machine that others use, too, has the same speed for some 50 ms."""
+"""Size of an iteration. It is short, because a shared machine keeps its speed for about 50 ms only."""
 UNIT = 18
-"""Rounds of a key derivation: about 10 us."""
+"""Rounds of a key derivation that take about 10 us."""
 QUEUE = 2
 
 
@@ -42,14 +42,14 @@ class Speeds:
 
 
 def python_code(units: float) -> None:
-    """Holds the GIL; a unit is about 10 us."""
+    """Compute with the GIL. A unit is about 10 us."""
     total = 0
     for number in range(int(units * 190)):
         total += number
 
 
 def released(units: float) -> None:
-    """Releases it, once, as a network does: who lets go of it often gets it back late."""
+    """Compute without the GIL. It is released once, as by a network: code that often releases it gets it back late."""
     hashlib.pbkdf2_hmac("sha256", b"nothing", b"to hide", int(units * UNIT))
 
 
@@ -128,7 +128,7 @@ def _act(connection: Any, room: Any, training: Training) -> None:
 
 
 def asynchronous(training: Training, iterations: int, update: float) -> None:
-    """An actor in a process of its own, up to two rollouts ahead."""
+    """An actor in a process of its own is up to two rollouts ahead."""
     context = multiprocessing.get_context("fork")
     room = context.Semaphore(QUEUE)
     receiving, sending = context.Pipe(duplex=False)
@@ -142,7 +142,7 @@ def asynchronous(training: Training, iterations: int, update: float) -> None:
 
 
 def async_threads(training: Training, iterations: int, update: float) -> None:
-    """The same with a thread: Python code of the actor keeps the learner from the GIL, and the other way round."""
+    """The same with an actor in a thread: the Python code of the actor and the learner compete for the GIL."""
     made: queue.Queue[int] = queue.Queue(QUEUE)
 
     def act() -> None:

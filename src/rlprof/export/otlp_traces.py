@@ -11,7 +11,7 @@ import msgspec
 
 from rlprof.export.otlp import Json, attributes, resource, scope, unix_time
 from rlprof.export.spans import Span, Spans, iteration_name, write_items
-from rlprof.session.reader import Session, IterationRow
+from rlprof.session.reader import IterationRow, Session
 
 INTERNAL = 1
 """Kind of a span that neither sends nor receives."""

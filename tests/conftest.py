@@ -1,0 +1,29 @@
+"""Fixtures for the tests of several folders."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+
+import pytest
+from traces import RECORDED, record_trace
+
+
+@pytest.fixture(scope="session")
+def recorded_trace(tmp_path_factory) -> Path:
+    """A real torch trace of a training on the CPU, recorded once for all workers of this run."""
+    pytest.importorskip("torch")
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if base.name.startswith("popen-gw") else base
+    path = folder / RECORDED.name
+    with (folder / "recording.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            record_trace(path)
+    return path
+
+
+@pytest.fixture
+def path(request) -> Path:
+    """A trace of `real_traces()`."""
+    return request.getfixturevalue("recorded_trace") if request.param == RECORDED else request.param
