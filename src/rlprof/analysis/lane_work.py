@@ -111,7 +111,7 @@ def together(batches: Sequence[IterationBatch]) -> IterationBatch:
 def work_of(session: Session, most: int = BATCHES) -> Work:
     """The iterations of a session without the first ones. No batches if the session has no iterations."""
     snapshot = session.snapshot()
-    iterations = session.iterations()
+    iterations: Sequence[IterationRow] = session.iterations()
     steady = [one for one in iterations if one.first >= WARM_UP]
     iterations = steady if 2 * len(steady) >= len(iterations) else iterations
     places = _places(snapshot)
