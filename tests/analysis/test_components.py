@@ -7,7 +7,7 @@ import pytest
 from rlprof.analysis.breakdown import breakdown
 from rlprof.analysis.components import component_of, components
 from rlprof.analysis.isolated_parts import alone
-from rlprof.experiment.isolated_parts import measure_alone
+from rlprof.experiment.isolated_parts import measure_isolated
 from rlprof.ledger.profiler import Profiler
 from rlprof.render.components import to_text
 from rlprof.report.isolated_parts import to_text as alone_text
@@ -98,6 +98,6 @@ def test_parts_are_measured_by_what_they_say_they_did():
 
         return do
 
-    measured = measure_alone({"a": part("a", 10), "b": part("b", 20)}, rounds=3, seconds=0.001)
+    measured = measure_isolated({"a": part("a", 10), "b": part("b", 20)}, rounds=3, seconds=0.001)
     assert [len(seconds) for seconds in measured.values()] == [3, 3]
     assert min(calls.values()) >= 4

@@ -15,7 +15,7 @@ import pytest
 from rlprof import Profiler
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import ArmError
-from rlprof.experiment.slowdowns import DosePlan, command_of, run_doses
+from rlprof.experiment.slowdowns import SlowdownPlan, command_of, run_slowdowns
 
 pytestmark = pytest.mark.skipif(Profiler().core != "c", reason="only the C core slows operations down")
 
@@ -52,8 +52,8 @@ def training(tmp_path):
 @pytest.mark.long
 def test_planted_costs_are_found_computing_and_sleeping(training):
     told = []
-    plan = DosePlan(f"run {training} 100000", ("env_step", "server_reply"), seconds=25, width=0.02)
-    found = run_doses(plan, told.append)
+    plan = SlowdownPlan(f"run {training} 100000", ("env_step", "server_reply"), seconds=25, width=0.02)
+    found = run_slowdowns(plan, told.append)
     env_step, server_reply = found["env_step"], found["server_reply"]
     assert env_step.cost is not None
     assert server_reply.cost is not None
@@ -66,19 +66,19 @@ def test_planted_costs_are_found_computing_and_sleeping(training):
 
 @pytest.mark.long
 def test_what_cannot_be_slowed_down_is_said(training):
-    found = run_doses(DosePlan(f"run {training} 100000", ("nothing",), seconds=5))
+    found = run_slowdowns(SlowdownPlan(f"run {training} 100000", ("nothing",), seconds=5))
     assert found["nothing"].why_not == "nothing has no calls in these iterations that could be slowed down"
 
 
 def test_a_training_that_is_too_short_is_named(training):
-    with pytest.raises(ArmError, match="has ended before every dose was given once"):
-        run_doses(DosePlan(f"run {training} 12", ("env_step",), seconds=5))
+    with pytest.raises(ArmError, match="ended before every slowdown was tried once"):
+        run_slowdowns(SlowdownPlan(f"run {training} 12", ("env_step",), seconds=5))
 
 
 @pytest.mark.long
 def test_a_short_training_is_started_again(training):
     told = []
-    run_doses(DosePlan(f"run {training} 65", ("env_step",), blocks=12, width=0.0), told.append)
+    run_slowdowns(SlowdownPlan(f"run {training} 65", ("env_step",), blocks=12, width=0.0), told.append)
     assert max(state.process for state in told) >= 2
 
 
@@ -97,7 +97,7 @@ def test_a_recorded_command_is_run_again(command, again):
 
 def test_a_command_that_cannot_be_repeated_is_said():
     for command in (("python", "-c", "..."), ("python",), ()):
-        with pytest.raises(RlprofError, match="cannot be repeated; say it with --command"):
+        with pytest.raises(RlprofError, match="cannot be repeated; give one with --command"):
             command_of(command)
 
 
@@ -154,7 +154,7 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
         (("envstep=2x",), "has no operation envstep in its iterations; it has env_step"),
         (("queue_wait=2x",), "queue_wait is a wait for others"),
         (("--verify",), "needs something to try"),
-        (("env_step=2x", "--verify", "--command", "report last"), "an arm begins with run or train"),
+        (("env_step=2x", "--verify", "--command", "report last"), "must begin with run or train"),
     ],
 )
 def test_wrong_use_is_one_sentence(recorded, words, said):

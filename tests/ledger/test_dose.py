@@ -11,7 +11,7 @@ import time
 import pytest
 
 from rlprof import Profiler
-from rlprof.experiment.slowdown_memory import Dose, Doses
+from rlprof.experiment.slowdown_memory import Slowdown, SlowdownMemory
 
 pytestmark = pytest.mark.skipif(Profiler().core != "c", reason="only the C core slows operations down")
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(Profiler().core != "c", reason="only the C core 
 @pytest.fixture
 def dosed(tmp_path):
     profiler = Profiler()
-    doses = Doses(tmp_path / "doses", ("env_step", "update"), create=True)
+    doses = SlowdownMemory(tmp_path / "doses", ("env_step", "update"), create=True)
     profiler._ledger.dose(doses.memory, doses.names)
     profiler.enable()
     yield profiler, doses
@@ -35,7 +35,7 @@ def compute(seconds: float) -> None:
 @pytest.mark.parametrize("held", [0.0, 0.5, 1.0])
 def test_a_dose_is_a_part_of_a_calls_cpu_time(dosed, held):
     profiler, doses = dosed
-    doses.give("env_step", Dose(spin=0.5, held=held))
+    doses.set("env_step", Slowdown(spin=0.5, held=held))
     began = time.thread_time_ns()
     for _ in range(20):
         with profiler.profile("env_step"):
@@ -43,23 +43,23 @@ def test_a_dose_is_a_part_of_a_calls_cpu_time(dosed, held):
         with profiler.profile("update"):
             compute(0.0005)
     spent = time.thread_time_ns() - began
-    given = doses.given("env_step")
+    given = doses.counts("env_step")
     assert given.calls == 20
     assert given.cpu_ns >= 20e6
     assert given.added_ns == pytest.approx(given.cpu_ns / 2, rel=0.01)
     assert spent >= given.cpu_ns + given.added_ns + 10e6
-    assert doses.given("update").added_ns == 0
-    assert doses.given("update").calls == 20
+    assert doses.counts("update").added_ns == 0
+    assert doses.counts("update").calls == 20
 
 
 def test_sleeping_is_dosed_by_duration_and_takes_no_cpu_time(dosed):
     profiler, doses = dosed
-    doses.give("env_step", Dose(spin=1.0, sleep=1.0))
+    doses.set("env_step", Slowdown(spin=1.0, sleep=1.0))
     cpu, wall = time.thread_time_ns(), time.perf_counter_ns()
     for _ in range(20):
         with profiler.profile("env_step"):
             time.sleep(0.002)
-    given = doses.given("env_step")
+    given = doses.counts("env_step")
     assert time.perf_counter_ns() - wall >= 2 * 20 * 2e6
     assert time.thread_time_ns() - cpu < 20e6
     assert given.added_ns >= given.wall_ns
@@ -69,34 +69,34 @@ def test_of_calls_inside_calls_only_the_outermost_counts(dosed):
     profiler, doses = dosed
     with profiler.profile("env_step"), profiler.profile("other"), profiler.profile("env_step"):
         compute(0.001)
-    assert doses.given("env_step").calls == 1
+    assert doses.counts("env_step").calls == 1
 
 
 def test_an_exception_that_ends_a_span_stays_what_it_was(dosed):
     profiler, doses = dosed
-    doses.give("env_step", Dose(spin=1.0, held=1.0))
+    doses.set("env_step", Slowdown(spin=1.0, held=1.0))
     with pytest.raises(KeyError, match="mine"), profiler.profile("env_step"):
         compute(0.001)
         raise KeyError("mine")
-    assert doses.given("env_step").added_ns > 0
+    assert doses.counts("env_step").added_ns > 0
 
 
 def test_tasks_are_counted_and_left_alone(dosed):
     profiler, doses = dosed
-    doses.give("env_step", Dose(spin=1.0))
+    doses.set("env_step", Slowdown(spin=1.0))
 
     async def step() -> None:
         with profiler.profile("env_step"):
             await asyncio.sleep(0.001)
 
     asyncio.run(step())
-    given = doses.given("env_step")
+    given = doses.counts("env_step")
     assert (given.calls, given.missed, given.added_ns) == (0, 1, 0)
 
 
 def test_the_account_still_sums_to_the_wall_time(dosed):
     profiler, doses = dosed
-    doses.give("env_step", Dose(spin=1.0))
+    doses.set("env_step", Slowdown(spin=1.0))
     threads = [threading.Thread(target=_steps, args=(profiler,)) for _ in range(3)]
     for thread in threads:
         thread.start()

@@ -175,16 +175,16 @@ def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
         assert time.monotonic() - began < 5
     finally:
         recorded._lock.release()
-        recorded._writer.close()
+        recorded._flusher.writer.close()
 
 
 def test_an_interrupt_while_it_stops_is_raised_on_when_the_session_is_complete(tmp_path):
     program = f"""{TRAIN}
-real = recording._writer.end
+real = recording._flusher.writer.end
 def interrupted(*how):
-    recording._writer.end = real
+    recording._flusher.writer.end = real
     raise KeyboardInterrupt
-recording._writer.end = interrupted
+recording._flusher.writer.end = interrupted
 try:
     recording.stop()
 except KeyboardInterrupt:

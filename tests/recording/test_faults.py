@@ -10,7 +10,7 @@ import pytest
 from sessions import facts_of, run_program
 
 from rlprof import Profiler, RlprofWarning
-from rlprof.recording.record import record
+from rlprof.api import record
 
 TRAIN = """
 import resource, sys, time
@@ -88,7 +88,7 @@ print("trained", profiler.snapshot().account("env_step").calls)
 def test_a_locked_file(tmp_path):
     profiler = Profiler()
     recording = record("run", dir=tmp_path, profiler=profiler)
-    recording._writer._connection.execute("PRAGMA busy_timeout = 50")
+    recording._flusher.writer._connection.execute("PRAGMA busy_timeout = 50")
     recording._wake.set()  # no flush but those of the test
     recording._thread.join()
     with profiler.iteration(), profiler.profile("env_step"):

@@ -234,7 +234,7 @@ from rlprof import get_profiler, profile, record
 recording = record("run")
 recording._wake.set()
 recording._thread.join()
-recording._writer._connection.execute("PRAGMA busy_timeout = 0")
+recording._flusher.writer._connection.execute("PRAGMA busy_timeout = 0")
 print("recording")
 for line in sys.stdin:
     with get_profiler().iteration(), profile("env_step"):

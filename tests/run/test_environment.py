@@ -41,7 +41,7 @@ def test_a_session_is_joined_while_its_driver_lives(tmp_path):
     living = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     variables = {
         environment.SESSION: str(tmp_path),
-        environment.DRIVER: f"{living.pid}:{environment.started(living.pid)}",
+        environment.DRIVER: f"{living.pid}:{environment.start_time(living.pid)}",
     }
     assert session_to_join(variables) == str(tmp_path)
     living.communicate(b"\n")
@@ -53,7 +53,7 @@ def test_a_process_that_got_the_number_of_a_driver_is_not_joined(tmp_path):
     variables: dict[str, str] = {}
     announce(variables, tmp_path, "")
     parent = os.getppid()
-    assert session_to_join({**variables, environment.DRIVER: f"{parent}:{environment.started(parent)}"}) == str(
+    assert session_to_join({**variables, environment.DRIVER: f"{parent}:{environment.start_time(parent)}"}) == str(
         tmp_path
     )
     assert session_to_join({**variables, environment.DRIVER: f"{parent}:1"}) is None

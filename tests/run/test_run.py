@@ -261,7 +261,7 @@ def test_what_could_only_be_recorded_in_memory_is_shown_at_the_end(tmp_path):
     (tmp_path / "sessions").write_text("in the way")
     done = recorded([script(tmp_path, SPANS)], tmp_path)
     lines = done.stderr.splitlines()
-    place = lines.index("rlprof: no session was written; this was recorded in memory:")
+    place = lines.index("rlprof: no session was written. This was recorded in memory:")
     assert lines[place + 1].startswith("rlprof: 0 iterations in ")
     assert any(line.split()[:1] == ["env_step"] and line.endswith(" 5") for line in lines[place:])
     quiet = recorded(["--quiet", "train.py"], tmp_path)

@@ -11,10 +11,10 @@ import click
 import msgspec
 from rich.console import Console
 
+from rlprof.capture.captures import Request
 from rlprof.capture.torch.capture import FAILED, TRACE
 from rlprof.capture.torch.schedule import ITERATION, STEPS
 from rlprof.errors import RlprofError
-from rlprof.recording.captures import Request
 from rlprof.session.folder import REQUEST, find_database
 from rlprof.session.process import runs
 from rlprof.session.reader import Session

@@ -13,7 +13,7 @@ from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.load import load_facts
 from rlprof.analysis.report import SCHEMA_VERSION, Report, find
 from rlprof.cli.output import show, write
-from rlprof.recording.outputs import RAW, write_files
+from rlprof.report.files import RAW, write_files
 from rlprof.report.formats import NAMES, renderer
 from rlprof.report.text import render
 from rlprof.session.folder import DATABASE, find_database

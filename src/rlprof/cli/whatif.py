@@ -16,7 +16,7 @@ from rlprof.cli.output import show, write
 from rlprof.cli.whatif_progress import run_experiment
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import words_of
-from rlprof.experiment.slowdowns import DosePlan, command_of
+from rlprof.experiment.slowdowns import SlowdownPlan, command_of
 from rlprof.ledger.catalogue import WAITS
 from rlprof.session.reader import Session
 from rlprof.whatif.prediction import WhatIf, operations_of, what_if
@@ -60,7 +60,7 @@ def whatif(
             raise click.UsageError("--verify needs something to try: env_step=2x")
         again = command or command_of(info.command)
         words_of(again)
-        plan = DosePlan(
+        plan = SlowdownPlan(
             again,
             tuple(saving),
             working_folder=None if command else info.folder or None,
@@ -103,7 +103,7 @@ def _check(saving: dict[str, float], work: Work) -> None:
             raise RlprofError(f"the session has no operation {name} in its iterations; it has {', '.join(near)}")
 
 
-def _verify(work: Work, found: WhatIf, plan: DosePlan) -> Verified:
+def _verify(work: Work, found: WhatIf, plan: SlowdownPlan) -> Verified:
     assert found.asked is not None
     beside = found.topology.model == "async"
     plan = replace(plan, shares_gil=_shares_gil(found.topology), settle=2 if beside else 0, counted=4 if beside else 1)

@@ -9,10 +9,10 @@ from rlprof.analysis.slowdown import DOSES, Experiment
 from rlprof.cli.output import say
 from rlprof.cli.signals import ends_well
 from rlprof.compare.text import shown
-from rlprof.experiment.slowdowns import LEAST_BLOCKS, DosePlan, DoseState, run_doses
+from rlprof.experiment.slowdowns import LEAST_BLOCKS, SlowdownPlan, SlowdownProgress, run_slowdowns
 
 
-def run_experiment(plan: DosePlan, iteration_ns: float) -> dict[str, Experiment]:
+def run_experiment(plan: SlowdownPlan, iteration_ns: float) -> dict[str, Experiment]:
     """With progress on the standard error."""
     turns = (2 + len(DOSES)) * len(plan.operations) * (plan.settle + plan.counted)
     least = duration(LEAST_BLOCKS * turns * 1.3 * iteration_ns)
@@ -22,12 +22,12 @@ def run_experiment(plan: DosePlan, iteration_ns: float) -> dict[str, Experiment]
     )
     with ends_well():
         try:
-            return run_doses(plan, _tell)
+            return run_slowdowns(plan, _tell)
         finally:
             say("\n")
 
 
-def _tell(state: DoseState) -> None:
+def _tell(state: SlowdownProgress) -> None:
     found = [f"{name} costs {shown(one.cost)}" for name, one in state.so_far.items() if one.cost is not None]
     if sys.stderr is not None and sys.stderr.isatty():
         doing = f"block {state.block}" if state.block else "starting"

@@ -89,7 +89,7 @@ def _after_each_pair(
             chance,
             most=MOST * plan.blocks,
             patience=patience,
-            tell=partial(_tell, tell, state),
+            on_progress=partial(_tell, tell, state),
         )
         if pair.interrupted and found:
             raise KeyboardInterrupt

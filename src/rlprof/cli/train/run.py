@@ -15,7 +15,7 @@ from rlprof.analysis.components import components
 from rlprof.analysis.isolated_parts import alone
 from rlprof.cli.output import show, write
 from rlprof.cli.report import build, format_of
-from rlprof.experiment.isolated_parts import measure_alone
+from rlprof.experiment.isolated_parts import measure_isolated
 from rlprof.render.components import render as render_components
 from rlprof.report.formats import renderer
 from rlprof.report.isolated_parts import render as render_alone
@@ -84,4 +84,4 @@ def _show(workload: Workload, folder: Path, asked: Asked) -> None:
 def _expect(workload: Workload, program: Program, settings: Settings, progress: Progress) -> None:
     if sys.stderr is not None:
         click.echo(f"{workload.name}: measuring its parts alone", err=True)
-    show(partial(render_alone, alone(measure_alone(program.parts(settings)), progress.steps_per_second)))
+    show(partial(render_alone, alone(measure_isolated(program.parts(settings)), progress.steps_per_second)))

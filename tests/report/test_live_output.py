@@ -11,9 +11,9 @@ import pytest
 from sessions import Written, facts_of, run_program
 
 from rlprof import Profiler, RlprofWarning
-from rlprof.recording.progress import JsonLines, Summary, TensorBoard
-from rlprof.recording.record import record
+from rlprof.api import record
 from rlprof.render.running import to_summary
+from rlprof.report.live_output import JsonLines, Summary, TensorBoard
 
 
 def trained(written: Written, iterations: int = 3) -> None:
@@ -167,17 +167,17 @@ def test_what_flushing_costs_is_in_the_session(tmp_path):
 
 def test_marks_of_a_batch_are_those_the_core_packs():
     """The layout is written down in three places: this one fails when one of them changes alone."""
-    from rlprof.recording import iterations
+    from rlprof.report import live_iterations
     from rlprof.session import writer
 
-    assert iterations._MARK.format == writer._MARK.format == "=qqIIqq"
-    assert iterations._GAIN.format == writer._GAIN.format == "=IIQqqqqq"
+    assert live_iterations._MARK.format == writer._MARK.format == "=qqIIqq"
+    assert live_iterations._GAIN.format == writer._GAIN.format == "=IIQqqqqq"
     assert struct.calcsize("=qqIIqq") == 40
 
 
 def test_a_view_that_cannot_be_made_is_left_out_with_a_warning(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.warns(RlprofWarning, match="a view of the running training is left out"):
+    with pytest.warns(RlprofWarning, match="an output of the running training is left out"):
         recording = record("run", dir=tmp_path, jsonl=tmp_path / "file" / "x.jsonl", profiler=Profiler())
     recording.stop()
     assert (Path(recording.folder) / "raw.json").exists()
