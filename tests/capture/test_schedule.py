@@ -31,12 +31,12 @@ def test_a_schedule_that_fits_does(schedule, steps):
 
 def test_nothing_fits_into_nothing():
     assert Schedule().fitting(0) is None
-    assert "train for longer" in stopped_early(Schedule(), "epoch", 0)
+    assert "Train for longer" in stopped_early(Schedule(), "epoch", 0)
 
 
 @pytest.mark.parametrize("wrong", [{"active": 0}, {"wait": -1}, {"warmup": 1.5}, {"repeat": 0}, {"active": True}])
 def test_wrong_schedules_are_refused(wrong):
-    with pytest.raises(ValueError, match="is a whole number of at least"):
+    with pytest.raises(ValueError, match="must be a whole number of at least"):
         Schedule(**wrong)
 
 
@@ -44,15 +44,15 @@ def test_too_few_steps_are_announced_with_flags_that_would_fit():
     assert announced(Schedule(5, 1, 3), "epoch", 9) is None
     said = announced(Schedule(5, 1, 3), "epoch", 6)
     assert said == (
-        "this run has 6 epochs, and the torch capture needs 9 (wait 5 + warmup 1 + active 3); "
-        "--torch-profiler-wait 2 --torch-profiler-warmup 1 --torch-profiler-active 3 would fit"
+        "this run has 6 epochs, but the torch capture needs 9 (wait 5 + warmup 1 + active 3). "
+        "These options would fit: --torch-profiler-wait 2 --torch-profiler-warmup 1 --torch-profiler-active 3"
     )
 
 
 def test_stopping_early_says_what_ran_and_what_was_needed():
     assert stopped_early(Schedule(1, 1, 3), "iteration", 5) is None
     said = stopped_early(Schedule(1, 1, 3), "iteration", 4)
-    assert said.startswith("the run ended after 4 iterations, and the torch capture needed 5 ")
+    assert said.startswith("the run ended after 4 iterations, but the torch capture needed 5 ")
     assert "only 2 of 3 active steps were captured" in said
     assert "no trace was written" in stopped_early(Schedule(1, 1, 3), "iteration", 1)
 

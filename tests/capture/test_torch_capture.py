@@ -126,10 +126,10 @@ def test_a_run_that_is_too_short_says_so_at_the_start_and_at_the_end(tmp_path):
     done = run(tmp_path, PPO, *schedule(6, 1, 3), arguments=("2",))
     start, end = (line for line in done.stderr.splitlines() if "torch capture need" in line)
     assert start.startswith(
-        "rlprof: this run has 8 epochs, and the torch capture needs 10 (wait 6 + warmup 1 + active 3)"
+        "rlprof: this run has 8 epochs, but the torch capture needs 10 (wait 6 + warmup 1 + active 3)"
     )
-    assert start.endswith("--torch-profiler-wait 4 --torch-profiler-warmup 1 --torch-profiler-active 3 would fit")
-    assert "the run ended after 8 epochs, and the torch capture needed 10" in end
+    assert start.endswith("would fit: --torch-profiler-wait 4 --torch-profiler-warmup 1 --torch-profiler-active 3")
+    assert "the run ended after 8 epochs, but the torch capture needed 10" in end
     assert "only 1 of 3 active steps were captured" in end
     assert len(traces_of(tmp_path)) == 1
 
@@ -248,7 +248,7 @@ print(len(own.events()) > 0)
 """
     done = run(tmp_path, program, *schedule(1, 1, 3, "--torch-profiler-step", "mark"))
     assert done.stdout == "True\n"
-    assert done.stderr.count("the torch capture has failed, and is given up") == 1
+    assert done.stderr.count("the torch capture has failed and was stopped") == 1
 
 
 def test_what_is_not_enabled_does_nothing(tmp_path):
