@@ -38,10 +38,10 @@ TRACE, FAILED = "torch_trace", "torch_trace_failed"
 LARGE = 300_000_000
 """Bytes of JSON from which a browser has trouble with a trace."""
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"rlprof: {text}", file=sys.stderr, flush=True)  # noqa: T201 - standard output belongs to the program
 
 
@@ -78,7 +78,7 @@ class TorchCapture:
         """Traces written so far."""
         self.predicted: float | None = None
         """Predicted bytes of the next file, known after a warm-up."""
-        self.say: Say = _say
+        self.log: Log = _log
         self._options: dict[str, Any] = {
             "record_shapes": record_shapes,
             "profile_memory": profile_memory,
@@ -103,7 +103,7 @@ class TorchCapture:
         """Warn if the run will have too few steps for the schedule."""
         warning = announced(self.schedule, self.kind, steps) if self.enabled else None
         if warning is not None:
-            self.say(warning)
+            self.log(warning)
 
     def begin(self) -> TorchCapture:
         """Begin to look for steps. The first one begins at the first boundary that is seen; with marked steps, here."""
@@ -172,7 +172,7 @@ class TorchCapture:
                 self._try(self._write if state == ACTIVE else self._discard)
         missed = stopped_early(self.schedule, self.kind, self._step)
         if missed is not None:
-            self.say(missed)
+            self.log(missed)
         self.enabled = False  # a second call does nothing
 
     def __enter__(self) -> TorchCapture:
@@ -237,7 +237,7 @@ class TorchCapture:
             return
         text = self.predicted / self._sizes.packing
         if text > LARGE:
-            self.say(
+            self.log(
                 f"the torch trace of {steps_named(self.schedule.active, self.kind)} will have about "
                 f"{text / 1e6:,.0f} MB of JSON, which is a lot for a browser. A smaller --torch-profiler-active or "
                 "`rlprof trace cut` helps"

@@ -44,7 +44,7 @@ class StepFinder:
             self._iterations += 1
             if capture.kind == EPOCH and not self._epochs and self._iterations > 1:
                 capture.kind = ITERATION
-                capture.say("rlprof cannot see the epochs of this training, so a step of the capture is an iteration")
+                capture.log("rlprof cannot see the epochs of this training, so a step of the capture is an iteration")
                 self._plan()
         if what == capture.kind:
             self._boundary()

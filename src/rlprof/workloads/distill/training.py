@@ -109,7 +109,7 @@ def _capture(settings: DistillSettings) -> TorchCapture:
         record_shapes=wanted.record_shapes,
         step="iteration",
     )
-    capture.say = _say_in_settings
+    capture.log = _say_in_settings
     capture.plan(settings.turns)
     return capture
 
