@@ -1,4 +1,4 @@
-"""A run with very many names ends soon, and its report takes as long per name as that of a small run."""
+"""A run with very many names ends quickly, and its report takes no longer per name than that of a small run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rlprof.session.reader import Session
 
 
 def lines_of(function, *arguments, below: str = "") -> int:
-    """How many lines of Python it runs in files whose path has `below`: the same on every machine."""
+    """Number of Python lines that run in files whose path contains `below`. It is the same on every machine."""
     lines = 0
 
     def trace(frame, event, _argument):
@@ -81,7 +81,7 @@ def many_names(folder: Path) -> tuple[Profiler, object]:
     return profiler, recording
 
 
-def test_another_process_makes_the_files_of_a_large_session(tmp_path, monkeypatch):
+def test_another_process_writes_the_files_of_a_large_session(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "SMALL", 0)
     before = psutil.Process().children()  # of other tests: a server for forks stays until the end
     _, recording = many_names(tmp_path)
@@ -96,8 +96,8 @@ def test_another_process_makes_the_files_of_a_large_session(tmp_path, monkeypatc
     assert psutil.Process().children() == before
 
 
-def test_the_end_of_a_run_does_not_wait_for_files_that_take_long(tmp_path, monkeypatch):
-    """The other process waits until the test lets it go on; the run's end does not."""
+def test_the_end_of_a_run_does_not_wait_for_slow_files(tmp_path, monkeypatch):
+    """The other process waits until the test lets it go on. The end of the run does not wait for it."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     monkeypatch.setattr(files, "SMALL", 0)
@@ -117,7 +117,7 @@ def test_the_end_of_a_run_does_not_wait_for_files_that_take_long(tmp_path, monke
     assert (recording.folder / files.RAW).exists()
 
 
-def test_a_report_makes_the_files_that_are_missing(tmp_path):
+def test_a_report_writes_the_files_that_are_missing(tmp_path):
     _, recording = many_names(tmp_path)
     recording.stop()
     made = (recording.folder / files.RAW).read_bytes()

@@ -1,4 +1,4 @@
-"""Whose steps and iterations are the session's."""
+"""Which process's steps and iterations the session has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However workers and their driver end, in whatever order: the session adds up, and nobody is held up."""
+"""However workers and their driver end, and in any order, the session adds up, and no process is delayed."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ print(sorted(path.name for path in recording.folder.iterdir()))
 
 
 @pytest.mark.long
-def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path):
+def test_a_worker_that_hangs_does_not_delay_the_end(tmp_path):
     out, facts = run_training(
         tmp_path,
         """
@@ -167,7 +167,7 @@ for name in ("a", "b"):
 
 
 @pytest.mark.long
-def test_a_reset_is_one_for_all(tmp_path):
+def test_a_reset_in_the_driver_resets_all_workers(tmp_path):
     _, facts = run_training(
         tmp_path,
         """
@@ -209,7 +209,7 @@ recording.stop()
     assert [item.operation for item in facts_of(outer).operations] == ["before"]
 
 
-def test_a_folder_that_is_deleted_is_no_trouble_for_a_worker(tmp_path):
+def test_a_worker_goes_on_when_the_folder_is_deleted(tmp_path):
     process = start_training(
         tmp_path,
         """
@@ -229,7 +229,7 @@ os._exit(0)
     assert "Traceback" not in err
 
 
-def test_results_are_the_same_with_and_without(tmp_path):
+def test_results_are_the_same_with_and_without_a_recording(tmp_path):
     head = """
 import multiprocessing, random
 from rlprof import profile, record

@@ -1,4 +1,4 @@
-"""Trainings that a driver only starts and looks after: their time, steps and iterations are the session's."""
+"""Trainings in child processes of a driver that only starts them: the session has their time, steps and iterations."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run(folder: Path, main: str, head: str = TRAINING) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
-def test_a_training_in_a_child_is_no_start_up(way, tmp_path):
+def test_a_training_in_a_child_process_is_not_start_up(way, tmp_path):
     facts = facts_of(run(tmp_path, WAYS[way]))
     told = json.loads((tmp_path / "told.json").read_text())
     assert (facts.progress.steps, facts.progress.iterations) == (150, 3)
@@ -89,7 +89,7 @@ def test_a_training_in_a_child_is_no_start_up(way, tmp_path):
 
 
 def test_steps_of_workers_count_once(tmp_path):
-    """The driver steps a vector whose workers step, and count, too."""
+    """The driver steps a vector environment, and its workers step and count too."""
     main = """
     envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
     envs.reset()
@@ -140,7 +140,7 @@ def test_a_launcher_that_starts_a_training_by_command(tmp_path):
 
 
 @pytest.mark.long
-def test_a_training_on_another_thread_is_no_start_up(tmp_path):
+def test_a_training_on_another_thread_is_not_start_up(tmp_path):
     main = (
         "import threading; thread = threading.Thread(target=train, args=('told.json',)); thread.start(); thread.join()"
     )
@@ -153,8 +153,8 @@ def test_a_training_on_another_thread_is_no_start_up(tmp_path):
 
 
 @pytest.mark.long
-def test_waits_of_start_up_are_no_training(tmp_path):
-    """Environments whose workers take their time to start: the driver waits for them, and nobody works."""
+def test_waits_during_start_up_are_not_training(tmp_path):
+    """Workers of environments start slowly. The driver waits for them, and no process works."""
     head = TRAINING.replace("    spent = 0\n", "    spent = 0\n\n    def __init__(self):\n        time.sleep(1.0)\n")
     main = """
     envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="spawn")
@@ -208,7 +208,7 @@ def start(method, target=train, file="told.json"):
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_learner_in_a_child_has_its_iterations_found_by_rule(method, tmp_path):
-    """The driver evaluates at the end: neither its steps nor its time are taken for the training's."""
+    """The driver evaluates at the end. Neither its steps nor its time count as training."""
     pytest.importorskip("torch")
     main = f"""start({method!r}).join()
     env = gymnasium.make("CartPole-v1")
@@ -223,7 +223,7 @@ def test_a_learner_in_a_child_has_its_iterations_found_by_rule(method, tmp_path)
 
 @pytest.mark.long
 def test_a_driver_that_learns_from_its_workers_steps_begins_an_iteration_each_time(tmp_path):
-    """As an evolution strategy does: two optimizer steps after each round of episodes in other processes."""
+    """Like an evolution strategy: two optimizer steps after each round of episodes in other processes."""
     pytest.importorskip("torch")
     main = """
     import torch
