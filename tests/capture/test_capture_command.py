@@ -80,7 +80,7 @@ import os
 with record("run"):
     print(identity_of(os.getpid()))
 """
-    said = run_program(program, tmp_path).stdout.strip()
+    shown = run_program(program, tmp_path).stdout.strip()
     (folder,) = tmp_path.iterdir()
     with Session(folder) as session:
-        assert session.info.process == said != ""
+        assert session.info.process == shown != ""

@@ -42,8 +42,8 @@ def test_wrong_schedules_are_refused(wrong):
 
 def test_too_few_steps_are_announced_with_options_that_would_fit():
     assert announced(Schedule(5, 1, 3), "epoch", 9) is None
-    said = announced(Schedule(5, 1, 3), "epoch", 6)
-    assert said == (
+    message = announced(Schedule(5, 1, 3), "epoch", 6)
+    assert message == (
         "this run has 6 epochs, but the torch capture needs 9 (wait 5 + warmup 1 + active 3). "
         "These options would fit: --torch-profiler-wait 2 --torch-profiler-warmup 1 --torch-profiler-active 3"
     )
@@ -51,9 +51,9 @@ def test_too_few_steps_are_announced_with_options_that_would_fit():
 
 def test_the_warning_about_an_early_end_has_the_steps_run_and_needed():
     assert stopped_early(Schedule(1, 1, 3), "iteration", 5) is None
-    said = stopped_early(Schedule(1, 1, 3), "iteration", 4)
-    assert said.startswith("the run ended after 4 iterations, but the torch capture needed 5 ")
-    assert "only 2 of 3 active steps were captured" in said
+    message = stopped_early(Schedule(1, 1, 3), "iteration", 4)
+    assert message.startswith("the run ended after 4 iterations, but the torch capture needed 5 ")
+    assert "only 2 of 3 active steps were captured" in message
     assert "no trace was written" in stopped_early(Schedule(1, 1, 3), "iteration", 1)
 
 

@@ -230,8 +230,8 @@ with TorchCapture(wait_steps=1, warmup_steps=1, active_steps=2, step="mark", dir
         capture.step()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    (said,) = (line for line in done.stderr.splitlines() if line.startswith("rlprof:"))
-    assert said.startswith("rlprof: the torch trace of 2 marked steps will have about 0 MB of JSON")
+    (message,) = (line for line in done.stderr.splitlines() if line.startswith("rlprof:"))
+    assert message.startswith("rlprof: the torch trace of 2 marked steps will have about 0 MB of JSON")
 
 
 @pytest.mark.long

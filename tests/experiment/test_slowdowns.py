@@ -147,7 +147,7 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("env_step=2",), "env_step=2 is no change: write env_step=2x"),
         (("env_step=0x",), "env_step=0x is no change"),
@@ -157,10 +157,10 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
         (("env_step=2x", "--verify", "--command", "report last"), "must begin with run or train"),
     ],
 )
-def test_wrong_use_is_one_sentence(recorded, words, said):
+def test_wrong_use_is_one_sentence(recorded, words, message):
     done = rlprof("whatif", str(recorded), *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 

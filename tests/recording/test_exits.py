@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from sessions import facts_of, run_program, start_program
 
+from rlprof import Profiler, record
+
 TRAIN = """
 import os, signal, sys, threading, time
 from rlprof import get_profiler, profile, record
@@ -163,7 +165,6 @@ def test_two_recordings_one_after_the_other(tmp_path):
 
 def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
     """A flush never returns, and the training ends all the same."""
-    from rlprof import Profiler, record
     from rlprof.recording import recording as module
 
     monkeypatch.setattr(module, "JOIN_SECONDS", 0.2)
@@ -195,6 +196,23 @@ except KeyboardInterrupt:
     session = only_session(tmp_path)
     assert facts_of(session).ended == "finished"
     assert (session / "raw.json").exists()
+
+
+def test_the_report_is_written_again_after_an_interrupt(tmp_path, capsys):
+    recording = record("run", dir=tmp_path, profiler=Profiler())
+    calls = []
+
+    def interrupted_once(folder):
+        calls.append(folder)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    recording.at_end.insert(0, interrupted_once)
+    with pytest.raises(KeyboardInterrupt):
+        recording.stop()
+    assert calls == 2 * [recording.folder]
+    assert (recording.folder / "raw.json").exists()
+    assert "no session was written" not in capsys.readouterr().err
 
 
 def test_sigterm_inside_a_flush_of_the_main_thread_waits_for_that_flush_only(tmp_path):

@@ -70,7 +70,7 @@ train(envs, iterations=10_000)
         process.kill()
         process.wait()
         until = time.monotonic() + 30
-        while any(len(os.listdir(f"/proc/{pid}/task")) > 1 for pid in workers):  # nobody will ask them any more
+        while any(len(os.listdir(f"/proc/{pid}/task")) > 1 for pid in workers):  # no driver requests anything any more
             assert time.monotonic() < until
             time.sleep(0.05)
     finally:

@@ -35,7 +35,7 @@ def recorded(words: list[str], folder: Path, stdin: str = "", **variables: str) 
     return execute([*RUN, *words], folder, stdin, **variables)
 
 
-def said(stderr: str) -> str:
+def printed(stderr: str) -> str:
     """Standard error of the program, without the lines of rlprof."""
     # Python 3.12 and later count rlprof's thread when they warn of a fork: see docs/run.md.
     stderr = re.sub(r"^.*: DeprecationWarning: .* use of fork\(\) .*\n  .*\n", "", stderr, flags=re.MULTILINE)

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from alike import alone, only_session, recorded, said
+from alike import alone, only_session, printed, recorded
 from sessions import facts_of
 
 PROGRAMS = {
@@ -173,7 +173,11 @@ def test_a_program_behaves_as_without_rlprof(name, tmp_path):
     expected = alone([script, "--name", "x", "-m", "--"], tmp_path, numbers)
     (tmp_path / "errors.txt").unlink(missing_ok=True)
     done = recorded([script, "--name", "x", "-m", "--"], tmp_path, numbers)
-    assert (done.stdout, said(done.stderr), done.returncode) == (expected.stdout, expected.stderr, expected.returncode)
+    assert (done.stdout, printed(done.stderr), done.returncode) == (
+        expected.stdout,
+        expected.stderr,
+        expected.returncode,
+    )
 
 
 @pytest.mark.long
@@ -199,7 +203,11 @@ def test_everything_that_python_can_run(kind, tmp_path):
     program = program.replace(", __file__", "") if kind == "input" else ""
     expected = alone([*words, "a", "-b"], tmp_path, program)
     done = recorded([*words, "a", "-b"], tmp_path, program)
-    assert (done.stdout, said(done.stderr), done.returncode) == (expected.stdout, expected.stderr, expected.returncode)
+    assert (done.stdout, printed(done.stderr), done.returncode) == (
+        expected.stdout,
+        expected.stderr,
+        expected.returncode,
+    )
 
 
 @pytest.mark.parametrize("then", ["", "raise ValueError('broken')", "import nothing_here"])
@@ -211,7 +219,7 @@ def test_the_users_own_sitecustomize_still_runs(then, tmp_path):
     expected = alone([script], tmp_path, PYTHONPATH=path)
     done = recorded([script], tmp_path, PYTHONPATH=path)
     assert done.stdout == expected.stdout
-    assert said(done.stderr) == 2 * expected.stderr  # the command line is a Python, too
+    assert printed(done.stderr) == 2 * expected.stderr  # the command line is a Python, too
     assert facts_of(only_session(tmp_path)).ended == "ended"
 
 

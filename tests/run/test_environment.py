@@ -76,8 +76,8 @@ PROGRAM = "import rlprof; from rlprof.ledger import _core; print(_core.tsc_rate(
 def test_the_clock_rate_is_inherited_only_from_a_process_of_this_machine(tmp_path):
     measured = alone(["-c", PROGRAM], tmp_path).stdout.strip()
     rate, boot = measured.split()
-    told = f"{int(rate) + 1} {boot}"
-    assert alone(["-c", PROGRAM], tmp_path, RLPROF_TSC=told).stdout.strip() == told
+    inherited = f"{int(rate) + 1} {boot}"
+    assert alone(["-c", PROGRAM], tmp_path, RLPROF_TSC=inherited).stdout.strip() == inherited
     for wrong in (f"1 {boot[:-1]}", f"1 {boot}x", "1", "", "x", f"0 {boot}"):
         again = int(alone(["-c", PROGRAM], tmp_path, RLPROF_TSC=wrong).stdout.split()[0])
         assert again == pytest.approx(int(rate), rel=1e-4)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from alike import RUN, alone, execute, only_session, recorded, said, sessions
+from alike import RUN, alone, execute, only_session, printed, recorded, sessions
 from sessions import facts_of
 
 SPANS = """
@@ -58,7 +58,7 @@ def test_options_are_those_of_record(tmp_path):
     program = SPANS + "with get_profiler().iteration(): time.sleep(0.01)"
     words = ["--name", "mine", "--dir", "here", "--jsonl", "lines.jsonl", "--flat", "flat", "--timeline", "100"]
     done = recorded([*words, "--tensorboard", "board", "--summary-every", "1", script(tmp_path, program)], tmp_path)
-    assert said(done.stderr).startswith("  since the start"), done.stderr
+    assert printed(done.stderr).startswith("  since the start"), done.stderr
     (session,) = (tmp_path / "here").iterdir()
     assert session.name.startswith("mine_")
     assert json.loads((tmp_path / "lines.jsonl").read_text())["iteration"] == 1
@@ -116,7 +116,7 @@ if __name__ == "__main__":
 @pytest.mark.long
 def test_children_begin_no_session_of_their_own(tmp_path):
     done = recorded([script(tmp_path, CHILDREN)], tmp_path)
-    assert said(done.stderr) == ""
+    assert printed(done.stderr) == ""
     assert facts_of(only_session(tmp_path)).ended == "ended"
 
 
@@ -198,7 +198,7 @@ print(second.folder != recording.folder)
 
 def test_record_in_the_program_gets_the_same_recording(tmp_path):
     done = recorded([script(tmp_path, OWN)], tmp_path)
-    assert said(done.stderr) == ""
+    assert printed(done.stderr) == ""
     first, second = sessions(tmp_path)
     assert done.stdout == f"{first.name} True\nTrue\n"
     facts = facts_of(first)
