@@ -30,7 +30,7 @@ victim = envs.processes.pop(1)
 envs.pipes[1].send(True)
 time.sleep(0.002)
 os.kill(victim.pid, signal.SIGKILL)
-victim.join()  # a flush finds who has ended
+victim.join()  # a flush finds the ended process
 envs.pipes.pop(1).close()
 recording.flush()
 train(envs, iterations=10)
@@ -45,7 +45,7 @@ recording.stop()
     calls = lanes_of(facts, "env_step")
     assert calls["env-0"] == calls["env-2"] == 100
     assert 0 < calls.get("env-1", 50) <= 50
-    assert facts.operation("idle_wait").ledger_ns > 0.29e9  # the dead one works no more
+    assert facts.operation("idle_wait").ledger_ns > 0.29e9  # the dead worker does not work any more
     assert facts.breakdown.lanes.by_kind["process"] >= 2
 
 
@@ -106,7 +106,7 @@ print(sorted(path.name for path in recording.folder.iterdir()))
     )
     assert out == "['raw.json', 'session.db', 'summary.txt']\n" * 2
     calls = lanes_of(facts, "env_step")
-    assert calls == {"env-0": 100, "env-1": 100}  # they were asked for the last time when it ended
+    assert calls == {"env-0": 100, "env-1": 100}  # the last request came at the end of the recording
 
 
 @pytest.mark.long
