@@ -14,11 +14,12 @@ demo: $(VENV)/installed
 # Tests that measure run alone, after the others.
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not figures and not long"
-	$(BIN)/python -m pytest -m figures
+	$(BIN)/python -m pytest -m "figures and not long"
 
 # The tests that take long: commands in pages that train, builds, rare algorithms, fifty kills.
 test-long: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "long and not figures"
+	$(BIN)/python -m pytest -m "long and figures"
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -114,9 +114,9 @@ def block(dqn: Dqn, turns: int) -> dict[str, float]:
         profiler.reset()
         for _ in range(turns):
             on.append(dqn.run(TURN))
-            profiler._ledger.stop()  # not disable(), which also calibrates
+            profiler.ledger.stop()  # not disable(), which also calibrates
             off.append(dqn.run(TURN))
-            profiler._ledger.start()
+            profiler.ledger.start()
         snapshot = profiler.snapshot()
     snapshot.check()
     steps = turns * TURN

@@ -42,8 +42,8 @@ BARS = (
 def make_session(folder: Path, rows: int) -> Path:
     """Make a session with this many iteration rows, from 20 operations, flushed as a recording flushes it."""
     profiler = Profiler(clock="fake")
-    ledger = profiler._ledger
-    profiler._costs = [SpanCost(60.0, 40.0, 20.0)]
+    ledger = profiler.ledger
+    profiler.span_costs = [SpanCost(60.0, 40.0, 20.0)]
     profiler.enable()
     info = gather("a long run", ledger.now(), profiler.core, {})
     writer = SessionWriter(folder / "session.db", info, most_gains=2 * rows)
@@ -60,10 +60,10 @@ def make_session(folder: Path, rows: int) -> Path:
         profiler.add_steps(1_024)
         if iteration % 300 == 0:
             marks, gains = profiler.drain_iterations()
-            writer.write(Batch(now, ledger.raw(), profiler._costs, iterations=marks, gains=gains))
+            writer.write(Batch(now, ledger.raw(), profiler.span_costs, iterations=marks, gains=gains))
     profiler.disable()
     marks, gains = profiler.drain_iterations()
-    writer.write(Batch(now, ledger.raw(), profiler._costs, iterations=marks, gains=gains))
+    writer.write(Batch(now, ledger.raw(), profiler.span_costs, iterations=marks, gains=gains))
     writer.end("finished")
     writer.close()
     return folder

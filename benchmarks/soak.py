@@ -27,10 +27,10 @@ from typing import Any
 from _common import Bar, argument_parser, conclude, describe_machine, figure_table, progress, sum_error
 
 from rlprof import Profiler, Snapshot
+from rlprof.ledger.rows import EVENT
 
 MB = 1 << 20
 TIMELINE = 65536
-EVENT_BYTES = 24
 SHORT_THREADS, AT_ONCE, TASKS = 5_000, 10, 1_000
 TASKS_AT_ONCE = 50
 LANES = 64 * 2 + AT_ONCE + TASKS_AT_ONCE + 16
@@ -163,7 +163,7 @@ class Soak:
 def timeline_is_exact(profiler: Profiler, spans: int) -> bool:
     """True if the ring holds the last spans and has counted the spans that it lost."""
     events, lost = profiler.drain_timeline()
-    kept = len(events) // EVENT_BYTES
+    kept = len(events) // EVENT.size
     return kept == min(spans, TIMELINE) and kept + lost == spans
 
 

@@ -44,7 +44,7 @@ ROWS = 10
 
 def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
     """Train once, recorded. Returns the accounts, the progress of learning, and the isolated speed of the parts."""
-    command = [sys.executable, "-m", "rlprof", "train", name, "--expect", "--no-progress", "--profile-dir", str(folder)]
+    command = [sys.executable, "-m", "rlprof", "train", name, "--expect", "--no-progress", "--dir", str(folder)]
     done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{name}: {done.stderr[-2000:]}")
@@ -52,7 +52,7 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
     facts = load_facts(session)
     found = components(facts.breakdown, find_workload(name).components)
     learned = re.search(r"steps, (.+) (\S+) at first, (\S+) at the end", done.stdout)
-    expected = re.search(r"they allow (\S+) steps/s; the training did (\S+):", done.stdout)
+    expected = re.search(r"could do (\S+) steps/s. The training did (\S+),", done.stdout)
     if learned is None or expected is None:
         raise SystemExit(f"{name}: cannot find the score and the expected speed in the output: {done.stdout[-2000:]}")
     allowed, reached = (float(figure.replace(",", "")) for figure in expected.groups())

@@ -21,7 +21,7 @@ class Fake:
         self.profiler = Profiler(core, clock="fake")
         self.wall = start
         self.cpu = 0
-        self.profiler._ledger.set_time(start, 0)
+        self.profiler.ledger.set_time(start, 0)
         self.profiler.enable()
         self.profile = self.profiler.profile
 
@@ -29,7 +29,7 @@ class Fake:
         """Let time pass; on the CPU unless told."""
         self.wall += wall
         self.cpu += wall if cpu is None else cpu
-        self.profiler._ledger.set_time(self.wall, self.cpu)
+        self.profiler.ledger.set_time(self.wall, self.cpu)
 
     def snapshot(self) -> Snapshot:
         snapshot = self.profiler.snapshot()
@@ -43,7 +43,7 @@ class Fake:
         return {**accounts, "unattributed": snapshot.unattributed_ns}
 
     def raw(self) -> dict[str, Any]:
-        raw = self.profiler._ledger.raw()
+        raw = self.profiler.ledger.raw()
         del raw["process_peak"]  # the one figure that no fake clock decides
         return raw
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rlprof.analysis.lane_work import DRIVER, Batch, Piece, Work
+from rlprof.analysis.lane_work import DRIVER, IterationBatch, Piece, Work
 
 Task = Sequence[tuple[str, float]]
 """Operations, one after the other, and how long each computes."""
@@ -29,7 +29,7 @@ class Paper:
         self.end = max(self.end, start + duration)
         return start + duration
 
-    def batch(self, kind: str) -> Batch:
+    def batch(self, kind: str) -> IterationBatch:
         """The accounts of the ledger. While the driver waits, the working lanes share the time in equal parts."""
         ledger: defaultdict[tuple[str, str], float] = defaultdict(float)
         overlapped: defaultdict[tuple[str, str], float] = defaultdict(float)
@@ -65,7 +65,7 @@ class Paper:
                     overlapped[key],
                 )
             )
-        return Batch(1, self.end, 10, tuple(pieces))
+        return IterationBatch(1, self.end, 10, tuple(pieces))
 
 
 def faster(task: Task, saving: Mapping[str, float]) -> Task:

@@ -17,7 +17,7 @@ class Planted(Fake):
 
     def __init__(self, cost: SpanCost | None = None) -> None:
         super().__init__("auto", start=0)
-        self.profiler._costs = [cost or SpanCost()]
+        self.profiler.span_costs = [cost or SpanCost()]
 
     def work(self, operation: str, wall: int, cpu: int | None = None, **options: Any) -> None:
         with self.profile(operation, **options):

@@ -83,7 +83,7 @@ class Machine:
         if not self.open[lane]:
             return
         span, rest = self.open[lane][-1], self.fake.profile(operation)
-        gap = self.on(lane, lambda: self.fake.profiler._ledger.split(span, rest))
+        gap = self.on(lane, lambda: self.fake.profiler.ledger.split(span, rest))
         self.seen.append(gap)
         if gap >= 0:
             self.open[lane].pop()
@@ -96,14 +96,14 @@ class Machine:
         self.seen.append(self.fake.raw())
 
     def iteration(self, closes: bool) -> None:
-        self.seen.append(self.fake.profiler._ledger.iteration(closes))
+        self.seen.append(self.fake.profiler.ledger.iteration(closes))
         self.seen.append(self.fake.profiler.drain_iterations())
 
     def stopped(self, before: int, wall: int) -> None:
         """The process is stopped. The start of the stop is not known exactly."""
         self.fake.tick(wall, 0)
         span = self.fake.profile("suspended")
-        self.fake.profiler._ledger.stopped(span, self.fake.wall - wall - before, self.fake.wall)
+        self.fake.profiler.ledger.stopped(span, self.fake.wall - wall - before, self.fake.wall)
 
     def stop(self) -> None:
         self.fake.profiler.disable()

@@ -45,7 +45,7 @@ class Written:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "session.db"
         self.fake = fake or Fake("auto", start=0)
-        self.fake.profiler._costs = [cost or SpanCost()]
+        self.fake.profiler.span_costs = [cost or SpanCost()]
         self.writer = SessionWriter(self.path, INFO, **writer)
         self.samples: list[Sample] = []
 
@@ -54,13 +54,13 @@ class Written:
         iterations, gains = profiler.drain_iterations()
         events, lost = profiler.drain_timeline()
         samples, self.samples = self.samples, []
-        raw = profiler._ledger.raw() | {"process_peak": 64 << 20}
+        raw = profiler.ledger.raw() | {"process_peak": 64 << 20}
         return Batch(
             time=self.fake.wall,
             raw=raw,
             after_ns=raw["now"] - raw["trained"] if raw["trained"] else 0,
-            costs=profiler._costs,
-            resets=profiler._resets,
+            costs=profiler.span_costs,
+            resets=profiler.resets,
             iterations=iterations,
             gains=gains,
             samples=samples,

@@ -52,10 +52,10 @@ class RlprofCallback(BaseCallback):
                 self._attached.attach(find_probes())
                 phases.off()  # that learn() has begun, the probe has not seen
             self.recording = None
-            if profiler._recording is None:
+            if profiler.recording is None:
                 self.recording = record(self._name or type(self.model).__name__.lower(), **self._options)
         except Exception as error:
-            profiler._hooks.warn("this training is not recorded as asked", error)
+            profiler.warn("this training is not recorded as asked", error)
         if self._attached is not None or self.recording is not None:
             self._learn = _caller("learn")
             _running[get_ident()] = self

@@ -50,10 +50,10 @@ class RlprofHook(TrainerHookBase):  # type: ignore[misc]  # TorchRL has no type 
                 self._attached = Attached(profiler)
                 self._attached.attach(find_probes())
             self.recording = None
-            if profiler._recording is None:
+            if profiler.recording is None:
                 self.recording = record(self._name, **self._options)
         except Exception as error:
-            profiler._hooks.warn("this training is not recorded as asked", error)
+            profiler.warn("this training is not recorded as asked", error)
 
     def stop(self, how: str = "finished") -> None:
         """Called after the last batch."""

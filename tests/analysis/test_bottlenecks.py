@@ -110,7 +110,7 @@ def test_a_phase_is_no_finding_however_long_it_takes(phased):
 
 
 def test_a_phase_with_nothing_inside_is_an_operation_like_any_other(tmp_path):
-    """A user who times `update` as one piece wants to hear that it is slow."""
+    """A user who times `update` as one piece wants to know that it is slow."""
     written = Written(tmp_path)
     written.work("env_step", 100 * MS)
     written.work("update", 200 * MS)

@@ -24,12 +24,12 @@ def row(breakdown: Breakdown, operation: str) -> Row:
 
 
 def percent_sum(parts: tuple[Row, ...]) -> Decimal:
-    """Of the figures as they are written."""
+    """Sum of the figures as they are printed."""
     return sum((Decimal(str(part.share)) for part in parts), Decimal())
 
 
 def random_training(seed: int) -> Planted:
-    """Nested spans, waits, worker threads and gaps, on a profiler that is said to cost something."""
+    """Nested spans, waits, worker threads and gaps, on a profiler with a planted cost."""
     rng = random.Random(seed)
     planted = Planted(SpanCost(inside_ns=rng.uniform(0, 40), outside_ns=rng.uniform(0, 40), uncertainty_ns=3))
 

@@ -1,4 +1,4 @@
-"""What is said of pairs with planted times."""
+"""Comparisons of pairs with planted times."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_four_verdicts():
     assert compare("A", "B", pairs_of([0.9, -0.9, 0.5, -0.6])).verdict == "unknown"
     alone = compare("A", "B", pairs_of([0.5]))
     assert alone.verdict == "unknown"
-    assert "No error rate can be given from one pair" in verdict(alone)
+    assert "No verdict: a single pair gives no error rate" in verdict(alone)
 
 
 def test_a_trend_is_said():

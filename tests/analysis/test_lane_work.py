@@ -1,4 +1,4 @@
-"""From a session with planted times to what `rlprof whatif` says of it."""
+"""From a session with planted times to the answer of `rlprof whatif`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def recorded(written: Written) -> Work:
 
 
 def test_one_after_the_other(tmp_path):
-    """Of 1,000 ns an iteration: 300 in env_step, of which 100 are in render; 600 in update, 400 of them computing."""
+    """1,000 ns per iteration: 300 in env_step, of which 100 are in render; 600 in update, 400 of them computing."""
     written = Written(tmp_path)
     written.fake.profiler.enable()
     for _ in range(12):
@@ -50,7 +50,7 @@ def test_one_after_the_other(tmp_path):
 
 
 def test_a_thread_that_the_driver_waits_for(tmp_path):
-    """Of 1,000 ns: 300 update, 600 waiting while a worker steps, 100 waiting for nobody."""
+    """1,000 ns: 300 update, 600 waiting while a worker steps, 100 waiting while no lane works."""
     written = Written(tmp_path)
     fake, actor = written.fake, Actor("worker-0")
     span = fake.profile("env_step")

@@ -1,4 +1,4 @@
-"""What doses say of a cost, with planted times."""
+"""The cost of an operation from planted slowdowns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program does before its training is in the account, and says nothing of the training's speed."""
+"""Start-up has an account of its own and does not count for the training's speed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MS = 1_000_000
 
 @pytest.fixture
 def report(tmp_path):
-    """Six seconds of start-up, then two of training at 500 steps a second."""
+    """Six seconds of start-up, then two of training at 500 steps per second."""
     written = Written(tmp_path)
     written.work("startup", 6_000 * MS)
     for _ in range(100):
@@ -52,7 +52,7 @@ def test_it_is_said(report):
 
 
 def test_the_largest_share_is_of_the_time_after_it(report):
-    """1.2 s of the two seconds of training, of which the line before speaks."""
+    """1.2 s of the two seconds of training, which the line before names."""
     largest = report.facts.breakdown.largest
     assert (largest.ledger_ns, largest.share) == (1_200 * MS, 60.0)
     assert "Largest account: env_step, 60% of 2.00 s (1.20 s)." in to_text(report)
@@ -61,9 +61,9 @@ def test_the_largest_share_is_of_the_time_after_it(report):
 
 @pytest.fixture
 def closing(tmp_path):
-    """A second of start-up, two of training at 500 steps a second, and one to close the environments."""
+    """A second of start-up, two of training at 500 steps per second, and one to close the environments."""
     written = Written(tmp_path)
-    ledger = written.fake.profiler._ledger
+    ledger = written.fake.profiler.ledger
     ledger.begin_startup(written.fake.profile("startup"))
     written.fake.tick(600 * MS)
     with written.fake.profile("env_wait", wait=True):

@@ -15,7 +15,7 @@ from rlprof.whatif.prediction import what_if
 
 durations = st.floats(1.0, 100.0)
 alike = st.floats(50.0, 100.0)
-"""So that several are at work for most of the time, and it can be seen that they share something."""
+"""With this many, several lanes work at most times, which shows that they share something."""
 speeds = st.sampled_from((0.0, 0.25, 0.5, 2 / 3, 2.0))
 
 
@@ -34,7 +34,7 @@ def test_one_after_the_other_is_exact(steps, env, update):
 
 @given(durations, st.lists(durations, min_size=2, max_size=5), speeds)
 def test_a_pool_waits_for_its_slowest(own, tasks, left):
-    """All do the same operation, some for longer: the wait is as much shorter as that."""
+    """All lanes run the same operation, some for longer. The wait shrinks by the same factor."""
     steps = [([("policy_forward", own)], [[("env_step", task)] for task in tasks])] * 4
     saving = {"env_step": left}
     work = session([pool(steps)])
@@ -44,7 +44,7 @@ def test_a_pool_waits_for_its_slowest(own, tasks, left):
 
 
 def test_what_the_slowest_lane_does_not_do_brings_nothing():
-    """Summed or shared out, `render` has a large part of the time; but nobody waits for it."""
+    """Summed or shared, `render` has a large part of the time, but the driver does not wait for it."""
     steps = [([("update", 10.0)], [[("env_step", 100.0)], [("render", 60.0)]])] * 5
     work = session([pool(steps)])
     assert predicted(work, {"render": 0.0}) == pytest.approx(550)

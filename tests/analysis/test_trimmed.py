@@ -36,7 +36,7 @@ def test_of_few_values_none_is_left_out():
 
 
 def pairs_of(logs):
-    """Of which `x` is all that differs."""
+    """Pairs that differ only in `x`."""
     return [
         MeasuredPair(
             Measured(1000 * math.exp(log), 1.0, 1, {"x": 1000 * math.exp(log) - 500, "y": 500}),

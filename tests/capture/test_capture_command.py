@@ -39,7 +39,7 @@ def killed(folder, **info):
 def refused(folder):
     done = rlprof("capture", folder, "--no-wait")  # an earlier rlprof would wait without end
     assert (done.returncode, done.stdout) == (2, "")
-    assert "does not run any more" in done.stderr
+    assert "is not running any more" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (folder / "capture-request.json").exists()
 

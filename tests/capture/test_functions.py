@@ -51,5 +51,5 @@ def test_samples(tmp_path):
 
 
 def test_wrong_use(tmp_path):
-    assert "give one of them" in run(tmp_path, HANDWRITTEN, "--phase", "x", check=False).stderr
-    assert "give one of them" in run(tmp_path, HANDWRITTEN, "--cprofile", "--sample", check=False).stderr
+    assert "--phase needs --cprofile or --sample" in run(tmp_path, HANDWRITTEN, "--phase", "x", check=False).stderr
+    assert "Choose one of them" in run(tmp_path, HANDWRITTEN, "--cprofile", "--sample", check=False).stderr

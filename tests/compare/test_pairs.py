@@ -165,7 +165,7 @@ def test_an_interrupt_leaves_what_was_measured_of_the_first_pair(training):
     assert found.pairs == 1
     assert found.interrupted
     assert found.speedup.low is None
-    assert "No error rate can be given from one pair" in verdict(found)
+    assert "No verdict: a single pair gives no error rate" in verdict(found)
 
 
 def test_an_interrupt_before_anything_was_measured_is_one(training):

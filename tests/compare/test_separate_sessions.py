@@ -1,4 +1,4 @@
-"""Sessions that were recorded apart: intervals against scipy's own, and planted sessions."""
+"""Sessions that were recorded separately: intervals against scipy's own, and planted sessions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rlprof import Profiler
 from rlprof.analysis.comparison import Measured, MeasuredPair, compare
 from rlprof.analysis.differences import changes
 from rlprof.analysis.load import load_facts
-from rlprof.cli.compare import is_slower
 from rlprof.cli.main import main
-from rlprof.compare.separate_sessions import WARM_UP, compare_apart, measure_session
+from rlprof.compare.gate import is_slower
+from rlprof.compare.separate_sessions import WARM_UP, compare_separate, measure_session
 from rlprof.recording.record import record
 from rlprof.report.json import to_json
 
@@ -29,7 +29,7 @@ def measured(*walls):
 
 
 def test_the_interval_is_welchs():
-    found = compare_apart("a", "b", measured(*A), measured(*B), alpha=0.03)
+    found = compare_separate("a", "b", measured(*A), measured(*B), alpha=0.03)
     logs = [[math.log(wall / 10) for wall in side] for side in (A, B)]
     low, high = stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.97)
     assert found.speedup.low == pytest.approx(math.expm1(low))
@@ -49,14 +49,14 @@ def test_the_interval_of_pairs_is_the_t_tests():
 
 
 def test_one_session_a_side_has_no_interval_and_fails_no_gate():
-    found = compare_apart("a", "b", measured(800.0), measured(1000.0), alpha=0.03)
+    found = compare_separate("a", "b", measured(800.0), measured(1000.0), alpha=0.03)
     assert found.speedup.low is None
     assert found.verdict == "unknown"
     assert not is_slower(found, 0.0)
 
 
 def test_the_gate_asks_the_whole_interval():
-    slower = compare_apart("a", "b", measured(*B), measured(*A), alpha=0.03)
+    slower = compare_separate("a", "b", measured(*B), measured(*A), alpha=0.03)
     assert is_slower(slower, 0.05)
     assert not is_slower(slower, 0.20)
 
@@ -101,9 +101,9 @@ def test_sessions_are_measured_without_their_first_iterations_and_told_apart(tmp
         main(["compare", str(a), str(b), "--fail-if-slower", "1%"])
     assert ended.value.code == 0
     told = capsys.readouterr()
-    assert "No error rate can be given from one session a side" in told.out
+    assert "No verdict: a single session per side gives no error rate." in told.out
     assert "setting envs: 4 -> 8" in told.out
-    assert "with one session a side no error rate can be computed, so the gate cannot fail" in told.err
+    assert "With a single session per side no error rate can be computed, so the gate cannot fail" in told.err
 
 
 def test_a_session_among_several_that_is_not_there_is_named(tmp_path, capsys):
@@ -117,7 +117,7 @@ def test_a_session_among_several_that_is_not_there_is_named(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["compare", str(a), "run train.py"])
     assert ended.value.code == 2
-    assert "a session and a command line cannot be compared" in capsys.readouterr().err
+    assert "A session cannot be compared with a command line" in capsys.readouterr().err
 
 
 def compared(a, b, capsys):
@@ -137,7 +137,7 @@ def test_iterations_without_any_training_time_are_refused_in_one_sentence(tmp_pa
     for sides in ((a, b), (b, a)):
         code, said = compared(*sides, capsys)
         assert code == 2
-        assert said == f"rlprof: {b} has no training time in its iterations, and cannot be compared\n"
+        assert said == f"rlprof: {b} has no training time in its iterations, so it cannot be compared.\n"
 
 
 @pytest.mark.parametrize(
@@ -168,26 +168,24 @@ def test_a_damaged_report_is_refused_in_one_sentence(wrong, because, tmp_path, c
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run a.py"], "give two arms"),
-        (
-            ["report last", "run b.py"],
-            "there is no session report last, and it is no command line",
-        ),
-        (["python a.py", "python b.py"], "no command line that begins with run or train"),
+        (["run a.py"], "Give two trainings"),
+        (["report last", "run b.py"], "There is no session report last. A command line begins with run or train."),
+        (["python a.py", "python b.py"], "A command line begins with run or train"),
         (["", "run b.py"], "'' names no session"),
-        (["missing.db", "missing.db"], "there is no session missing.db"),
-        (["run a.py", "run b.py", "--self-test"], "give two arms, or one with --self-test"),
-        (["--self-test", "--html", "x.html"], "--html and --fail-if-slower are for two arms"),
-        (["run a.py", "run b.py", "--max-time", "soon"], "is no time"),
-        (["run a.py", "run b.py", "--precision", "much"], "is no share"),
+        (["missing.db", "missing.db"], "There is no session missing.db"),
+        (["run a.py", "run b.py", "--noise"], "--noise takes one training"),
+        (["--noise", "--html", "x.html"], "--noise takes one training, and neither --html nor --fail-if-slower"),
+        (["run a.py", "run b.py", "--output", "x.pdf"], "no format ends with .pdf"),
+        (["run a.py", "run b.py", "--max-time", "soon"], "soon is not a time"),
+        (["run a.py", "run b.py", "--precision", "much"], "much is not a percentage"),
         (["run nosuch.py", f"run {__file__}"], "A (run nosuch.py): there is no script nosuch.py"),
         ([f"run {__file__}", "run nosuch.py"], "B (run nosuch.py): there is no script nosuch.py"),
         ([f"run {__file__}", "run -- nosuch --fast"], "B (run -- nosuch --fast): there is no command nosuch"),
-        ([f"run {__file__}", "run -m no.such"], "B (run -m no.such): there is no module no.such"),
+        ([f"run {__file__}", "run -m no.such"], "B (run -m no.such): There is no module no.such"),
         ([f"run {__file__}", "run --no-such x.py"], "B (run --no-such x.py): No such option"),
         (["train nosuch", f"run {__file__}"], "A (train nosuch): No such command 'nosuch'"),
-        (["train", f"run {__file__}"], "A (train): it names no workload"),
-        (["--self-test", "run nosuch.py"], "A (run nosuch.py): there is no script nosuch.py"),
+        (["train", f"run {__file__}"], "A (train): No workload is named"),
+        (["--noise", "run nosuch.py"], "A (run nosuch.py): there is no script nosuch.py"),
     ],
 )
 def test_what_is_wrong_is_said_with_exit_code_2(words, said, capsys):

@@ -137,7 +137,7 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
         "--precision",
         "3%",
     )
-    told = rlprof(*words, "--json", cwd=tmp_path)
+    told = rlprof(*words, "--format", "json", cwd=tmp_path)
     assert told.returncode == 0, told.stderr
     assert "slowed down by 50 and 100 %" in told.stderr
     found = json.loads(told.stdout)
@@ -149,11 +149,11 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("env_step=2",), "env_step=2 is no change: write env_step=2x"),
-        (("env_step=0x",), "env_step=0x is no change"),
-        (("envstep=2x",), "has no operation envstep in its iterations; it has env_step"),
-        (("queue_wait=2x",), "queue_wait is a wait for others"),
-        (("--verify",), "needs something to try"),
+        (("env_step=2",), "env_step=2 is not a speedup. Write env_step=2x"),
+        (("env_step=0x",), "env_step=0x is not a speedup"),
+        (("envstep=2x",), "has no operation envstep in its iterations. Did you mean env_step"),
+        (("queue_wait=2x",), "queue_wait is a wait for other work"),
+        (("--verify",), "--verify needs an operation to slow down"),
         (("env_step=2x", "--verify", "--command", "report last"), "an arm begins with run or train"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The Chrome trace, read as a viewer does: by the rules of the trace event format, not by how it was kept."""
+"""The Chrome trace, read by the rules of the trace event format, as a viewer reads it."""
 
 from __future__ import annotations
 

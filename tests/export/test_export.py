@@ -169,7 +169,7 @@ def test_wrong_use_is_exit_code_2(run, session, tmp_path):
     assert run(session, "--to", "pdf")[0] == 2
     code, _, err = run(session, "--to", "chrome", "--table", "tree")
     assert code == 2
-    assert "--table goes with --to csv only" in err
+    assert "--table needs --to csv" in err
     code, _, err = run(tmp_path / "nothing", "--to", "csv")
     assert code == 2
     assert err.count("\n") == 1

@@ -75,7 +75,8 @@ def scope(session) -> tuple[File, str | None]:
 
 
 def check(profile: Evented | Sampled, frames: int) -> None:
-    """What the importer refuses: times that go back, an end that is not the innermost open frame's."""
+    """What the importer refuses: times that go backwards, and an end that does not belong to the innermost open
+    frame."""
     if isinstance(profile, Sampled):
         assert len(profile.samples) == len(profile.weights)
         assert sum(profile.weights) == profile.endValue - profile.startValue

@@ -1,9 +1,8 @@
-"""The timeline, nested: every span once, on a track where nothing crosses, below the span that was around it."""
+"""The nested timeline: every span once, on a track without crossing spans, below its parent span."""
 
 from __future__ import annotations
 
 import os
-import struct
 import tracemalloc
 
 import pytest
@@ -13,6 +12,7 @@ from rlprof.export.chrome import write_chrome
 from rlprof.export.otlp_traces import write_otlp_traces
 from rlprof.export.spans import NOT_KEPT, Spans
 from rlprof.export.speedscope import write_speedscope
+from rlprof.ledger.rows import EVENT, TimelineEvent
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def kept(tmp_path):
 
 
 def read(kept) -> list[tuple[str, int, int, int, str | None]]:
-    """(name, start, end, track, parent), in the order of their beginning."""
+    """(name, start, end, track, parent), in order of their start."""
     with kept.session() as session:
         spans = list(Spans(session))
     spans.sort(key=lambda span: (span.start, span.depth))
@@ -129,7 +129,7 @@ def test_spans_whose_place_is_unknown_are_left_out_and_counted(kept):
     with kept.profile("env_step"):
         kept.tick(1)
     batch = kept.batch()
-    batch.events += struct.pack("=qqII", 1_000, 5, 77, 1)
+    batch.events += EVENT.pack(*TimelineEvent(start=1_000, duration=5, node=77, depth=1))
     kept.writer.write(batch)
     with kept.session() as session:
         spans = Spans(session)

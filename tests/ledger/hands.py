@@ -17,14 +17,11 @@ from typing import Any
 
 from rlprof import Profiler
 
-LEDGER = 7
-"""A node's column in raw(): the driver's time that it is accountable for."""
-
 
 def received(raw: dict[str, Any]) -> int:
     """What a worker's process got of the driver's waiting."""
-    elsewhere = {lane[0] for lane in raw["lanes"] if lane[3]}
-    return sum(row[LEDGER] for row in raw["nodes"] if row[2] not in elsewhere)
+    elsewhere = {lane.id for lane in raw["lanes"] if lane.on_driver}
+    return sum(row.ledger for row in raw["nodes"] if row.lane not in elsewhere)
 
 
 class Hand:
@@ -78,7 +75,7 @@ class Hand:
         return spans
 
     def call(self, name: str, *arguments: Any) -> Any:
-        return getattr(self.profiler._ledger, name)(*arguments)
+        return getattr(self.profiler.ledger, name)(*arguments)
 
     def snapshot_adds_up(self) -> bool:
         self.profiler.snapshot().check()
@@ -88,9 +85,9 @@ class Hand:
         """On a thread, as a worker does."""
 
         def listen() -> None:
-            while (epoch := self.profiler._ledger.listen(seconds)) != -1:
+            while (epoch := self.profiler.ledger.listen(seconds)) != -1:
                 if epoch is not None:
-                    self.profiler._ledger.answer()
+                    self.profiler.ledger.answer()
 
         threading.Thread(target=listen, daemon=True).start()
 
@@ -101,7 +98,7 @@ class Hand:
         if child == 0:
             with self.profiler.profile("env_step"):
                 time.sleep(0.05)
-            theirs.send(received(self.profiler._ledger.raw()))
+            theirs.send(received(self.profiler.ledger.raw()))
             os._exit(0)
         got: int = ours.recv()
         os.waitpid(child, 0)
@@ -190,7 +187,7 @@ class Driver:
     def __init__(self, page: Path) -> None:
         self.page = page
         self.profiler = Profiler("c")
-        self.ledger = self.profiler._ledger
+        self.ledger = self.profiler.ledger
         self.ledger.share(page, True)
         self.profiler.enable()
         self.processes: list[Process] = []
@@ -211,13 +208,13 @@ class Driver:
     def missing(self) -> int:
         """Of the wall time, what the accounts of this process do not have."""
         raw = self.ledger.raw()
-        assert all(row[LEDGER] >= 0 for row in raw["nodes"])
-        return int(raw["wall"] - sum(row[LEDGER] for row in raw["nodes"]))
+        assert all(row.ledger >= 0 for row in raw["nodes"])
+        return int(raw["wall"] - sum(row.ledger for row in raw["nodes"]))
 
     def account(self, operation: str) -> int:
         raw = self.ledger.raw()
-        ids = {id for id, name, _ in raw["operations"] if name == operation}
-        return int(sum(row[LEDGER] for row in raw["nodes"] if row[3] in ids))
+        ids = {row.id for row in raw["operations"] if row.name == operation}
+        return int(sum(row.ledger for row in raw["nodes"] if row.operation in ids))
 
     def map(self) -> mmap.mmap:
         with self.page.open("r+b") as file:
@@ -231,6 +228,6 @@ class Driver:
 
 if __name__ == "__main__":
     joined = Profiler("c")
-    joined._ledger.share(sys.argv[2], False)
+    joined.ledger.share(sys.argv[2], False)
     joined.enable()
     serve(Connection(int(sys.argv[1])), joined)

@@ -332,7 +332,7 @@ def crowd_on(core: str) -> list[object]:
         tasks = [asyncio.create_task(task(i), name=f"{'ab'[i % 3 == 0]}{i}") for i in range(200)]
         for moment in range(4):
             seen.append(fake.raw())
-            seen.append(fake.profiler._ledger.iteration(False))
+            seen.append(fake.profiler.ledger.iteration(False))
             seen.append(fake.profiler.drain_iterations())
             if moment == 2:
                 fake.profiler.drive()
@@ -364,7 +364,7 @@ def test_what_following_tasks_costs_is_the_drivers_time_however_long_they_are_su
 
     async def main() -> None:
         with fake.profile("first"):  # tasks are followed from here on
-            fake.profiler._ledger.set_step_cost(planted)
+            fake.profiler.ledger.set_step_cost(planted)
         await asyncio.gather(*(task() for _ in range(each)))
 
     asyncio.run(main())
@@ -374,6 +374,7 @@ def test_what_following_tasks_costs_is_the_drivers_time_however_long_they_are_su
     assert rlprof >= planted * each * (steps + 1)
 
 
+@pytest.mark.long
 @pytest.mark.figures
 def test_a_task_costs_the_same_however_many_there_are(core):
     """In CPU time. It was ten times as much with 20,000 at once as with 500."""

@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from ledger.hands import LEDGER, Process
+from ledger.hands import Process
 
 from rlprof import Profiler
 from rlprof.ledger import profiler as module
@@ -22,14 +22,14 @@ def test_sharing_may_begin_while_recording_and_inside_a_wait(tmp_path):
     profiler = Profiler("c")
     profiler.enable()
     with profiler.profile("env_wait", wait=True):
-        profiler._ledger.share(tmp_path / "shared", True)
+        profiler.ledger.share(tmp_path / "shared", True)
         worker = Process.forked(profiler)
         worker.do("work", "env_step", 0.03)
     got = worker.received()
-    raw = profiler._ledger.raw()
+    raw = profiler.ledger.raw()
     worker.end()
     profiler.disable()
-    assert raw["wall"] - sum(row[LEDGER] for row in raw["nodes"]) == got > 29e6
+    assert raw["wall"] - sum(row.ledger for row in raw["nodes"]) == got > 29e6
 
 
 def test_a_worker_does_not_become_the_driver(driver, begin):
@@ -53,7 +53,7 @@ def test_whoever_leaves_is_its_own_driver_again(driver, begin):
     worker.do("call", "reset")
     worker.do("work", "update", 0.02)
     raw = worker.do("call", "raw")
-    assert raw["wall"] == sum(row[LEDGER] for row in raw["nodes"])
+    assert raw["wall"] == sum(row.ledger for row in raw["nodes"])
 
 
 def test_when_the_driver_leaves_the_others_are_told(driver, begin):
@@ -93,7 +93,7 @@ def test_what_forgets_in_the_driver_is_told_to_the_others(driver, begin):
 
 def test_the_first_span_of_a_process_is_noticed_once(driver):
     seen: list[int] = []
-    driver.profiler._hooks.at_first_span = lambda: seen.append(os.getpid())
+    driver.profiler.at_first_span(lambda: seen.append(os.getpid()))
     read, write = os.pipe()
     with driver.profiler.profile("outer") as outer:
         child = os.fork()

@@ -9,6 +9,7 @@ from fakes import CORES, Fake
 
 from rlprof import Profiler
 from rlprof.ledger.decorate import in_place_of
+from rlprof.probes.loop import new_loop
 
 
 class Rules:
@@ -29,13 +30,12 @@ class Rules:
 
 def followed(fake, rules, step):
     """An environment's step as the probes follow it, and the loop."""
-    profile, module = fake.profile, fake.profiler._module
-    names = ("policy_forward", "loss_forward", "env_forward")
-    loop = module.Loop(fake.profiler._ledger, rules, *map(profile, names))
+    profile, timed = fake.profile, fake.profiler.timed_type
+    loop = new_loop(fake.profiler, rules, *map(profile, ("policy_forward", "loss_forward", "env_forward")))
     loop.training = True
 
     def make(method):
-        return module.Timed(profile("env_step"), step, method, True, None, (), loop, "step")
+        return timed(profile("env_step"), step, method, True, None, (), loop, "step")
 
     return in_place_of(step, make), loop
 
@@ -62,7 +62,7 @@ def test_what_the_rules_take_inside_a_call_is_rlprofs_and_not_the_phases(fake):
 
 
 def test_spans_inside_of_own_time_are_all_rlprofs(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     with fake.profile("outer"):
         fake.tick(10)
         assert ledger.own_time(True) is False
@@ -79,7 +79,7 @@ def test_spans_inside_of_own_time_are_all_rlprofs(fake):
 
 
 def test_recording_that_is_switched_off_meanwhile_is_not_disturbed(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     with fake.profile("outer"):
         ledger.own_time(True)
         fake.tick(5)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 
 from rlprof import Profiler
+from rlprof.ledger.rows import unpack_marks
 
 
 @pytest.fixture(params=["c", "python"])
@@ -18,7 +17,7 @@ def profiler(request):
 
 
 def let_pass(profiler, ns):
-    profiler._ledger.set_time(profiler._ledger.now() + ns, 0)
+    profiler.ledger.set_time(profiler.ledger.now() + ns, 0)
 
 
 def spend(profiler, ns, *names):
@@ -45,7 +44,7 @@ def tree(profiler):
 
 
 def rename(profiler, was, name):
-    return profiler._ledger.rename(profiler.profile(was), profiler.profile(name))
+    return profiler.ledger.rename(profiler.profile(was), profiler.profile(name))
 
 
 def test_everything_inside_moves_and_the_sums_stay(profiler):
@@ -86,8 +85,8 @@ def test_what_is_open_or_absent_is_not_renamed(profiler):
 
 def iterations(profiler):
     """Of each mark: start, end, steps."""
-    marks, _ = profiler._ledger.drain_iterations()
-    return [(start, end, steps) for start, end, _, _, steps, _ in struct.iter_unpack("=qqIIqq", marks)]
+    marks, _ = profiler.ledger.drain_iterations()
+    return [(mark.start, mark.end, mark.steps) for mark in unpack_marks(marks)]
 
 
 def test_an_iteration_that_is_dropped_is_neither_counted_nor_written(profiler):
@@ -95,8 +94,8 @@ def test_an_iteration_that_is_dropped_is_neither_counted_nor_written(profiler):
         profiler.iteration()
         profiler.add_steps(3)
         let_pass(profiler, 50)
-    profiler._ledger.drop_iteration()
-    profiler._ledger.drop_iteration()
+    profiler.ledger.drop_iteration()
+    profiler.ledger.drop_iteration()
     let_pass(profiler, 1000)
     profiler.iteration()
     profiler.add_steps(4)

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pytest
-from ledger.hands import LEDGER, received
+from ledger.hands import received
 
 from rlprof import Profiler
 from rlprof.ledger import profiler as module
@@ -64,9 +64,9 @@ def test_work_beside_a_busy_driver_is_overlapped(driver, begin):
         time.sleep(0.03)
     worker.do("exit")
     raw = worker.do("call", "raw")
-    (step,) = (row for row in raw["nodes"] if row[3] >= 0)
+    (step,) = (row for row in raw["nodes"] if row.operation >= 0)
     assert received(raw) == driver.missing() == 0
-    assert step[8] == step[6] > 29e6  # overlapped is all of self
+    assert step.overlapped == step.self > 29e6
 
 
 def test_spans_inside_spans_and_waits_inside_workers(driver, begin):
@@ -80,8 +80,8 @@ def test_spans_inside_spans_and_waits_inside_workers(driver, begin):
     worker.do("exit")
     worker.do("exit")
     raw = worker.do("call", "raw")
-    names = {id: name for id, name, _ in raw["operations"]}
-    got = {names[row[3]]: row[LEDGER] for row in raw["nodes"] if row[3] >= 0}
+    names = {row.id: row.name for row in raw["operations"]}
+    got = {names[row.operation]: row.ledger for row in raw["nodes"] if row.operation >= 0}
     assert got["simulate"] > 29e6
     assert got["env_step"] < 1e6
     assert got["read_pipe"] == 0
@@ -147,7 +147,8 @@ def test_eight_processes_at_random(driver):
     raws = [worker.do("call", "raw") for worker in workers]
     assert driver.missing() == sum(map(received, raws)) > 0
     for raw in raws:
-        assert all(value >= 0 for row in raw["nodes"] for value in row[4:10])
+        for figure in ("calls", "busy", "self", "ledger", "overlapped", "waited"):
+            assert all(getattr(row, figure) >= 0 for row in raw["nodes"])
     assert all(worker.do("snapshot_adds_up") for worker in workers)
 
 

@@ -143,7 +143,7 @@ def test_no_room_for_another_process(driver, tmp_path):
     page = driver.map()
     taken = struct.pack(SLOT, os.getpid(), 0, 0, 0) * (SLOTS - 1)
     page[len(page) - len(taken) :] = taken
-    joining = f"from rlprof import Profiler; Profiler('c')._ledger.share({str(driver.page)!r}, False)"
+    joining = f"from rlprof import Profiler; Profiler('c').ledger.share({str(driver.page)!r}, False)"
     done = subprocess.run([sys.executable, "-c", joining], capture_output=True, text=True, check=False)
     assert "OSError: [Errno 28]" in done.stderr
     worker = driver.fork()
@@ -157,7 +157,7 @@ def test_no_room_for_another_process(driver, tmp_path):
 def test_what_is_no_page_is_refused(content, tmp_path):
     path = tmp_path / "shared"
     path.write_bytes(content)
-    ledger = Profiler("c")._ledger
+    ledger = Profiler("c").ledger
     with pytest.raises(OSError, match="Invalid argument"):
         ledger.share(path, False)
     with pytest.raises(FileExistsError):
@@ -173,7 +173,7 @@ def test_one_page_at_a_time(driver, tmp_path):
     recording = Profiler("c")
     recording.enable()
     with pytest.raises(OSError, match="busy"):
-        recording._ledger.share(driver.page, False)
+        recording.ledger.share(driver.page, False)
     recording.disable()
 
 

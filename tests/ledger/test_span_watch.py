@@ -23,28 +23,28 @@ def profiler(request):
 
 def watched(profiler):
     told = []
-    profiler._ledger.watch(lambda name, begins: told.append((name, begins)))
+    profiler.ledger.watch(lambda name, begins: told.append((name, begins)))
     return told
 
 
 def test_spans_are_told_as_they_begin_and_end(profiler):
     told = watched(profiler)
     with profiler.profile("outer"), profiler.profile("inner"):
-        assert profiler._ledger.open_operations() == ["outer", "inner"]
+        assert profiler.ledger.open_operations() == ["outer", "inner"]
     assert told == [("outer", True), ("inner", True), ("inner", False), ("outer", False)]
 
 
 def test_what_is_open_already_is_told_when_it_ends(profiler):
     with profiler.profile("outer"):
         told = watched(profiler)
-        assert profiler._ledger.open_operations() == ["outer"]
+        assert profiler.ledger.open_operations() == ["outer"]
     assert told == [("outer", False)]
 
 
 def test_nobody_is_told_any_more(profiler):
     told = watched(profiler)
     with profiler.profile("outer"):
-        profiler._ledger.watch(None)
+        profiler.ledger.watch(None)
     assert told == [("outer", True)]
 
 
@@ -58,7 +58,7 @@ def test_spans_out_of_order_and_split_ones_are_told(profiler):
     assert told[2:] == [("outer", False), ("inner", False)]
     del told[:]
     outer.__enter__()
-    profiler._ledger.split(outer, profiler.profile("rest"))
+    profiler.ledger.split(outer, profiler.profile("rest"))
     assert told == [("outer", True), ("outer", False)]
 
 
@@ -71,7 +71,7 @@ def test_an_exception_goes_through_and_a_watcher_that_fails_is_let_go(profiler):
     def fails(name, begins):
         raise ValueError(name)
 
-    profiler._ledger.watch(fails)
+    profiler.ledger.watch(fails)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         with profiler.profile("outer"):
@@ -92,7 +92,7 @@ def test_spans_of_the_watcher_itself_are_not_told(profiler):
         with profiler.profile("own"):
             pass
 
-    profiler._ledger.watch(watcher)
+    profiler.ledger.watch(watcher)
     with profiler.profile("outer"):
         pass
     assert told == [("outer", True), ("outer", False)]
@@ -101,7 +101,7 @@ def test_spans_of_the_watcher_itself_are_not_told(profiler):
 
 def test_other_threads_are_told_on_their_own(profiler):
     told = []
-    profiler._ledger.watch(lambda name, _begins: told.append((name, threading.get_ident())))
+    profiler.ledger.watch(lambda name, _begins: told.append((name, threading.get_ident())))
     ident = []
 
     def work():

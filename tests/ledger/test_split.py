@@ -8,7 +8,7 @@ import pytest
 
 
 def split(fake, outer="rollout", rest="advantage"):
-    return fake.profiler._ledger.split(fake.profile(outer), fake.profile(rest))
+    return fake.profiler.ledger.split(fake.profile(outer), fake.profile(rest))
 
 
 def cpu(fake):
@@ -59,7 +59,7 @@ def test_without_anything_inside_all_of_it_is_the_rest(fake):
 
 
 def test_what_an_ended_iteration_counts_stays_and_its_cpu_time_too(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     ledger.iteration(False)
     fake.profile("rollout").__enter__()
     with fake.profile("env_step"):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import struct
 
 import pytest
 from fakes import Fake
 
+from rlprof.ledger.rows import MARK, unpack_gains
+
 
 def begin(fake: Fake) -> None:
-    fake.profiler._ledger.begin_startup(fake.profile("startup"))
+    fake.profiler.ledger.begin_startup(fake.profile("startup"))
 
 
 def parents(fake: Fake, operation: str) -> list[str | None]:
@@ -60,7 +61,7 @@ def test_what_others_did_while_it_waited_is_part_of_it(fake, actors):
     actor.enter(fake.profile("load_maps"))
     with fake.profile("thread_wait", wait=True):
         fake.tick(50)
-    fake.profiler._ledger.end_startup()
+    fake.profiler.ledger.end_startup()
     with fake.profile("thread_wait", wait=True):
         fake.tick(8)
     actor.exit(fake.profile("load_maps"))
@@ -80,10 +81,9 @@ def test_it_lasts_until_the_training_begins_whatever_was_timed_before(fake):
             fake.tick(4)
     assert fake.ledger() == {"startup": 140, "env_reset": 4, "env_wait": 0, "unattributed": 0}
     assert fake.snapshot().account("env_reset").calls == 2
-    marks, rows = fake.profiler.drain_iterations()
-    assert len(marks) == 40
-    gains = [struct.unpack_from("=IIQqqqqq", rows, place) for place in range(0, len(rows), 56)]
-    assert [gain[4] for gain in gains] == [4]
+    marks, gains = fake.profiler.drain_iterations()
+    assert len(marks) == MARK.size
+    assert [gain.ledger for gain in unpack_gains(gains)] == [4]
 
 
 def test_a_span_that_is_open_when_the_training_begins_goes_on_in_it(fake):
@@ -91,7 +91,7 @@ def test_a_span_that_is_open_when_the_training_begins_goes_on_in_it(fake):
     fake.tick(100)
     with fake.profile("main"):
         fake.tick(20)
-        fake.profiler._ledger.end_startup()
+        fake.profiler.ledger.end_startup()
         fake.tick(3)
     assert fake.ledger() == {"startup": 120, "main": 3, "unattributed": 0}
 
@@ -101,7 +101,7 @@ def test_the_training_may_begin_inside_a_wait(fake):
     fake.tick(100)
     with fake.profile("thread_wait", wait=True):
         fake.tick(20)
-        fake.profiler._ledger.end_startup()
+        fake.profiler.ledger.end_startup()
         fake.tick(3)
     fake.tick(1)
     assert fake.ledger() == {"startup": 120, "thread_wait": 3, "unattributed": 1}
@@ -138,7 +138,7 @@ def test_what_is_unattributed_before_the_training_begins_is_start_up_too(fake):
         with fake.profile("env_step"):
             fake.tick(5)
     fake.tick(7)
-    fake.profiler._ledger.end_startup()
+    fake.profiler.ledger.end_startup()
     assert fake.ledger() == {"startup": 151, "buffer_reset": 0, "env_step": 5, "unattributed": 17}
     account = fake.snapshot().account("startup")
     assert (account.calls, account.max_ns, account.cpu_ns) == (2, 100, 120)
@@ -148,7 +148,7 @@ def test_whoever_knows_better_ends_it_once(fake):
     begin(fake)
     fake.tick(100)
     for _ in range(2):
-        fake.profiler._ledger.end_startup()
+        fake.profiler.ledger.end_startup()
         fake.tick(10)
     assert fake.ledger() == {"startup": 100, "unattributed": 20}
     assert fake.snapshot().account("startup").calls == 1

@@ -6,7 +6,7 @@ import time
 from contextlib import nullcontext
 
 import pytest
-from ledger.hands import LEDGER, received
+from ledger.hands import received
 
 from rlprof.ledger import profiler as module
 
@@ -17,17 +17,17 @@ pytestmark = [
 
 
 def begin_startup(driver) -> None:
-    driver.profiler._ledger.begin_startup(driver.profiler.profile("startup"))
+    driver.profiler.ledger.begin_startup(driver.profiler.profile("startup"))
 
 
 def places(driver) -> dict[tuple[str, ...], int]:
     """Ledger times by the path of operations."""
-    raw = driver.profiler._ledger.raw()
-    names = {id: name for id, name, _ in raw["operations"]}
+    raw = driver.profiler.ledger.raw()
+    names = {row.id: row.name for row in raw["operations"]}
     paths: dict[int, tuple[str, ...]] = {-1: ()}
     for row in raw["nodes"]:
-        paths[row[0]] = (*paths[row[1]], names[row[3]]) if row[3] >= 0 else ()
-    return {paths[row[0]]: row[LEDGER] for row in raw["nodes"]}
+        paths[row.id] = (*paths[row.parent], names[row.operation]) if row.operation >= 0 else ()
+    return {paths[row.id]: row.ledger for row in raw["nodes"]}
 
 
 def test_what_workers_did_before_the_training_is_start_up(driver, begin):
@@ -36,8 +36,8 @@ def test_what_workers_did_before_the_training_is_start_up(driver, begin):
     worker.do("enter", "env_reset")
     driver.wait(0.03)
     assert worker.received() > 0
-    driver.profiler._ledger.end_startup()
-    before = driver.profiler._ledger.raw()["wall"]
+    driver.profiler.ledger.end_startup()
+    before = driver.profiler.ledger.raw()["wall"]
     assert worker.received() == driver.missing() == 0
     assert 0 < places(driver)["startup",] <= before
     driver.wait(0.03)
@@ -51,9 +51,9 @@ def test_a_worker_that_ends_before_the_training_leaves_nothing_behind(driver, be
     worker.do("enter", "env_reset")
     driver.wait(0.02)
     worker.do("exit")
-    driver.profiler._ledger.end_startup()
+    driver.profiler.ledger.end_startup()
     raw = worker.do("call", "raw")
-    assert raw["begun"] == driver.profiler._ledger.raw()["begun"] > 0
+    assert raw["begun"] == driver.profiler.ledger.raw()["begun"] > 0
     assert received(raw) == 0
 
 
@@ -64,11 +64,11 @@ def test_a_worker_may_be_the_first_to_train(driver, begin, inside):
     wait = driver.profiler.profile("process_wait", wait=True) if inside == "a wait" else nullcontext()
     with wait:
         worker.do("call", "iteration", False)
-        begun = driver.profiler._ledger.now()  # the worker began before that
+        begun = driver.profiler.ledger.now()  # the worker began before that
         worker.do("enter", "env_step")
         time.sleep(0.03)
         worker.do("exit")
-    raw = driver.profiler._ledger.raw()
+    raw = driver.profiler.ledger.raw()
     found = places(driver)
     got = worker.received()
     assert got > 25e6
@@ -100,6 +100,6 @@ def test_the_drivers_own_beginning_counts_where_workers_only_step(driver, begin)
     worker = begin()
     worker.do("call", "iteration", False)
     driver.wait(0.01)
-    assert driver.profiler._ledger.raw()["begun"] == 1
-    driver.profiler._ledger.end_startup()
-    assert driver.profiler._ledger.raw()["begun"] == 2
+    assert driver.profiler.ledger.raw()["begun"] == 1
+    driver.profiler.ledger.end_startup()
+    assert driver.profiler.ledger.raw()["begun"] == 2

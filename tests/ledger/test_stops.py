@@ -11,7 +11,7 @@ def stopped(fake, wall=STOP):
     """The process stands still from now on for so long."""
     start = fake.wall
     fake.tick(wall, cpu=0)
-    fake.profiler._ledger.stopped(fake.profile("suspended"), start, fake.wall)
+    fake.profiler.ledger.stopped(fake.profile("suspended"), start, fake.wall)
 
 
 @pytest.mark.parametrize("wait", [False, True])
@@ -56,7 +56,7 @@ def test_what_others_were_given_meanwhile_is_theirs(fake, actors):
         fake.tick(4_000, cpu=0)
         actor.exit(step)
         fake.tick(6_000, cpu=0)
-        fake.profiler._ledger.stopped(fake.profile("suspended"), start, fake.wall)
+        fake.profiler.ledger.stopped(fake.profile("suspended"), start, fake.wall)
     snapshot = fake.snapshot()
     assert snapshot.account("env_step").ledger_ns == 4_000
     assert snapshot.account("suspended").ledger_ns == 6_000
@@ -68,14 +68,14 @@ def test_what_is_booked_already_stays(fake):
     with fake.profile("env_step"):
         fake.tick(1_000)
     fake.tick(200)
-    fake.profiler._ledger.stopped(fake.profile("suspended"), start, fake.wall)
+    fake.profiler.ledger.stopped(fake.profile("suspended"), start, fake.wall)
     snapshot = fake.snapshot()
     assert snapshot.account("env_step").ledger_ns == 1_000
     assert snapshot.account("suspended").ledger_ns == 200
 
 
 def test_an_iterations_duration_is_without_it_and_its_rows_still_sum_up(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     ledger.iteration(False)
     with fake.profile("update"):
         fake.tick(700)
@@ -87,7 +87,7 @@ def test_an_iterations_duration_is_without_it_and_its_rows_still_sum_up(fake):
 
 
 def test_start_up_keeps_going(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     ledger.begin_startup(fake.profile("startup"))
     fake.tick(50)
     stopped(fake)
@@ -105,7 +105,7 @@ def test_a_phase_that_is_split_after_it_has_only_its_own_rest(fake):
     fake.tick(300)
     stopped(fake)
     fake.tick(300, cpu=100)
-    assert fake.profiler._ledger.split(fake.profile("rollout"), fake.profile("advantage")) == 600
+    assert fake.profiler.ledger.split(fake.profile("rollout"), fake.profile("advantage")) == 600
     advantage = fake.snapshot().account("advantage")
     assert (advantage.self_ns, advantage.cpu_ns) == (600, 400)
 

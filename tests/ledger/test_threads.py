@@ -141,7 +141,7 @@ def test_the_main_thread_is_the_driver_even_if_another_one_enables(core, actors)
     actor.do(profiler.enable)
     actor.enter(profiler.profile("elsewhere"))
     with profiler.profile("here"):
-        profiler._ledger.set_time(10, 10)
+        profiler.ledger.set_time(10, 10)
     snapshot = profiler.snapshot()
     snapshot.check()
     assert snapshot.account("here").ledger_ns == 10

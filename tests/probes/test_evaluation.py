@@ -11,6 +11,8 @@ import torch
 from generic_probes import calls, places, profiled, snapshot_of
 from torch import nn
 
+from rlprof.probes import phases
+
 
 class Count(gym.Env):
     """Its episodes have a fixed length."""
@@ -511,3 +513,22 @@ def test_evaluation_prefill_and_training_have_their_own_places():
 
     _, snapshot = run(use)
     assert {"evaluation/env_step", "prefill/env_step", "rollout/env_step"} <= places(snapshot)
+
+
+@CORES
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_what_follows_the_last_phase_is_no_part_of_it(evaluated, core):
+    with profiled(core=core, clock="fake") as profiler:
+        program = Program()
+        training, evaluation = Count(), Count()
+        for _ in range(3):
+            program.collect(training, 10)
+            program.learn()
+        if evaluated:
+            program.evaluate(evaluation)
+        profiler._ledger.set_time(2_000, 0)  # as a plot would take
+        phases.end()
+    snapshot = snapshot_of(profiler)
+    assert snapshot.account("after_training").ledger_ns == 2_000
+    assert (snapshot.steps, snapshot.iterations) == (program.steps, program.iterations)
+    assert snapshot.account("evaluation").ledger_ns == snapshot.account("update").ledger_ns == 0

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlprof import Profiler
+from rlprof.probes.loop import new_loop
 from rlprof.probes.patches import Patches
 from rlprof.probes.phases import phases_of
 
@@ -175,7 +176,7 @@ def test_rules_that_fail_do_not_stop_a_training(core):
 
     profiler = Profiler(core)
     spans = [profiler.profile(name) for name in ("policy_forward", "loss_forward", "env_forward")]
-    loop = profiler._module.Loop(profiler._ledger, Rules(), *spans)
+    loop = new_loop(profiler, Rules(), *spans)
     loop.training = True
     patches = Patches(profiler)
 

@@ -174,7 +174,7 @@ def test_a_framework_that_knows_better_switches_the_rules_off():
         after = snapshot_of(profiler)
         assert (after.iterations, after.steps) == (before.iterations, before.steps)
         assert calls(after)["update"] == calls(before)["update"] == 1
-        assert profiler._ledger.depth() == 0
+        assert profiler.ledger.depth() == 0
 
     snapshot = run(use)
     assert {"policy_forward", "loss_forward", "env_step", "backward"} <= places(snapshot)

@@ -24,7 +24,7 @@ def sessions(tmp_path, monkeypatch):
     monkeypatch.setenv("RLPROF_DIR", str(tmp_path))
     yield tmp_path
     assert not is_attached()
-    assert get_profiler()._recording is None
+    assert get_profiler().recording is None
     assert not get_profiler().enabled
 
 

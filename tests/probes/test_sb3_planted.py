@@ -92,7 +92,7 @@ def profiled(make, steps, **options):
         for operation in planted:
             planted[operation] = 0
         if options:
-            clock[:] = [profiler._ledger.set_time]
+            clock[:] = [profiler.ledger.set_time]
             clock[0](0, 0)
         profiler.enable()
         model.learn(steps)
@@ -125,6 +125,7 @@ def test_a_planted_delay_is_found_in_its_operation(operation, make, steps):
     assert account.calls * DELAY == account.ledger_ns == planted[operation] == snapshot.wall_ns > 0
 
 
+@pytest.mark.long
 @pytest.mark.figures
 @pytest.mark.parametrize("make", [ppo, sac, lambda: on_policy(stable_baselines3.A2C)])
 def test_hardly_anything_of_a_training_is_unattributed(make):

@@ -100,7 +100,7 @@ def test_an_optimizer_that_fails_closes_its_span():
         optimizer = Own([nn.Parameter(torch.ones(1))])
         with pytest.raises(TypeError):
             optimizer.step()  # it has no gradient
-        assert profiler._ledger.depth() == 0
+        assert profiler.ledger.depth() == 0
 
 
 def test_a_dropped_profiler_leaves_data_loading_and_checkpoints_named(tmp_path):

@@ -27,7 +27,7 @@ def sessions(tmp_path, monkeypatch):
     monkeypatch.setenv("RLPROF_PROBES", names)
     yield tmp_path / "sessions"
     assert not is_attached(get_profiler())
-    assert get_profiler()._recording is None
+    assert get_profiler().recording is None
     assert not get_profiler().enabled
 
 

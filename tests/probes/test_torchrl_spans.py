@@ -78,7 +78,7 @@ def test_planted_delays_are_found_where_they_were_planted(monkeypatch):
 
         def nap(operation, seconds):
             slept[operation] += round(1e9 * seconds)
-            profiler._ledger.set_time(slept.total(), 0)
+            profiler.ledger.set_time(slept.total(), 0)
 
         monkeypatch.setattr(torchrl_ppo, "nap", nap)
         training.run()
@@ -127,12 +127,12 @@ def test_a_loop_that_is_left_ends_its_update():
     with recorded() as profiler:
         for _ in random_collector():
             break
-        assert profiler._ledger.depth() == 0
+        assert profiler.ledger.depth() == 0
         collector = random_collector()
         collector.next()
-        assert profiler._ledger.depth() == 1
+        assert profiler.ledger.depth() == 1
         collector.shutdown()
-        assert profiler._ledger.depth() == 0
+        assert profiler.ledger.depth() == 0
         with pytest.raises(ZeroDivisionError):
             for batch in random_collector():
                 batch.numel() // 0

@@ -97,7 +97,7 @@ def with_planted_sleeps(module, monkeypatch, **settings):
         def sleep(seconds):
             nonlocal slept
             slept += round(1e9 * seconds)
-            profiler._ledger.set_time(slept, 0)
+            profiler.ledger.set_time(slept, 0)
 
         monkeypatch.setattr(module, "time", SimpleNamespace(sleep=sleep))
         module.train(**settings)

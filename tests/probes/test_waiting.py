@@ -235,7 +235,7 @@ def test_an_interrupt_comes_through():
         timer = later(interrupt_a_wait, threading.get_ident())
         with pytest.raises(KeyboardInterrupt):
             queue.Queue().get(timeout=10)
-        assert profiler._ledger.depth() == 1  # the start-up of the test
+        assert profiler.ledger.depth() == 1  # the start-up of the test
         timer.join()
 
     assert recorded(act)[0]["queue_wait"] == 1

@@ -184,11 +184,13 @@ recording = record("run")
 envs = Envs(recording, [0.001])
 train(envs)
 recording.flush()
-row = [0, 77, 1, -1, *[5] * 16, b""]
-huge = [0, -1, 1, -1, *[2**62] * 16, b""]
+from rlprof.ledger.rows import LaneRow, NodeRow
+fives = NodeRow(*[5] * 20, b"")
+row = fives._replace(id=0, parent=77, lane=1, operation=-1)
+huge = NodeRow(*[2**62] * 20, b"")._replace(id=0, parent=-1, lane=1, operation=-1)
 for number, node in enumerate((row, huge)):
-    dump = {"pid": 5, "parent": 1, "name": "x", "epoch": profiler._ledger.raw()["epoch"], "driver_iteration": 0,
-            "operations": [], "lanes": [[1, "thread", "main", False, True, 1]], "nodes": [node]}
+    dump = {"pid": 5, "parent": 1, "name": "x", "epoch": profiler.ledger.raw()["epoch"], "driver_iteration": 0,
+            "operations": [], "lanes": [LaneRow(1, "thread", "main", False, True, 1)], "nodes": [node]}
     data = msgspec.msgpack.encode(dump)
     target = recording.folder / "workers" / f"{os.getpid()}-{number}.dump"
     target.write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)

@@ -70,7 +70,7 @@ def test_every_report_says_what_is_missing(name, tmp_path):
 
 def test_the_last_lines_of_a_run_say_what_is_missing(tmp_path):
     script = tmp_path / "train.py"
-    script.write_text(FULL.replace('record("run")', "profiler._recording"))
+    script.write_text(FULL.replace('record("run")', "profiler.recording"))
     done = subprocess.run(
         [sys.executable, "-m", "rlprof", "run", str(script)],
         capture_output=True, text=True, check=True, env={**os.environ, "RLPROF_DIR": str(tmp_path / "runs")},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 import sys
 from pathlib import Path
 
@@ -163,16 +162,6 @@ def test_what_flushing_costs_is_in_the_session(tmp_path):
         for _ in range(3):
             recording.flush()
     assert facts_of(recording.folder).resources.flushing_share > 0
-
-
-def test_marks_of_a_batch_are_those_the_core_packs():
-    """The layout is written down in three places: this one fails when one of them changes alone."""
-    from rlprof.recording import iterations
-    from rlprof.session import writer
-
-    assert iterations._MARK.format == writer._MARK.format == "=qqIIqq"
-    assert iterations._GAIN.format == writer._GAIN.format == "=IIQqqqqq"
-    assert struct.calcsize("=qqIIqq") == 40
 
 
 def test_a_view_that_cannot_be_made_is_left_out_with_a_warning(tmp_path):

@@ -51,17 +51,17 @@ def line(planted: Planted, start: str, width: int = 80) -> str:
     return found
 
 
-def test_the_first_line_is_the_verdict():
+def test_the_first_line_is_the_headline():
     assert lines(training())[0] == "802 ms in 2 iterations. Largest account: backward, 75% (600 ms)."
 
 
-def test_without_iterations_the_verdict_names_none():
+def test_without_iterations_the_headline_names_none():
     planted = Planted()
     planted.work("env_step", 30)
     assert lines(planted)[0] == "30 ns. Largest account: env_step, 100% (30 ns)."
 
 
-def test_a_row_tells_share_time_calls_mean_p95_and_cpu():
+def test_a_row_shows_share_time_calls_mean_p95_and_cpu():
     figures = line(training(), "  backward").split()
     assert figures[2:] == ["74.8%", "600", "ms", "2", "300", "ms", "300", "ms", "50%"]
     assert re.fullmatch("█+[▏▎▍▌▋▊▉]?", figures[1])
@@ -153,13 +153,13 @@ def test_a_small_tree_is_shown_whole():
     assert "Not shown" not in text
 
 
-def test_overlapped_work_and_lanes_are_told_where_there_are_some():
+def test_overlapped_work_and_lanes_are_noted_if_there_are_some():
     planted = Planted()
     with planted.profile("update"), Together(planted, 2, "env_step"):
         planted.tick(50_000)
     text = to_text(planted.breakdown())
-    assert "Overlapped: 100 us of work beside the driver's own, most of it in env_step.\n" in text
-    assert "Lanes: 3 threads, on average 3.00 at work at the same time.\n" in text
+    assert "Overlapped: 100 us of work on other lanes while the driver was busy, most of it in env_step.\n" in text
+    assert "Lanes: 3 threads, on average 3.00 working at the same time.\n" in text
     alone = to_text(training().breakdown())
     assert "Overlapped" not in alone
     assert "Lanes" not in alone
@@ -176,11 +176,11 @@ def test_where_cpu_time_is_not_measured_the_report_says_so_and_has_no_column():
     assert "not measured" not in to_text(training().breakdown())
 
 
-def test_open_spans_are_told():
+def test_open_spans_are_noted():
     planted = Planted()
     planted.profile("update").__enter__()
     planted.tick(10)
-    assert "1 span not ended yet, and counted up to now." in to_text(planted.breakdown())
+    assert "1 span not ended yet, counted up to now." in to_text(planted.breakdown())
 
 
 def test_a_profiler_that_recorded_nothing_says_so():

@@ -41,7 +41,7 @@ def session(tmp_path):
 
 
 def shown(text):
-    """Of the whole text, what a terminal would obey."""
+    """All characters of a text that a terminal would obey."""
     return {char for char in text if not char.isprintable() and char != "\n"}
 
 

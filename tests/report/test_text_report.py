@@ -67,14 +67,14 @@ def report(tmp_path_factory):
     ],
 )
 def test_the_report_is_the_golden_one(name, render, report):
-    """After a change that is meant: RLPROF_GOLDEN=write pytest tests/report, then read the difference."""
+    """After an intended change: RLPROF_GOLDEN=write pytest tests/report, then review the difference."""
     text = render(report)
     if os.environ.get("RLPROF_GOLDEN") == "write":
         (GOLDEN / name).write_text(text)
     assert text == (GOLDEN / name).read_text()
 
 
-def test_the_verdict_comes_first(report):
+def test_the_headline_comes_first(report):
     lines = to_text(report).splitlines()
     assert lines[1].endswith("steps/s in 1.43 s, 30 iterations.")
     assert lines[2].startswith("Largest account: env_step, 5")
@@ -119,7 +119,7 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path):
     assert r"a\|b \*c\* \<i\>" in to_markdown(report)
 
 
-def test_poor_speed_is_said_in_the_verdict(tmp_path):
+def test_the_headline_reports_poor_speed(tmp_path):
     written = Written(tmp_path)
     for _ in range(30):
         with written.fake.profiler.iteration():

@@ -41,13 +41,13 @@ def test_what_comes_before_the_training_is_start_up(tmp_path):
     assert done.stdout == ""
 
 
-def test_the_last_lines_are_the_verdict_and_the_folder(tmp_path):
+def test_the_last_lines_are_the_headline_and_the_folder(tmp_path):
     done = recorded([script(tmp_path, SPANS)], tmp_path)
     lines = done.stderr.splitlines()
     assert lines[-1] == f"rlprof: session in sessions/{only_session(tmp_path).name}"
     assert " steps/s in " in lines[-4]
     assert lines[-3].startswith("rlprof: Largest account: ")
-    assert lines[-2].startswith("rlprof: Try first: ")
+    assert lines[-2] == "rlprof: No specific fix found."
     assert len(lines) == 4
     assert recorded(["--quiet", "train.py"], tmp_path).stderr == ""
 

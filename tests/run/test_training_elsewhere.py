@@ -165,7 +165,7 @@ def test_waits_of_start_up_are_no_training(tmp_path):
             envs.step([0, 0])
     took = time.perf_counter_ns() - began
     json.dump(took, open("told.json", "w"))
-    get_profiler()._recording.stop()
+    get_profiler().recording.stop()
 """
     facts = facts_of(run(tmp_path, main.strip(), head))
     took = json.loads((tmp_path / "told.json").read_text())

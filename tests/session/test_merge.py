@@ -112,7 +112,7 @@ def test_samples_are_merged_two_by_two(tmp_path, monkeypatch):
 def test_the_timeline_is_a_window_on_the_last_spans(tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "MOST_TIMELINE_BYTES", 2_000)
     written = Written(tmp_path)
-    written.fake.profiler._ledger.timeline(1_000)
+    written.fake.profiler.ledger.timeline(1_000)
     for _ in range(100):
         for wall in range(1, 21):
             written.work("env_step", wall)

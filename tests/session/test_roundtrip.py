@@ -146,7 +146,7 @@ def test_the_accounts_of_any_session_sum_to_its_wall_time(program, tmp_path_fact
     machine = Machine("auto")
     written = Written(tmp_path_factory.mktemp("run"), machine.fake)
     machine.snapshot = written.flush
-    machine.iteration = machine.fake.profiler._ledger.iteration
+    machine.iteration = machine.fake.profiler.ledger.iteration
     machine.run(program)
     path = written.end()
     report = msgspec.json.decode(to_json(report_of(path)))

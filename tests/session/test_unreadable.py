@@ -27,7 +27,7 @@ from rlprof.report.text import to_text
 @pytest.fixture(scope="module")
 def session(tmp_path_factory) -> Path:
     written = Written(tmp_path_factory.mktemp("run"))
-    written.fake.profiler._ledger.timeline(64)
+    written.fake.profiler.ledger.timeline(64)
     for _ in range(5):
         with written.fake.profiler.iteration():
             with written.fake.profile("rollout"):

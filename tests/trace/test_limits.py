@@ -49,7 +49,7 @@ def refused(path, limits=SMALL):
         read_trace(path, limits=limits)
     message = str(refusal.value)
     assert message.startswith(str(path))
-    assert message.endswith("; give --no-limits to read it all the same")
+    assert message.endswith(". Use --no-limits to read it anyway.")
     assert "\n" not in message
     return message
 
@@ -99,12 +99,12 @@ def test_a_header_without_end_is_refused(tmp_path):
     """Random text: gzip does not make it smaller, so that only the value's own limit can refuse it."""
     path = tmp_path / "header.json"
     path.write_bytes(b'{"a": "' + b"x" * (3 * PIECE) + b'", "traceEvents": [' + json.dumps(event()).encode() + b"]}")
-    assert "at byte 1 of its text begins a value of more than 1.0 MB" in refused(path)
+    assert "the value at byte 1 of its text is larger than 1.0 MB" in refused(path)
 
 
 def test_a_name_without_end_is_refused(tmp_path):
     path = written(tmp_path, [event("x"), event("y" * (3 * PIECE))])
-    assert "begins a value of more than 1.0 MB" in refused(path)
+    assert "of its text is larger than 1.0 MB" in refused(path)
 
 
 def test_a_value_is_refused_for_its_own_length_and_not_for_what_follows_it(tmp_path):

@@ -57,9 +57,9 @@ def test_events_that_cannot_be_used_are_left_out_and_counted(tmp_path):
     trace = read_trace(written(tmp_path, events))
     assert names(trace, Kind.OPERATOR) == ["a"]
     assert trace.problems == (
-        "2 events without a time stamp left out",
-        "1 event of a negative duration left out",
-        "2 events that are no objects left out",
+        "2 events without a timestamp left out",
+        "1 event with a negative duration left out",
+        "2 events left out because they are not JSON objects",
     )
 
 
@@ -73,17 +73,17 @@ TEXT = json.dumps({"traceEvents": [event(str(i)) for i in range(100)]}).encode()
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "is empty; the profiler"),
-        (packed(b""), "is empty; the profiler"),
-        (b"hello", "is no trace: at byte 0 of its text it is no JSON"),
-        (b"  \n", "is no trace: its text ends in the middle"),
-        (b'{"a": 1}', "is no trace: it has no traceEvents"),
-        (b'{"traceEvents": 5}', "is no trace: it has no traceEvents"),
-        (b'{"traceEvents": []}', "has no events; a schedule of torch.profiler"),
+        (b"", "is empty. The profiler"),
+        (packed(b""), "is empty. The profiler"),
+        (b"hello", "is not a trace: its text is not JSON at byte 0"),
+        (b"  \n", "is not a trace: its text ends in the middle"),
+        (b'{"a": 1}', "is not a trace: it has no traceEvents"),
+        (b'{"traceEvents": 5}', "is not a trace: it has no traceEvents"),
+        (b'{"traceEvents": []}', "has no events. A torch.profiler schedule"),
         (b'{"traceEvents": [{"ph": "X", "na', "has no events: its text ends in the middle"),
-        (packed(TEXT)[:9], "is no trace: its compressed data ends too early"),
-        (packed(TEXT)[:10] + b"garbage" * 9, "is no trace: its compression is broken"),
-        (bytes(range(256)) * 10, "is no trace: at byte 0"),
+        (packed(TEXT)[:9], "is not a trace: its compressed data ends too early"),
+        (packed(TEXT)[:10] + b"garbage" * 9, "is not a trace: its compression is broken"),
+        (bytes(range(256)) * 10, "is not a trace: its text is not JSON at byte 0"),
     ],
 )
 def test_what_cannot_be_used_at_all_is_one_sentence(tmp_path, data, said):
@@ -100,7 +100,7 @@ def test_what_cannot_be_used_at_all_is_one_sentence(tmp_path, data, said):
     [
         (TEXT[:3000], "its text ends in the middle, at byte 3,000; the {} events before that are used"),
         (packed(TEXT)[:-30], "its compressed data ends too early after "),
-        (TEXT[:3000] + b"}}}}", "at byte "),
+        (TEXT[:3000] + b"}}}}", "its text is not JSON at byte "),
     ],
 )
 def test_of_a_broken_file_the_beginning_is_used(tmp_path, data, said):

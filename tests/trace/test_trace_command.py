@@ -19,7 +19,7 @@ import pytest
 from cli.test_commands import rlprof
 from traces import event, real_traces, written
 
-from rlprof.cli.trace.server import Viewer, perfetto_folder
+from rlprof.trace.viewer import Viewer, perfetto_folder
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def test_the_text_says_what_there_is(trace):
     assert (done.returncode, done.stderr) == (0, "")
     for sentence in (
         "1 step of 1.00 ms.",
-        "GPU 0 (Tesla): busy for 32.0%; idle mostly because the host waits for data.",
-        "60.0% of the time goes into waiting for data.",
+        "GPU 0 (Tesla): busy 32.0%; idle mostly because the host waits for data.",
+        "60.0% of the time is spent waiting for data.",
         "host to device: Memc",
     ):
         assert sentence in done.stdout
@@ -71,8 +71,8 @@ def test_several_ranks_are_compared_and_missing_ones_named(tmp_path):
 
     done = rlprof("trace", "summary", rank(0, 100), rank(2, 150))
     assert done.returncode == 0
-    assert "rank 2: rank2.json takes 50.0% longer for a step than rank 0: rank0.json." in done.stdout
-    assert "Not given: ranks 1, 3." in done.stdout
+    assert "rank 2: rank2.json takes 50.0% longer per step than rank 0: rank0.json." in done.stdout
+    assert "Traces of ranks 1, 3 are missing." in done.stdout
 
 
 @pytest.mark.long
@@ -123,9 +123,9 @@ def test_what_is_partly_usable_is_used_with_a_counted_warning(tmp_path):
     done = rlprof("trace", "summary", written(tmp_path, events))
     assert done.returncode == 0
     for warning in (
-        "1 event without a time stamp left out",
-        "1 event of a negative duration left out",
-        "1 event that are no objects left out",
+        "1 event without a timestamp left out",
+        "1 event with a negative duration left out",
+        "1 event left out because they are not JSON objects",
         "1 operator or call ends after what it was called from",
     ):
         assert f"Warning: {warning}" in done.stdout

@@ -17,12 +17,12 @@ class PlannedError(Exception):
 @pytest.mark.parametrize(
     ("told", "pairs", "blocks", "seconds"),
     [
-        ([], 6, 5, 105.0),  # two minutes, with its own start
-        (["--batches", "7"], 6, 7, 105.0),
+        ([], 100, 5, 105.0),  # two minutes, with its own start
+        (["--batches", "7"], 100, 7, 105.0),
         (["--pairs", "9"], 9, 5, Plan("", "").seconds),
     ],
 )
-def test_two_minutes_unless_told(monkeypatch, told, pairs, blocks, seconds):
+def test_a_comparison_takes_two_minutes_or_the_given_pairs(monkeypatch, told, pairs, blocks, seconds):
     found = []
 
     def planned(plan, _):

@@ -1,4 +1,4 @@
-"""The wall time in the words of a field: components that a training names, each the operations it consists of."""
+"""The wall time by named components, each a set of operations that a workload defines."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.sharing import apportion
 
 EVERYTHING_ELSE = "Everything else"
-"""Operations that no component has."""
+"""Operations that belong to no component."""
 
 _OWN = {STARTUP: "Startup", UNATTRIBUTED: "Unattributed", RLPROF: "rlprof itself"}
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
-    """One line. Its parts follow it, one deeper; what no part has is in the component's own time."""
+class ComponentLine:
+    """One component or part of a component. Parts follow their component, one level deeper."""
 
     title: str
     depth: int
     ledger_ns: int
-    """With its parts."""
+    """Including its parts."""
     share: float
-    """Of the wall time, in percent with one decimal. Those of depth 0 sum to 100.0."""
+    """Share of the wall time in percent with one decimal. Lines of depth 0 sum to 100.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
     wall_ns: int
-    lines: tuple[Component, ...]
+    lines: tuple[ComponentLine, ...]
 
     def check(self) -> None:
-        """Raise AssertionError where they do not add up."""
+        """Raise AssertionError if the components do not add up."""
         total = sum(line.ledger_ns for line in self.lines if line.depth == 0)
         assert total == self.wall_ns, f"components sum to {total} ns, wall time is {self.wall_ns} ns"
 
 
 def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
-    """Every instant in one component. A row of the call tree belongs to the component that has its operation, or else
-    to the one its parent row belongs to."""
+    """Assign every instant to one component. A row of the call tree belongs to the component that has its operation, or
+    else to the component of its parent row."""
     titles = dict(_titles(named))
     lines: dict[tuple[str, ...], int] = dict.fromkeys(_paths(named), 0)
     inherited: list[tuple[str, ...]] = []
@@ -54,13 +54,14 @@ def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
             lines[found[:end]] = lines.get(found[:end], 0) + row.ledger_ns
     shares = _shares(lines, breakdown.wall_ns)
     shown = [
-        Component(path[-1], len(path) - 1, ns, shares[path]) for path, ns in lines.items() if ns or path[0] in named
+        ComponentLine(path[-1], len(path) - 1, ns, shares[path]) for path, ns in lines.items() if ns or path[0] in named
     ]
     return Components(breakdown.wall_ns, tuple(shown))
 
 
 def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
-    """What a path of operations (`rollout/env_step`) belongs to, by its titles. Without names, its last operation."""
+    """A function from a path of operations (`rollout/env_step`) to the titles of its component. Without named
+    components it returns the last operation of the path."""
     titles = dict(_titles(named))
 
     def find(path: str) -> str:
@@ -76,7 +77,7 @@ def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
 
 
 def _titles(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each operation, and the titles from the outermost to its own."""
+    """Each operation with its titles, outermost first."""
     for title, inside in named.items():
         if isinstance(inside, Mapping):
             yield from _titles(inside, (*path, title))
@@ -93,7 +94,7 @@ def _paths(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
 
 
 def _shares(lines: Mapping[tuple[str, ...], int], wall_ns: int) -> dict[tuple[str, ...], float]:
-    """Level by level of what the level above has, so that every sum is right in the figures that are shown."""
+    """Apportioned at the top level, so that the printed shares sum to 100.0; a part never exceeds its component."""
     shares: dict[tuple[str, ...], float] = {}
     tops = [path for path in lines if len(path) == 1]
     for path, tenths in zip(tops, apportion(1000, [lines[path] for path in tops])):

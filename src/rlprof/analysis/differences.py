@@ -1,4 +1,4 @@
-"""What differs between two runs, apart from their times."""
+"""What differs between two runs besides their times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlprof.session.info import Git, Info
 
 
 def changes(a: Info, b: Info) -> tuple[str, ...]:
-    """One line each: command, settings, packages, environment, git, machine."""
+    """One line per difference: command, settings, packages, environment, git, machine."""
     return tuple(_changes(a, b))
 
 

@@ -1,4 +1,4 @@
-"""How sure is a figure that is made of several parts? By leaving out each of them in turn."""
+"""The uncertainty of a figure computed from several parts, by leaving out each part in turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Part = TypeVar("Part")
 
 
 def jackknife(parts: Sequence[Part], of: Callable[[Sequence[Part]], float], alpha: float, least: int = 3) -> Interval:
-    """A figure of all parts with its interval; without one where there are fewer than `least` parts."""
+    """A figure of all parts with its confidence interval. No interval with fewer than `least` parts."""
     count = len(parts)
     if count < least:
         return Interval(of(parts), None, None)
@@ -20,7 +20,7 @@ def jackknife(parts: Sequence[Part], of: Callable[[Sequence[Part]], float], alph
 
 
 def left_out(whole: float, without: Sequence[float], alpha: float) -> Interval:
-    """The same of figures that are known already: of all parts, and without each of them."""
+    """The same from known figures: of all parts, and without each of them."""
     count = len(without)
     mean = sum(without) / count
     error = math.sqrt((count - 1) / count * sum((one - mean) ** 2 for one in without))

@@ -1,4 +1,4 @@
-"""Who did what in the iterations? Of every lane and place, the time it worked, its CPU time, and what waited for it."""
+"""What did each lane do in the iterations? For every lane and place: work, CPU time, and the wall time it explains."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from rlprof.ledger.snapshot import Lane, Snapshot, SpanCost
 from rlprof.session.reader import Gain, Session, Turn
 
 BATCHES = 20
-"""Of neighbouring iterations: so many values an uncertainty is estimated from."""
+"""Groups of neighbouring iterations: the number of values that an uncertainty is estimated from."""
 WARM_UP = 3
-"""Iterations that do not count, where there are enough others."""
+"""First iterations that are ignored if there are enough others."""
 
 DRIVER = "the driver"
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One place of a lane's call tree, over the iterations of a batch. Times are ns, rlprof's own taken out."""
+    """One place of a lane's call tree, over the iterations of a batch. Times are in ns, without rlprof's cost."""
 
     operations: tuple[str, ...]
-    """From the outermost to its own; none where no span is open."""
+    """Path of operations, outermost first; empty if no span is open."""
     lane: str
-    """Tasks on the driver's thread are the driver's."""
+    """Name of the lane. Tasks on the driver's thread belong to the driver."""
     group: str
-    """Lanes of one make, as the threads of a pool."""
+    """Name of the group of similar lanes, such as the threads of a pool."""
     kind: str
     on_driver: bool
     work_ns: float
-    """Not waiting."""
+    """Time not waiting."""
     cpu_ns: float
-    """Of that."""
+    """CPU time within `work_ns`."""
     ledger_ns: float
-    """The driver's wall time that it is accountable for."""
+    """The driver's wall time that this piece accounts for."""
     overlapped_ns: float
-    """Worked while the driver was busy with something else."""
+    """Work while the driver was busy with something else."""
 
     def plus(self, other: Piece) -> Piece:
         """The same place over more iterations."""
@@ -54,17 +54,17 @@ class Piece:
 
     @property
     def idle_ns(self) -> float:
-        """The driver waited here, and nobody was at work."""
+        """Time in which the driver waited here while no lane worked."""
         return max(0.0, self.ledger_ns - self.work_ns) if self.on_driver else 0.0
 
     @property
     def waits_for_others(self) -> bool:
-        """A probe knows that it is no work of its own, even where nobody was seen at work."""
+        """True if a probe knows this operation to be a wait, even if no lane was seen working."""
         return bool(self.operations) and self.operations[-1] in WAITS
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class IterationBatch:
     """Neighbouring iterations."""
 
     iterations: int
@@ -77,30 +77,30 @@ class Batch:
 class Work:
     cores: int
     cpu_known: bool
-    """Else the CPU time of every piece is taken for all of its work."""
-    batches: tuple[Batch, ...]
+    """If False, all work counts as CPU time."""
+    batches: tuple[IterationBatch, ...]
 
     @cached_property
-    def whole(self) -> Batch:
-        """All of them as one: which lane is the slowest is a question about all of it, not of single moments."""
+    def whole(self) -> IterationBatch:
+        """All batches as one: which lane is the slowest is decided over all iterations, not at single moments."""
         return together(self.batches)
 
     @cached_property
-    def without(self) -> tuple[Batch, ...]:
-        """The same without each of them in turn, to see how sure it is."""
+    def without(self) -> tuple[IterationBatch, ...]:
+        """The same without each batch in turn, to estimate the uncertainty."""
         return tuple(
             together([*self.batches[:place], *self.batches[place + 1 :]]) for place in range(len(self.batches))
         )
 
 
-def together(batches: Sequence[Batch]) -> Batch:
-    """Several as one."""
+def together(batches: Sequence[IterationBatch]) -> IterationBatch:
+    """Several batches as one."""
     sums: dict[tuple[str, tuple[str, ...]], Piece] = {}
     for batch in batches:
         for piece in batch.pieces:
             before = sums.get((piece.lane, piece.operations))
             sums[piece.lane, piece.operations] = piece if before is None else before.plus(piece)
-    return Batch(
+    return IterationBatch(
         iterations=sum(batch.iterations for batch in batches),
         wall_ns=sum(batch.wall_ns for batch in batches),
         steps=sum(batch.steps for batch in batches),
@@ -109,14 +109,14 @@ def together(batches: Sequence[Batch]) -> Batch:
 
 
 def work_of(session: Session, most: int = BATCHES) -> Work:
-    """The iterations of a session, but for the first ones. No batches where it has none."""
+    """The iterations of a session without the first ones. No batches if the session has no iterations."""
     snapshot = session.snapshot()
-    turns = session.turns()
-    steady = [turn for turn in turns if turn.first >= WARM_UP]
-    turns = steady if 2 * len(steady) >= len(turns) else turns
+    iterations = session.turns()
+    steady = [one for one in iterations if one.first >= WARM_UP]
+    iterations = steady if 2 * len(steady) >= len(iterations) else iterations
     places = _places(snapshot)
     batches = []
-    for group in groups_of(turns, most):
+    for group in groups_of(iterations, most):
         gains = session.gains(group[0], group[-1])
         batches.append(_batch(group, gains, places, session.cost))
     return Work(session.info.cores, snapshot.cpu != "off", tuple(batches))
@@ -138,19 +138,21 @@ def _places(snapshot: Snapshot) -> dict[int, _Place]:
     return found
 
 
-def _batch(turns: Sequence[Turn], gains: Sequence[Gain], places: Mapping[int, _Place], cost: SpanCost) -> Batch:
+def _batch(
+    iterations: Sequence[Turn], gains: Sequence[Gain], places: Mapping[int, _Place], cost: SpanCost
+) -> IterationBatch:
     inside = calls_inside(gains, {id: place.parent for id, place in places.items()})
     sums: defaultdict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(lambda: [0.0] * 4)
     lanes: dict[str, Lane] = {}
     for gain in gains:
         place = places.get(gain.node)
         if place is None or not (place.operations or place.lane.on_driver):
-            continue  # another thread without a span is nobody's work
+            continue  # time without a span on another thread is not known to be work
         lane = DRIVER if place.lane.on_driver else f"{place.lane.name} #{place.lane.id}"
         lanes[lane] = place.lane
         net = 1 - own_share(gain, inside[gain.node], cost)
         work = max(0, gain.self_ns - gain.waited_ns)
-        # Off the CPU is first what it waited, then what it wanted to work and could not.
+        # Time off the CPU is first waiting, then work that was held up.
         off_cpu = max(0, gain.off_cpu_ns - gain.waited_ns)
         figures = sums[lane, place.operations]
         for number, value in enumerate((work, max(0, work - off_cpu), gain.ledger_ns, gain.overlapped_ns)):
@@ -159,9 +161,9 @@ def _batch(turns: Sequence[Turn], gains: Sequence[Gain], places: Mapping[int, _P
         Piece(operations, lane, group_of(lanes[lane].name), lanes[lane].kind, lanes[lane].on_driver, *figures)
         for (lane, operations), figures in sums.items()
     ]
-    return Batch(
-        iterations=sum(turn.last - turn.first + 1 for turn in turns),
-        wall_ns=sum(turn.wall_ns for turn in turns),
-        steps=sum(turn.steps for turn in turns),
+    return IterationBatch(
+        iterations=sum(one.last - one.first + 1 for one in iterations),
+        wall_ns=sum(one.wall_ns for one in iterations),
+        steps=sum(one.steps for one in iterations),
         pieces=tuple(pieces),
     )

@@ -1,4 +1,4 @@
-"""What did each operation cost? One entry an operation, over all lanes and places; their ledger times are accounts."""
+"""What did each operation cost? One entry per operation, over all lanes and places."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ class OnLane:
     self_ns: int
     ledger_ns: int
     on_driver: bool = False
-    """It runs on the thread whose progress is the training's."""
+    """True on the thread whose progress is the progress of the training."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. Times are ns, sizes bytes; None where nothing was measured."""
+    """One operation. Times are in ns, sizes in bytes; None means not measured."""
 
     operation: str
     category: str
     calls: int
     busy_ns: int
-    """The durations of all calls that have ended, with what they called: on several lanes it may exceed the wall."""
+    """The durations of all ended calls, including what they called. On several lanes it may exceed the wall time."""
     self_ns: int
-    """Innermost on its lane, rlprof's cost taken out."""
+    """Time as the innermost span of its lane, without rlprof's cost."""
     ledger_ns: int
-    """The wall time this operation itself is accountable for. With `unattributed` and `rlprof`, these sum to the wall
+    """The wall time that this operation itself accounts for. With `unattributed` and `rlprof` these sum to the wall
     time."""
     share: float
-    """That, in percent of the wall time."""
+    """`ledger_ns` in percent of the wall time."""
     overlapped_ns: int
-    """Worked while the driver was busy with something else."""
+    """Work while the driver was busy with something else."""
     waited_ns: int
-    """Of self: waiting for others."""
+    """The part of `self_ns` spent waiting for others."""
     idle_ns: int
-    """Of the ledger time: the driver waited here, and nobody was at work."""
+    """The part of `ledger_ns` in which the driver waited here while no lane worked."""
     mean_ns: float | None
     p50_ns: float | None
     p95_ns: float | None
@@ -54,26 +54,26 @@ class Operation:
     min_ns: int | None
     max_ns: int | None
     cpu_ns: int | None
-    """Of self: CPU time of the threads it ran on."""
+    """CPU time of its threads within `self_ns`."""
     cpu_percent: float | None
-    """Of self: how much of it was spent computing."""
+    """`cpu_ns` in percent of `self_ns`."""
     memory_peak: int | None
-    """The process's resident peak inside."""
+    """Peak resident memory of the process during a call."""
     memory_rise: int | None
-    """The most that peak stood above a call's start: what the operation needed."""
+    """The highest rise of that peak above the start of a call: the memory that the operation needed."""
     device_peak: int | None
     device_rise: int | None
     device_ns: int
     device_calls: int
-    """Calls the device has finished; `device_ns` is their time on it."""
+    """Calls that the device has finished; `device_ns` is their time on the device."""
     histogram: dict[int, int]
     """Calls by duration: bucket i covers [2^(i/32), 2^((i+1)/32)) ns."""
     lanes: tuple[OnLane, ...]
-    """The busiest first, at most 64."""
+    """Busiest first, at most 64."""
 
 
 def operations(snapshot: Snapshot) -> tuple[Operation, ...]:
-    """All operations, the largest ledger time first."""
+    """All operations, largest ledger time first."""
     on_lanes: defaultdict[str, list[Node]] = defaultdict(list)
     for node in snapshot.net_nodes:
         if node.operation is not None:

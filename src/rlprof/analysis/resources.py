@@ -1,4 +1,4 @@
-"""What did the training take of the machine? CPU, memory and GPU of the process and its children, over time."""
+"""What did the training use? CPU, memory and GPU of the process and its children, over time."""
 
 from __future__ import annotations
 
@@ -14,49 +14,50 @@ POINTS = 400
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Columns of one length. CPU in percent of a core (the machine's: of all), memory in bytes; None: not measured."""
+    """Columns of equal length. CPU in percent of one core (the machine's: of all cores), memory in bytes; None means
+    not measured."""
 
     time_ns: tuple[int, ...]
-    """Since recording began."""
+    """Time since recording began."""
     cpu: tuple[float | None, ...]
     children_cpu: tuple[float | None, ...]
     machine_cpu: tuple[float | None, ...]
     held_up: tuple[float | None, ...]
-    """Percent of the time that the main thread was ready to run and had no core."""
+    """Percent of the time that the main thread was ready to run but had no core."""
     rss: tuple[int | None, ...]
     children_rss: tuple[int | None, ...]
     machine_available: tuple[int | None, ...]
-    """Memory that a program could still get."""
+    """Memory that was still available to programs."""
     device_busy: tuple[float | None, ...]
     device_memory: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Means over the run and peaks. None: not measured."""
+    """Means over the run, and peaks. None means not measured."""
 
     seconds: float
-    """That the samples tell about."""
+    """Time covered by the samples."""
     cpu_mean: float | None
-    """Of this process, percent of one core."""
+    """CPU use of this process in percent of one core."""
     children_cpu_mean: float | None
     machine_cpu_mean: float | None
     held_up_mean: float | None
-    """Percent of the time that the main thread was ready to run and had no core."""
+    """Percent of the time that the main thread was ready to run but had no core."""
     rss_peak: int | None
-    """The highest the kernel has seen, between samples too."""
+    """The highest value that the kernel has seen, also between samples."""
     children_rss_peak: int | None
-    """The highest sum of a sample."""
+    """The highest sum over all children in one sample."""
     children_most: int
     device_busy_mean: float | None
     device_memory_peak: int | None
     unseen_cpu_ns: int
-    """CPU time of threads without spans, while the driver waited as far as that is known."""
+    """CPU time of threads without spans, only while the driver waited if that is known."""
     torch_threads: int | None
     sampling_share: float | None
-    """Percent of one core that taking the samples cost."""
+    """Cost of sampling in percent of one core."""
     flushing_share: float | None
-    """The same of writing the session."""
+    """Cost of writing the session in percent of one core."""
     samples: Samples
 
 
@@ -85,8 +86,8 @@ def resources(session: Session, snapshot: Snapshot) -> Resources:
 
 
 def _unseen(wait_cpu_ns: int, cpu_mean: float | None, snapshot: Snapshot) -> int:
-    """The process's CPU time without that of lanes. Where no probe saw the waits, of the whole run: then threads that
-    compute for the driver's own spans, as torch's do, are in it, too."""
+    """CPU time of the process without the lanes' CPU time. If no probe saw the waits, this covers the whole run and so
+    includes threads that compute for the driver's own spans, such as torch's."""
     here = {lane.id: lane.on_driver for lane in snapshot.lanes if lane.kind != "process"}
     used = wait_cpu_ns or round((cpu_mean or 0.0) / 100 * snapshot.wall_ns)
     lanes = [node for node in snapshot.net_nodes if node.lane in here and not (wait_cpu_ns and here[node.lane])]
@@ -104,7 +105,7 @@ def _peak(samples: Sequence[Sample], name: str) -> int | None:
 
 
 def _fewer(samples: Sequence[Sample]) -> Iterator[Sample]:
-    """At most POINTS, neighbours put together: rates are averaged, sizes are the largest."""
+    """At most POINTS samples. Neighbours are merged: rates are averaged, sizes are the largest."""
     size = max(1, -(-len(samples) // POINTS))
     for start in range(0, len(samples), size):
         group = samples[start : start + size]

@@ -16,9 +16,9 @@ class Step:
     operation: str
     depth: int
     ns: float
-    """Per rollout, what it called included."""
+    """Time per rollout, including what it called."""
     bottleneck: bool
-    """It has the largest time of its own."""
+    """True for the line with the largest time of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Rollout:
 def rollout(breakdown: Breakdown) -> Rollout | None:
     """None without iterations or without an environment.
 
-    Where one operation holds the whole of it, its calls are the rollouts. Otherwise they are the iterations, and the
+    If one operation contains the whole collection, its calls are the rollouts. Otherwise the iterations are, and the
     collecting operations at the top of the tree belong to them.
     """
     rows = [row for row in breakdown.rows if row.category not in (UNATTRIBUTED, RLPROF)]
@@ -60,7 +60,7 @@ def rollout(breakdown: Breakdown) -> Rollout | None:
 
 
 def _holder(rows: list[Row], iterations: int) -> Row | None:
-    """The innermost operation, called about once an iteration, that holds nearly all environment time."""
+    """The innermost operation called about once per iteration that contains nearly all environment time."""
     if not iterations:
         return None
     everything = sum(row.ledger_ns for row in rows if row.category == "environment")
@@ -75,7 +75,7 @@ def _holder(rows: list[Row], iterations: int) -> Row | None:
 
 
 def _often(row: Row, iterations: int) -> bool:
-    """At least about once an iteration: making the environments before the first is no part of a rollout."""
+    """At least about once per iteration: creating the environments beforehand is not part of a rollout."""
     return row.calls >= 0.5 * iterations
 
 

@@ -1,8 +1,8 @@
-"""What does an operation really cost an iteration? From doses by which it was slowed down.
+"""What does an operation really cost per iteration? Computed from experiments that slowed it down.
 
-An operation that takes twice as long makes an iteration longer by what it costs; half as long makes it shorter by half
-of that, unless something else is then the limit. So two doses are given: if they disagree about the cost there is a
-kink, and what would happen on the other side is not told.
+An operation that takes twice as long makes an iteration longer by its cost. One that takes half as long makes it
+shorter by half of its cost, unless something else becomes the limit. So two slowdowns (doses) are measured. If they
+disagree about the cost there is a kink, and no gain is extrapolated.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.inference import Interval
+from rlprof.analysis.inference import ALPHA, Interval
 from rlprof.analysis.jackknife import jackknife
 from rlprof.analysis.lane_work import Work
 from rlprof.analysis.topology import Saving, left
 
 DOSES = (0.5, 1.0)
-"""Of what the operation takes."""
-ALPHA = 0.05
+"""Slowdowns, as fractions of the operation's own time."""
 LEAST_TO_CHOOSE = 10
 KINK = 0.02
-"""Of an iteration: by less, the doses do not disagree."""
+"""Fraction of an iteration. Doses that differ by less agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class DosedBlock:
-    """Times a step: without a dose, and with each of them."""
+    """Times per step: without a slowdown, and with each dose."""
 
     base_ns: float
     dosed_ns: tuple[float, ...]
@@ -37,17 +36,18 @@ class Experiment:
     operation: str
     blocks: int
     cost: Interval | None
-    """Of the operation, as a share of an iteration: 0.3 where without it an iteration would take 0.7 of the time."""
+    """Cost of the operation as a fraction of an iteration: with 0.3, an iteration without it would take 0.7 of the
+    time."""
     longer: tuple[float, ...]
-    """By which part each dose made an iteration longer."""
+    """Fraction by which each dose made an iteration longer."""
     kink: bool
-    """The doses disagree."""
+    """True if the doses disagree."""
     held: float
-    """Of its CPU time, with the GIL."""
+    """Fraction of its CPU time that it held the GIL."""
     slept: float
-    """Of its time, waiting."""
+    """Fraction of its time that it waited."""
     why_not: str
-    """It could not be slowed down."""
+    """Reason why the operation could not be slowed down; empty if it could."""
 
     @property
     def half_width(self) -> float | None:
@@ -60,7 +60,7 @@ def experiment(
     operation: str, blocks: Sequence[DosedBlock], held: float = 0.0, slept: float = 0.0, why_not: str = ""
 ) -> Experiment:
     if why_not or not blocks:
-        return Experiment(operation, 0, None, (), False, held, slept, why_not or "no dose was given")
+        return Experiment(operation, 0, None, (), False, held, slept, why_not or "no slowdown was applied")
     blocks = calm(blocks)
     weight = sum(dose * dose for dose in DOSES)
 
@@ -77,23 +77,24 @@ def experiment(
 
 
 def calm(blocks: Sequence[DosedBlock]) -> Sequence[DosedBlock]:
-    """Without the fifth in which everything took longest: others had the machine then. A block has every dose, so that
-    leaving it out favours none."""
+    """Without the fifth of the blocks that took longest, when other programs used the machine. A block has every dose,
+    so leaving one out favours none."""
     if len(blocks) < LEAST_TO_CHOOSE:
         return blocks
     return sorted(blocks, key=lambda block: 2 * block.base_ns + sum(block.dosed_ns))[: -(len(blocks) // 5)]
 
 
 def _longer(blocks: Sequence[DosedBlock]) -> tuple[float, ...]:
-    """By which part each dose made an iteration longer. Of means: where one block is noisy, its own ratio is worse."""
+    """Fraction by which each dose made an iteration longer. Computed from sums, because the ratio of a single noisy
+    block is worse."""
     base = sum(block.base_ns for block in blocks)
     return tuple(sum(times) / base - 1 for times in zip(*(block.dosed_ns for block in blocks)))
 
 
 def extrapolate(experiments: Mapping[str, Experiment], saving: Saving, floor: float) -> Interval | None:
-    """The gain in steps per second that follows, 0.4 for 40 % more; never more than where something else is the limit.
+    """The expected gain in steps per second, 0.4 for 40 % more, limited by whatever becomes the next bottleneck.
 
-    floor: the part of an iteration's time that is left at least. None where it cannot be told.
+    floor: the fraction of an iteration's time that remains in any case. Returns None if the gain is unknown.
     """
     costs = [experiments[name].cost for name in saving]
     if any(cost is None or experiments[name].kink for name, cost in zip(saving, costs)):
@@ -107,7 +108,7 @@ def extrapolate(experiments: Mapping[str, Experiment], saving: Saving, floor: fl
 
 
 def floor_of(work: Work, saving: Saving) -> float:
-    """The part of the time that is left whatever the others do: what one lane computes, or all on these cores."""
+    """Fraction of the time that remains in any case: the CPU time of one lane, or of all lanes on these cores."""
     if not work.cpu_known:
         return 0.0
     lanes: dict[str, float] = {}

@@ -173,7 +173,7 @@ class FunctionCapture:
         if self._unwatch is not None:
             self._unwatch()
         if get_ident() != self._thread:
-            self._profiler._hooks.warn("functions were recorded on a thread that has not ended it; they are lost", None)
+            self._profiler.warn("functions were recorded on a thread that has not ended it; they are lost", None)
             return []
         self._thread = 0
         for recorder in self._recorders.values():

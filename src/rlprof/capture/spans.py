@@ -18,12 +18,12 @@ def watch_spans(profiler: Profiler, watcher: Watcher, first: bool = False) -> Ca
     """Returns what ends it. first: before all others are told."""
     watchers = _watchers.setdefault(profiler, [])
     watchers.insert(0 if first else len(watchers), watcher)
-    _tell(profiler._ledger, watchers)
+    _tell(profiler.ledger, watchers)
 
     def unwatch() -> None:
         if watcher in watchers:
             watchers.remove(watcher)
-            _tell(profiler._ledger, watchers)
+            _tell(profiler.ledger, watchers)
 
     return unwatch
 

@@ -1,4 +1,4 @@
-"""Checks the command lines of a comparison before one of them is started: a typing error should not cost a start."""
+"""Checks the command lines of a comparison before any is started, so that a typo does not cost a start."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from rlprof.run.command import any_command, script_command
 
 
 def check_arms(commands: dict[str, str]) -> None:
-    """Raise an error that names the arm whose script, module, command, workload or option is not there."""
+    """Raise an error that names the command line whose script, module, command, workload or option does not exist."""
     for name, command in commands.items():
         kind, *words = words_of(command)
         try:
             _check_run(words) if kind == "run" else _check_train(words)
         except (click.ClickException, RlprofError) as error:
-            said = error.format_message() if isinstance(error, click.ClickException) else error
-            raise RlprofError(f"{name} ({command}): {said}") from error
+            problem = error.format_message() if isinstance(error, click.ClickException) else error
+            raise RlprofError(f"{name} ({command}): {problem}") from error
         except click.exceptions.Exit as error:  # --help
-            raise RlprofError(f"{name} ({command}) trains nothing") from error
+            raise RlprofError(f"{name} ({command}) trains nothing.") from error
 
 
 def _check_run(words: list[str]) -> None:
@@ -38,17 +38,17 @@ def _check_run(words: list[str]) -> None:
 
 
 def _check_module(name: str) -> None:
-    """By its outermost package: looking for what is inside would import that."""
+    """Looks for the outermost package only: to find what is inside, it would have to be imported."""
     package = name.partition(".")[0]
     here = PathFinder.find_spec(package, [os.getcwd(), *sys.path])  # where `python -m` looks first
     if here is None and find_spec(package) is None:
-        raise RlprofError(f"there is no module {name}")
+        raise RlprofError(f"There is no module {name}.")
 
 
 def _check_train(words: list[str]) -> None:
     if not words:
-        raise RlprofError("it names no workload")
+        raise RlprofError("No workload is named. Write train WORKLOAD.")
     with click.Context(train, info_name="train") as context:
         name, command, rest = train.resolve_command(context, words)
-        assert command is not None  # an unknown one is an error already
+        assert command is not None  # an unknown name has raised an error
         command.make_context(name, rest)

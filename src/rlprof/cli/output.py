@@ -1,4 +1,4 @@
-"""Where a command's result goes: to the terminal, or to a file that is there whole or not at all."""
+"""Where a command's result goes: to the terminal, or to a file that is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,22 +6,47 @@ import gzip
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+import click
 from rich.console import Console
 
 from rlprof.errors import RlprofError
 from rlprof.render.layout import plain
 
 WIDTH = 120
-"""Of text that goes into a pipe, unless COLUMNS says otherwise."""
+"""Width of text that goes into a pipe (default where COLUMNS is not set)."""
+
+_ENDINGS = {"": "text", ".txt": "text", ".log": "text", ".htm": "html", ".md": "markdown"}
+"""Endings that are not the name of their format."""
+
+
+def format_of(output: str | None, names: Collection[str]) -> str:
+    """The format that a file's ending stands for. `.gz` is left out; a device or a pipe has no ending."""
+    suffix = Path((output or "").removesuffix(".gz")).suffix.lower()
+    found = _ENDINGS.get(suffix, suffix.removeprefix("."))
+    if found not in names:
+        raise click.UsageError(f"--output {output}: no format ends with {suffix}. Choose one with --format.")
+    return found
+
+
+def deliver(
+    render: Callable[[Console], None], formats: Mapping[str, Callable[[], str]], chosen: str, output: str | None
+) -> None:
+    """Show text on the terminal; write any other format, or a file, with what `formats` makes."""
+    if chosen == "text" and output is None:
+        show(render)
+        return
+    write(formats[chosen](), output)
+    if output is not None:
+        click.echo(f"wrote {output}", err=True)
 
 
 def show(render: Callable[[Console], None]) -> None:
-    """On a terminal with its own width and colours; in a pipe without."""
+    """With the terminal's width and colours; without colours in a pipe."""
     if sys.stdout is not None and sys.stdout.isatty():
         render(Console(file=sys.stdout, highlight=False))
     else:
@@ -30,22 +55,22 @@ def show(render: Callable[[Console], None]) -> None:
 
 
 def say(text: str) -> None:
-    """Beside the result: how far it is, on the standard error, where there is one."""
+    """Print progress to stderr, if there is one."""
     if sys.stderr is not None:
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def write(text: str, output: str | None) -> None:
-    """To a file, or to the standard output."""
+    """Write to a file, or to stdout."""
     if output is None:
         if sys.stdout is None:
-            raise RlprofError("the standard output is closed; give --output FILE")
+            raise RlprofError("stdout is closed. Use --output FILE.")
         if sys.stdout.isatty():
             text = harmless(text)
         try:
             sys.stdout.write(text)
-        except UnicodeEncodeError:  # LANG=C: what it cannot say becomes a question mark
+        except UnicodeEncodeError:  # LANG=C: a character that it lacks becomes a question mark
             sys.stdout.write(text.encode(sys.stdout.encoding, "replace").decode(sys.stdout.encoding))
         sys.stdout.flush()
         return
@@ -53,7 +78,7 @@ def write(text: str, output: str | None) -> None:
 
 
 def harmless(text: str) -> str:
-    """For a terminal: characters that it would obey are written as escapes, which JSON understands too."""
+    """Control characters as escapes, so that a terminal does not obey them. JSON reads these escapes, too."""
     return "".join(
         char if char.isprintable() or char == "\n" else " " if char == "\t" else f"\\u{min(ord(char), 0xFFFF):04x}"
         for char in text
@@ -67,13 +92,13 @@ def write_file(path: Path, data: bytes) -> None:
 
 @contextmanager
 def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
-    """A file that is there whole or not at all, compressed where its name ends with .gz.
+    """A file that is written whole or not at all, compressed if its name ends with .gz.
 
-    A pipe, a device or what a link points to is written to as it is. The session itself is not overwritten.
+    A pipe, a device or the target of a link is written to directly. The session itself is never overwritten.
     """
     with explained(path):
         if session is not None and path.exists() and path.samefile(session):
-            raise RlprofError(f"{path} is the session itself; give --output another name")
+            raise RlprofError(f"{path} is the session itself. Choose another name for --output.")
         if path.exists() and (path.is_symlink() or not path.is_file()):
             with path.open("wb") as file:
                 yield file
@@ -82,7 +107,7 @@ def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
         partial = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with gzip.open(partial, "wb", compresslevel=6) if path.suffix == ".gz" else partial.open("wb") as file:
-                yield file  # type: ignore[misc]  # a GzipFile does all that is asked of it
+                yield file  # type: ignore[misc]  # a GzipFile has all the methods that are used
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
@@ -90,10 +115,10 @@ def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """What the operating system refuses becomes one sentence."""
+    """An error of the operating system becomes one sentence."""
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader of a pipe has had enough
+        raise  # the reader of the pipe has ended
     except OSError as error:
         raise RlprofError(f"{path} cannot be written: {error.strerror or error}") from error

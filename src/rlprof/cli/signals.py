@@ -1,4 +1,4 @@
-"""A command that has started processes and is told to end takes them with it."""
+"""Ends the processes that a command has started when the command itself is terminated."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import NoReturn
 
 @contextmanager
 def ends_well() -> Iterator[None]:
-    """Inside, SIGTERM and SIGHUP leave by the way that closes what was opened; exit codes are as a shell has them."""
+    """Inside, SIGTERM and SIGHUP raise SystemExit, so that everything opened is closed. Exit codes are a shell's."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
+        yield  # only the main thread gets signals
         return
     numbers = [number for number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)) if number is not None]
-    before = {number: signal.signal(number, _leave) for number in numbers}
+    before = {number: signal.signal(number, _exit) for number in numbers}
     try:
         yield
     finally:
@@ -25,5 +25,5 @@ def ends_well() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+def _exit(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)

@@ -1,4 +1,4 @@
-"""A comparison as one HTML page: the verdict, a forest plot of the components, what differs between the arms."""
+"""A comparison as one HTML page: the verdict, a forest plot of the components, the differences between the arms."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from rlprof.compare.text import (
     basis,
     legend,
     notes,
-    percent_of,
-    range_of,
-    shown,
     speedup_of,
     time_of,
     verdict,
@@ -21,17 +18,18 @@ from rlprof.compare.text import (
 )
 from rlprof.render.html.markup import Markup, element, figures, join, plain_name, prose, table
 from rlprof.render.html.plain import page
+from rlprof.render.intervals import percent_of, range_of, shown
 
 _WIDTH, _HEIGHT, _MARGIN = 320, 20, 6
 _MOST_ROWS = 60
-"""What is left has one together."""
+"""Further components share one row."""
 
 
 def to_html(comparison: Comparison) -> str:
     body = [
         element("section", element("h2", verdict(comparison)), *_figures(comparison), *_notes(comparison)),
         element("section", element("h2", "Where the difference is"), _forest(comparison)),
-        element("section", element("h2", "What it rests on"), *_basis(comparison)),
+        element("section", element("h2", "What this is computed from"), *_basis(comparison)),
         _changes(comparison),
     ]
     return page("rlprof compare", "Is B faster than A?", join(body))
@@ -46,12 +44,12 @@ def _figures(comparison: Comparison) -> Iterator[Markup]:
     if comparison.work is None:
         items.append(_large("B is faster by", comparison.speedup))
     if comparison.work is None and comparison.cpu is not None:
-        items.append(_large("the same in CPU time", comparison.cpu))
+        items.append(_large("by CPU time", comparison.cpu))
     yield figures(items)
 
 
 def _large(what: str, interval: Interval) -> tuple[str, str, str]:
-    """The interval is the remark: a narrow page has no room for both in large type."""
+    """The interval is in small type: a narrow page has no room for both in large type."""
     return what, percent_of(interval.estimate), range_of(interval)
 
 
@@ -61,7 +59,7 @@ def _notes(comparison: Comparison) -> Iterator[Markup]:
 
 
 def _forest(comparison: Comparison) -> Markup:
-    """What matters comes first: a narrow page shows the rest when it is scrolled."""
+    """The most important columns come first: a narrow page shows the others when it is scrolled."""
     if comparison.work is not None:
         return _times(comparison)
     drawn, rest = comparison.components[:_MOST_ROWS], comparison.components[_MOST_ROWS:]
@@ -85,11 +83,13 @@ def _forest(comparison: Comparison) -> Markup:
         rows.append((f"{many(len(rest), 'component')} more", "", "", Markup(), saved_there, "", ""))
     reach = f"{100 * _reach(comparison):.0f}"
     headers = ("component", "B is faster by", "verdict", f"from -{reach} to +{reach} %", "saved", "A", "B")
-    return table("Time by component, how much faster it is in B, and what of A's time that saves", headers, rows)
+    return table(
+        "Time by component, how much faster B is in it, and the part of A's time that this saves", headers, rows
+    )
 
 
 def _times(comparison: Comparison) -> Markup:
-    """Of arms that do different work, nothing else can be told."""
+    """Times only: arms that do different work have no speedups."""
     rows = [("all of it", duration(comparison.a_ns), duration(comparison.b_ns))]
     rows += [
         (plain_name(one.name), time_of(one, one.a_ns), time_of(one, one.b_ns))
@@ -103,7 +103,7 @@ def _saved(contribution: float) -> str:
 
 
 def _reach(comparison: Comparison) -> float:
-    """How far the plot goes to both sides: as far as intervals that have evidence, and no further."""
+    """Range of the plot to both sides: that of the significant intervals."""
     sure = [one.speedup for one in comparison.components if one.significant and one.speedup is not None]
     bounds = [
         abs(bound) for found in (comparison.speedup, *sure) for bound in (found.low, found.high) if bound is not None
@@ -112,7 +112,7 @@ def _reach(comparison: Comparison) -> float:
 
 
 def _line(interval: Interval, comparison: Comparison, certain: bool) -> Markup:
-    """An interval on the plot's scale, cut off where that ends; a faint one says that there is no evidence."""
+    """An interval on the scale of the plot, cut off at its ends. A faint one has no evidence."""
     reach = _reach(comparison)
 
     def place(value: float) -> str:
@@ -134,8 +134,8 @@ def _svg(tag: str, *children: Markup, **attributes: str) -> Markup:
 
 
 def _basis(comparison: Comparison) -> Iterator[Markup]:
-    for said in (basis(comparison), legend(comparison)):
-        yield element("p", said)
+    for sentence in (basis(comparison), legend(comparison)):
+        yield element("p", sentence)
 
 
 def _changes(comparison: Comparison) -> Markup:

@@ -1,44 +1,61 @@
-"""How good is a comparison on this machine? A against A: whatever differs is noise, and the noise is what counts."""
+"""How noisy is a comparison on this machine? Compares A with A, where every difference is noise."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import stdev
 
+from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.inference import least_seen, t_distribution
 from rlprof.analysis.trimmed import cut_of, trimmed_mean
+from rlprof.compare.paired import ERROR_RATE, Plan
+from rlprof.errors import RlprofError
+from rlprof.session.secrets import mask_line
 
+SMALL_PPO = f"run {shlex.quote(str(Path(__file__).with_name('small_ppo.py')))}"
+"""The training that is compared with itself (default)."""
+PAIRS = 20
 TRIALS = 4000
 ENOUGH = 8
-"""Pairs: of fewer, there are too few ways they could have come out."""
+"""Pairs: fewer could have come out in too few ways to count false positives."""
 SIZES = (5, 10, 20, 40)
-"""Pairs of processes for which the smallest effect is told."""
+"""Numbers of pairs for which the smallest effect is reported."""
 
 
 @dataclass(frozen=True, slots=True)
-class SelfTest:
+class Noise:
     command: str
     pairs: int
     alpha: float
-    """What is promised."""
+    """The promised error rate."""
     difference: float
-    """Of A and A, over all pairs: 0.01 for 1 %."""
+    """Difference between A and A over all pairs: 0.01 for 1 %."""
     spread: float
     """Standard deviation of the pairs' differences."""
     false_positives: float | None
-    """Of comparisons of as many pairs, which share would call A and A different; None of too few pairs."""
+    """Share of comparisons with as many pairs that would call A and A different; None for too few pairs."""
     smallest: tuple[tuple[int, float], ...]
-    """By the number of pairs, the effect that is found four times out of five."""
+    """Number of pairs, and the effect that so many pairs find four times out of five."""
 
 
-def self_test(command: str, logs: Sequence[float], alpha: float) -> SelfTest:
-    """From the log of each pair's ratio."""
+def measure_noise(plan: Plan, run: Callable[[Plan], Comparison]) -> Noise:
+    """Compare plan.a with itself. Every pair counts, however narrow the interval is."""
+    logs = run(plan).logs
+    if len(logs) < 2:
+        raise RlprofError("A single pair cannot show the noise of this machine. Raise --max-time.")
+    return noise_of(mask_line(plan.a), logs, ERROR_RATE)
+
+
+def noise_of(command: str, logs: Sequence[float], alpha: float) -> Noise:
+    """From the logarithm of each pair's ratio."""
     spread = stdev(logs)
     scatter = trimmed_mean(logs).error * math.sqrt(len(logs))
-    return SelfTest(
+    return Noise(
         command=command,
         pairs=len(logs),
         alpha=alpha,
@@ -52,8 +69,8 @@ def self_test(command: str, logs: Sequence[float], alpha: float) -> SelfTest:
 
 
 def _false_positives(logs: Sequence[float], alpha: float) -> float:
-    """A and A are the same, so each pair could as well have come out the other way round: of comparisons of such pairs
-    that could have been, which are significant?"""
+    """A and A are the same, so each pair could as well have come out the other way round. Draw such pairs, and count
+    the comparisons that are significant."""
     chance = random.Random(1)
     limit = t_distribution().ppf(1 - alpha / 2, trimmed_mean(logs).freedom)
     wrong = 0

@@ -1,4 +1,4 @@
-"""What a comparison of A with A says of this machine, as text."""
+"""The noise of comparisons on this machine, as text and JSON."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ import msgspec
 from rich.console import Console
 
 from rlprof.analysis.figures import many
-from rlprof.compare.noise import SelfTest
+from rlprof.compare.noise import Noise
 from rlprof.render.layout import Layout, plain
 
 SCHEMA_VERSION = 1
 
 
-def to_text(found: SelfTest, width: int = 100) -> str:
+def to_text(found: Noise, width: int = 100) -> str:
     return plain(partial(render, found), width)
 
 
-def to_json(found: SelfTest) -> str:
-    told = {"schema_version": SCHEMA_VERSION, **asdict(found)}
-    return msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"
+def to_json(found: Noise) -> str:
+    content = {"schema_version": SCHEMA_VERSION, **asdict(found)}
+    return msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
 
 
-def render(found: SelfTest, console: Console) -> None:
+def render(found: Noise, console: Console) -> None:
     layout = Layout(console)
     layout.line(_verdict(found), "bold")
     layout.line(f"A: rlprof {found.command}")
     layout.line(
-        f"{many(found.pairs, 'pair')} of processes that took turns differ by {_percent(found.difference)} on average; "
-        f"single ones by {_percent(found.spread)} (standard deviation)."
+        f"{many(found.pairs, 'pair')} of interleaved processes differ by {_percent(found.difference)} on average; "
+        f"single pairs by {_percent(found.spread)} (standard deviation)."
     )
-    layout.heading("The smallest difference it can show here")
+    layout.heading("Smallest difference that a comparison can show here")
     for pairs, effect in found.smallest:
         layout.line(f"with {pairs:2} pairs: {_percent(effect)}", indent=2)
-    layout.line("That is what is found four times out of five.")
+    layout.line("Such a difference is found four times out of five.")
 
 
-def _verdict(found: SelfTest) -> str:
+def _verdict(found: Noise) -> str:
     if found.false_positives is None:
-        return f"{many(found.pairs, 'pair')}: too few to say how often equal programs would be called different."
+        return f"{many(found.pairs, 'pair')} are too few to know how often equal programs would be called different."
     return (
-        f"A against A: equal programs would be called different in about {_percent(found.false_positives)} of"
-        f" comparisons; {_percent(found.alpha)} is what is promised."
+        f"A against A: about {_percent(found.false_positives)} of comparisons would call equal programs different;"
+        f" the promise is {_percent(found.alpha)}."
     )
 
 

@@ -1,7 +1,8 @@
 """Compares two command lines: pairs of processes, until the interval is narrow enough or the time is up.
 
-Who stops when a difference is significant finds one where there is none in 23 % of cases. So it stops by the width of
-the interval, which knows nothing of where the interval lies, and with a lower error rate than is promised.
+Stopping once a difference is significant would find a difference between equal programs in 23 % of cases. So the
+comparison stops by the width of the interval, which does not depend on where the interval lies. And it computes with a
+lower error rate than the 5 % that it promises.
 """
 
 from __future__ import annotations
@@ -17,63 +18,67 @@ from rlprof.experiment.arm import PATIENCE_SECONDS
 from rlprof.experiment.pairs import measured, run_pair
 from rlprof.session.secrets import mask_line
 
-ALPHA = 0.03
+ERROR_RATE = 0.03
+"""Share of comparisons of equal programs that may call them different. Its complement is the confidence."""
 MOST = 5
+"""Times the iterations of a plan that a pair may take."""
 MOST_PAIRS = 100
-"""Where a machine is noisy, fewer say nothing of a few per cent."""
+"""On a noisy machine, fewer pairs cannot show a difference of a few percent."""
 LEAST_PAIRS = 4
-"""Before its width is believed: of three values, a t-interval is narrow by chance too often."""
+"""Pairs before the width is trusted: a t-interval of three values is too often narrow by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to compare, and how long."""
+    """What to compare, and for how long."""
 
     a: str
     b: str
-    """Command lines as one would type them after `rlprof`."""
+    """Command lines as you would type them after `rlprof`; for `compare_arms` also sessions."""
     pairs: int = MOST_PAIRS
-    """At most."""
+    """Most pairs of processes."""
     blocks: int = 20
-    """Iterations of each arm in a pair, at least: short ones go on for as long as starting took, up to five times."""
+    """Fewest iterations of each arm in a pair. A pair of short ones goes on for as long as its start took, up to five
+    times as many."""
     seconds: float = 600.0
-    """At most: no pair is begun that would not be done by then."""
+    """Time limit: no pair is started that would not finish by then."""
     width: float = 0.02
-    """Half the interval: 0.02 for plus or minus 2 %."""
+    """Half the width of the interval that is enough: 0.02 for plus or minus 2 %."""
     patience: float | None = None
-    """Seconds for an iteration or a start, after which an arm hangs; None: ten minutes, or all the time there is."""
+    """Seconds for a start or an iteration, after which an arm counts as hanging (default: ten minutes, or `seconds` if
+    that is less)."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far it is."""
+    """Progress of a comparison."""
 
     pair: int
     block: int
-    """0 while an arm starts and warms up."""
+    """Iteration of the pair; 0 while an arm starts and warms up."""
     so_far: Comparison | None
     seconds_left: float | None
-    """At most; None before the first pair has ended."""
+    """Most seconds left; None until the first pair has ended."""
 
 
 def compare_live(
-    plan: Plan, component_of: Callable[[str], str], tell: Callable[[State], None] = lambda _: None
+    plan: Plan, component_of: Callable[[str], str], report: Callable[[State], None] = lambda _: None
 ) -> Comparison:
-    """Ctrl-C ends it with what was found so far: whole pairs, or what there is of the first."""
+    """Run pairs until the plan is done. Ctrl-C ends with the result of the pairs so far, or of a part of the first."""
     so_far: Comparison | None = None
     try:
-        for so_far in _after_each_pair(plan, component_of, tell):  # noqa: B007 - the last one counts
+        for so_far in _after_each_pair(plan, component_of, report):  # noqa: B007 - the last one counts
             pass
     except KeyboardInterrupt:
         if so_far is None:
             raise
         return replace(so_far, interrupted=True)
-    assert so_far is not None  # there is a first pair, or an error
+    assert so_far is not None  # the first pair ends with a result or an error
     return so_far
 
 
 def _after_each_pair(
-    plan: Plan, component_of: Callable[[str], str], tell: Callable[[State], None]
+    plan: Plan, component_of: Callable[[str], str], report: Callable[[State], None]
 ) -> Iterator[Comparison]:
     chance = random.Random()
     found: list[MeasuredPair] = []
@@ -82,20 +87,20 @@ def _after_each_pair(
     began = time.monotonic()
     while so_far is None or not _enough(plan, so_far, time.monotonic() - began):
         state = State(len(found) + 1, 0, so_far, _left(plan, len(found), time.monotonic() - began))
-        tell(state)
+        report(state)
         pair = run_pair(
             (plan.a, plan.b),
             plan.blocks,
             chance,
             most=MOST * plan.blocks,
             patience=patience,
-            tell=partial(_tell, tell, state),
+            tell=partial(_report, report, state),
         )
         if pair.interrupted and found:
             raise KeyboardInterrupt
         found.append(measured(pair, component_of))
         so_far = replace(
-            compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ALPHA),
+            compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ERROR_RATE),
             changes=pair.changes,
             interrupted=pair.interrupted,
         )
@@ -103,7 +108,7 @@ def _after_each_pair(
 
 
 def _enough(plan: Plan, so_far: Comparison, taken: float) -> bool:
-    """Whether it is over: another pair would take as long as the mean of those before."""
+    """True if the comparison is done. Another pair is expected to take the mean time of those before it."""
     return (
         so_far.interrupted
         or so_far.pairs >= plan.pairs
@@ -112,8 +117,8 @@ def _enough(plan: Plan, so_far: Comparison, taken: float) -> bool:
     )
 
 
-def _tell(tell: Callable[[State], None], state: State, block: int) -> None:
-    tell(replace(state, block=max(0, block)))
+def _report(report: Callable[[State], None], state: State, block: int) -> None:
+    report(replace(state, block=max(0, block)))
 
 
 def _left(plan: Plan, done: int, taken: float) -> float | None:
@@ -121,6 +126,6 @@ def _left(plan: Plan, done: int, taken: float) -> float | None:
 
 
 def is_narrow(comparison: Comparison, width: float) -> bool:
-    """Whether its interval may be believed, and is within plus or minus `width`."""
+    """True if there are enough pairs to trust the interval, and it is within plus or minus `width`."""
     low, high = comparison.speedup.low, comparison.speedup.high
     return comparison.pairs >= LEAST_PAIRS and low is not None and high is not None and (high - low) / 2 <= width

@@ -1,7 +1,8 @@
-"""Sessions that were recorded apart. Weaker than taking turns: what the machine did at another hour is in it.
+"""Compares sessions that were recorded separately. This is weaker than interleaving A and B in one experiment: the
+difference includes whatever else the machine did at another hour.
 
-A session is one value, whatever its length: its iterations share their process and their hour. So with several sessions
-a side there is an interval (Welch's), and with one a side no error rate can be given.
+A session is one value, whatever its length, because its iterations share one process and one hour. So several sessions
+per side give an interval (Welch's), and a single session per side gives no error rate.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import BESIDE_TRAINING
 
 WARM_UP = 3
-"""Iterations that do not count, where there are enough."""
+"""First iterations that do not count, if there are more."""
 
 
 def measure_session(facts: Facts, name: str) -> Measured:
-    """The mean of its iterations, but for the first ones."""
+    """The mean of the iterations after the warm-up. Raises RlprofError for a session without any."""
     series = facts.series
     first = next((place for place, number in enumerate(series.first) if number > WARM_UP), 0)
     places = range(first if len(series) > first + 1 else 0, len(series))
     iterations = sum(series.last[place] - series.first[place] + 1 for place in places)
     if iterations <= 0:
-        raise RlprofError(f"{name} has no iterations, and cannot be compared")
+        raise RlprofError(f"{name} has no iterations, so it cannot be compared.")
     ledger = Counter(
         {
             operation: sum(values[place] for place in places) / iterations
@@ -38,8 +39,8 @@ def measure_session(facts: Facts, name: str) -> Measured:
         }
     )
     wall_ns = sum(ledger.values())
-    if wall_ns <= 0:  # a ratio to it has no logarithm
-        raise RlprofError(f"{name} has no training time in its iterations, and cannot be compared")
+    if wall_ns <= 0:  # its logarithm does not exist
+        raise RlprofError(f"{name} has no training time in its iterations, so it cannot be compared.")
     return Measured(
         wall_ns=wall_ns,
         cpu_ns=0.0,
@@ -51,8 +52,8 @@ def measure_session(facts: Facts, name: str) -> Measured:
     )
 
 
-def compare_apart(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Measured], alpha: float) -> Comparison:
-    """`a` and `b` say what the sides are."""
+def compare_separate(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Measured], alpha: float) -> Comparison:
+    """`a` and `b` are the names of the sides."""
     per_step = all(one.steps > 0 for one in (*of_a, *of_b))
     scaled = [[of_a_step(one) if per_step else one for one in side] for side in (of_a, of_b)]
     log_a, log_b = ([math.log(one.wall_ns) for one in side] for side in scaled)
@@ -105,7 +106,7 @@ def _p_value(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def _difference(a: Sequence[float], b: Sequence[float]) -> Mean | None:
-    """Of the means, with Welch's error and degrees of freedom; None with one value a side."""
+    """Difference of the means, with Welch's error and degrees of freedom; None if a side has a single value."""
     if len(a) < 2 or len(b) < 2:
         return None
     variances = [stdev(side) ** 2 / len(side) for side in (a, b)]

@@ -1,7 +1,7 @@
-"""A PPO in NumPy on many poles on carts: starts in half a second, so that hundreds of processes can be compared. What
-`rlprof compare --self-test` runs unless told otherwise.
+"""A PPO in NumPy on many poles on carts, for `rlprof compare --noise`. It starts in half a second, so that hundreds of
+processes can be compared.
 
---slower NAME=SHARE does a part's work again for that share of its calls: a real change of a known size in one place.
+--slower NAME=SHARE does the work of a part twice in this share of its calls: a real change of known size in one place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PARTS = ("env_step", "policy_forward", "advantage", "loss_forward", "backward", 
 
 
 class Again:
-    """Calls a part once, and every so many times twice."""
+    """Calls a part once, and twice in a share of its calls."""
 
     def __init__(self, shares: dict[str, float]) -> None:
         self._shares = shares
@@ -37,7 +37,7 @@ class Again:
 
 
 def step(state: Any, action: Any) -> Any:
-    """Cart and pole, as in Barto, Sutton and Anderson (1983): the new state, and who has fallen."""
+    """Cart and pole, as in Barto, Sutton and Anderson (1983): the new state, and which poles have fallen."""
     x, v, angle, spin = state.T
     force = np.where(action == 1, 10.0, -10.0)
     sine, cosine = np.sin(angle), np.cos(angle)
@@ -68,7 +68,7 @@ def advantages(rewards: Any, values: Any, fallen: Any) -> Any:
 def gradient_of_loss(
     chosen: Any, before: Any, advantage: Any, probabilities: Any, action: Any, value: Any, target: Any
 ) -> Any:
-    """With respect to logits and value, the clipped objective's."""
+    """Gradient of the clipped objective with respect to logits and value."""
     ratio = chosen / before
     clipped = ((ratio > 1.2) & (advantage > 0)) | ((ratio < 0.8) & (advantage < 0))
     weight = np.where(clipped, 0.0, -advantage * ratio) / len(action)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from rlprof.analysis.comparison import MARGIN, TAKING_TURNS, Comparison, Component
 from rlprof.analysis.figures import duration, many, rate
-from rlprof.analysis.inference import Interval
+from rlprof.render.intervals import faster_or_slower, percent_of, shown
 from rlprof.render.layout import Column, Layout, plain
 
 NO_EVIDENCE = "~"
@@ -23,7 +23,7 @@ def to_text(comparison: Comparison, width: int = 100) -> str:
 
 
 def render(comparison: Comparison, console: Console) -> None:
-    """The verdict first; who reads on finds its parts."""
+    """The verdict first, then its parts."""
     layout = Layout(console)
     layout.line(verdict(comparison), "bold")
     layout.line(f"A: {comparison.a}")
@@ -31,12 +31,14 @@ def render(comparison: Comparison, console: Console) -> None:
     unit = "step" if comparison.per_step else "iteration"
     a, b = (rate(1e9 / ns) for ns in (comparison.a_ns, comparison.b_ns))
     by_cpu = (
-        "" if comparison.cpu is None or comparison.work is not None else f"; by CPU time B is {said(comparison.cpu)}"
+        ""
+        if comparison.cpu is None or comparison.work is not None
+        else f"; by CPU time B is {faster_or_slower(comparison.cpu)}"
     )
     layout.line(f"{unit}s per second: {a} in A, {b} in B{by_cpu}.")
     for note in notes(comparison):
         layout.line(note, "bold")
-    layout.heading(f"Time a {unit}, by component")
+    layout.heading(f"Time per {unit}, by component")
     names = [component.name for component in comparison.components]
     layout.table("component", names, comparison.components, _COLUMNS if comparison.work is None else _TIMES)
     layout.line(legend(comparison))
@@ -48,13 +50,13 @@ def render(comparison: Comparison, console: Console) -> None:
 
 
 def to_json(comparison: Comparison) -> str:
-    """Everything, with the verdict as a word and as a sentence."""
-    told = {"schema_version": SCHEMA_VERSION, "verdict": comparison.verdict, "sentence": verdict(comparison)}
-    return msgspec.json.format(msgspec.json.encode({**told, **asdict(comparison)})).decode() + "\n"
+    """All fields, with the verdict as a word and as a sentence."""
+    first = {"schema_version": SCHEMA_VERSION, "verdict": comparison.verdict, "sentence": verdict(comparison)}
+    return msgspec.json.format(msgspec.json.encode({**first, **asdict(comparison)})).decode() + "\n"
 
 
 def notes(comparison: Comparison) -> Iterator[str]:
-    """What one must know before one believes it."""
+    """Warnings that the reader must know before trusting the result."""
     if comparison.work is not None:
         yield f"The workload differs: {comparison.work}."
     if comparison.sizes is not None:
@@ -63,28 +65,35 @@ def notes(comparison: Comparison) -> Iterator[str]:
         yield "Interrupted: this is the result so far."
     if comparison.drift is not None and not comparison.steady:
         drift = shown(comparison.drift)
-        yield f"Not steady: from its start to its end a pair's difference changed by {drift}."
+        yield f"Not steady: the difference changed by {drift} between the start and the end of a pair."
 
 
 def legend(comparison: Comparison) -> str:
     """How to read the table of components."""
     unit = "step" if comparison.per_step else "iteration"
-    saved = f'"Saved": of A\'s mean time a {unit}, what B saves there; these sum to the whole saving.'
+    saved = (
+        f'"Saved" is the part of A\'s mean time per {unit} that B saves in a component; these sum to the whole saving.'
+    )
     if comparison.work is not None:
-        return f"The difference in the work is in these times. {saved}"
-    typical = ' "B is faster by": in all turns, or in typical ones where that is surer.' if comparison.pairs else ""
-    return f'"{NO_EVIDENCE}": no evidence of a difference, so many components considered.{typical} {saved}'
+        return f"These times include the difference in the work. {saved}"
+    typical = (
+        ' "B is faster by" is over all iterations, or over typical ones where that is more certain.'
+        if comparison.pairs
+        else ""
+    )
+    return f'"{NO_EVIDENCE}" means no evidence of a difference, given the number of components.{typical} {saved}'
 
 
 def basis(comparison: Comparison) -> str:
-    """What the figures rest on."""
-    intervals = f"intervals of {100 * comparison.confidence:g} %"
+    """What the figures are computed from."""
+    intervals = f"{100 * comparison.confidence:g} % confidence intervals"
     if comparison.sessions is None:
         pairs = many(comparison.pairs, "pair")
-        return f"From {pairs} of processes that took turns; {intervals}{_permutation(comparison)}."
+        return f"From {pairs} of interleaved processes; {intervals}{_permutation(comparison)}."
     a, b = (many(number, "session") for number in comparison.sessions)
     weaker = (
-        f"From {a} of A and {b} of B, recorded apart: weaker than taking turns (rlprof compare 'run ...' 'run ...')"
+        f"From {a} of A and {b} of B, recorded separately. Interleaved processes give a stronger answer (rlprof compare"
+        " 'run ...' 'run ...')"
     )
     return f"{weaker}; {intervals}." if comparison.speedup.low is not None else f"{weaker}."
 
@@ -94,13 +103,13 @@ def _permutation(comparison: Comparison) -> str:
     if chance is None:
         return ""
     too_few = chance > 1 - comparison.confidence and chance <= 2.0 / 2**comparison.pairs
-    least = ", the least that so few pairs can give" if too_few else ""
+    least = ", the smallest value that so few pairs can give" if too_few else ""
     return f"; permutation test: p = {chance:.2g}{least}"
 
 
 def verdict(comparison: Comparison) -> str:
     """One of five sentences."""
-    found = said(comparison.speedup)
+    found = faster_or_slower(comparison.speedup)
     match comparison.verdict:
         case "different work":
             return "No verdict: A and B do different work."
@@ -109,29 +118,19 @@ def verdict(comparison: Comparison) -> str:
         case "same":
             return f"The same within ±{percent_of(MARGIN)}: B is {found}."
     if comparison.least_seen is None:
-        what = "one pair" if comparison.sessions is None else "one session a side"
-        return f"No error rate can be given from {what}: B was {found} in it."
+        what = "a single pair" if comparison.sessions is None else "a single session per side"
+        return f"No verdict: {what} gives no error rate. B was {found}."
     least = percent_of(comparison.least_seen)
-    return f"No evidence: B is {found}, and this run could only have seen {least} or more."
-
-
-def said(interval: Interval) -> str:
-    """`faster by 6.0 % [2.6, 9.6]`, or `slower by` as much."""
-    return f"faster by {shown(interval)}" if interval.estimate >= 0 else f"slower by {shown(interval.turned)}"
-
-
-def shown(interval: Interval) -> str:
-    """`6.0 % [2.6, 9.6]`."""
-    return f"{percent_of(interval.estimate)} {range_of(interval)}".rstrip()
+    return f"No evidence of a difference: B is {found}, and only {least} or more could have been found."
 
 
 def speedup_of(component: Component) -> str:
-    """With its interval; nothing where an arm does not have it."""
+    """Speedup with its interval; empty if an arm lacks the component."""
     return "" if component.speedup is None else shown(component.speedup)
 
 
 def verdict_of(component: Component) -> str:
-    """`faster`, `slower`, or no evidence."""
+    """`faster`, `slower`, `only A`, `only B`, or no evidence."""
     if component.name == TAKING_TURNS:
         return ""
     if not component.a_ns or not component.b_ns:
@@ -155,22 +154,5 @@ _COLUMNS: tuple[Column[Component], ...] = (
 
 
 def time_of(component: Component, ns: float) -> str:
-    """Nothing for the rest, which is no time of its own: clocks that are read a moment apart make it less than zero."""
+    """Empty for the rest between the components. It can be negative, because two clocks are not read at once."""
     return "" if component.name == TAKING_TURNS else duration(ns)
-
-
-def percent_of(fraction: float) -> str:
-    """`6.0 %`."""
-    return f"{_percent(fraction)} %"
-
-
-def range_of(interval: Interval) -> str:
-    """`[2.6, 9.6]`, in percent; nothing where it is not known."""
-    if interval.low is None or interval.high is None:
-        return ""
-    return f"[{_percent(interval.low)}, {_percent(interval.high)}]"
-
-
-def _percent(fraction: float) -> str:
-    """`2.6`; `3074` from where a decimal says nothing."""
-    return f"{100 * fraction:.1f}" if abs(fraction) < 10 else f"{100 * fraction:.0f}"

@@ -97,7 +97,7 @@ class _Turns:
                 calls[path] = calls.get(path, 0) + node.calls
             what = Told(wall_ns, cpu_ns, snapshot.steps, snapshot.episodes, ledger, calls)
         else:
-            what = Told(wall_ns, cpu_ns, self._profiler._ledger.steps, 0, {}, {})
+            what = Told(wall_ns, cpu_ns, self._profiler.ledger.steps, 0, {}, {})
         told = msgspec.json.encode(what)
         data = memoryview(LENGTH.pack(len(told)) + told)
         while data:

@@ -110,7 +110,7 @@ def take_doses(profiler: Profiler, environment: Environment, samples: bool) -> N
     if profiler.core != "c":
         raise RlprofError("operations can only be slowed down with rlprof's C core, which is not built here")
     doses = Doses.named_by(environment)
-    profiler._ledger.dose(doses.memory, doses.names)
+    profiler.ledger.slow_down(doses.memory, doses.names)
     if samples:
         threading.Thread(target=_sample, args=(profiler, doses), name="rlprof samples", daemon=True).start()
 
@@ -124,4 +124,4 @@ def _sample(profiler: Profiler, doses: Doses) -> None:
         sys.setswitchinterval(SWITCH_SECONDS if doses.sampling else usual)
         if doses.sampling:
             for name in doses.names:
-                doses.saw(name, *profiler._ledger.sample(name, SAMPLE_NS))
+                doses.saw(name, *profiler.ledger.sample(name, SAMPLE_NS))

@@ -1,7 +1,7 @@
-"""A session as a Chrome trace, which Perfetto and chrome://tracing open: spans, iterations, counters.
+"""A session as a Chrome trace for Perfetto and chrome://tracing: spans, iterations, counters.
 
-Times are microseconds since recording began, with the nanoseconds as fractions. Nothing is drawn that was not measured:
-without a timeline there are no spans, but the ledger of every iteration as counters.
+Times are microseconds since recording began, with nanoseconds as fractions. Only what was measured is drawn: without a
+timeline there are no spans, but counters of the ledger for every iteration.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from typing import Any, BinaryIO
 import msgspec
 
 from rlprof.analysis.series import Series, series
-from rlprof.export.spans import Spans, write_items
+from rlprof.export.spans import Spans, iteration_name, write_items
 from rlprof.ledger.snapshot import Snapshot
 from rlprof.session.reader import Session, Turn
 
 POINTS = 10_000
-"""Of the ledger's counters: more iterations than that are put together, neighbour to neighbour."""
+"""Most points of the ledger's counters. With more iterations, neighbours are merged."""
 
 _ITERATIONS = 1
-"""The thread id of the iterations' track; the lanes' follow."""
+"""Thread id of the iterations' track. The lanes' tracks follow."""
 
 Event = dict[str, Any]
 
 
 def write_chrome(session: Session, file: BinaryIO) -> str | None:
-    """Write the trace; returns what its reader must know, which the file says too."""
+    """Write the trace. Returns a remark for its reader, which is also in the file."""
     spans = Spans(session)
-    turns = session.turns()
-    points = series(session, spans.snapshot, turns, POINTS)
-    pid, origin = session.info.pid, _zero(session, spans, turns)
+    iterations = session.turns()
+    points = series(session, spans.snapshot, iterations, POINTS)
+    pid, origin = session.info.pid, _zero(session, spans, iterations)
     tracks: dict[tuple[int, int], int] = {}
-    # The names of the tracks come last, when it is known which there are.
+    # The names of the tracks come last, when all tracks are known.
     events = chain(
         _spans(spans, pid, origin, tracks),
-        (_iteration(turn, pid, origin) for turn in turns),
+        (_iteration(iteration, pid, origin) for iteration in iterations),
         _ledger(points, _categories(spans.snapshot), pid, session.info.origin - origin),
         _samples(session, pid, origin),
         _marks(session, pid, origin),
@@ -50,11 +50,11 @@ def write_chrome(session: Session, file: BinaryIO) -> str | None:
     return remark
 
 
-def _zero(session: Session, spans: Spans, turns: Sequence[Turn]) -> int:
+def _zero(session: Session, spans: Spans, iterations: Sequence[Turn]) -> int:
     """Where the trace's time begins: with the recording, or what was under way then, since Perfetto drops all before
     0."""
     earliest = spans.earliest()
-    started = [turn.start for turn in turns[:1]] + ([] if earliest is None else [earliest])
+    started = [iteration.start for iteration in iterations[:1]] + ([] if earliest is None else [earliest])
     return min([session.info.origin, *started])
 
 
@@ -76,21 +76,20 @@ def _spans(spans: Spans, pid: int, origin: int, tracks: dict[tuple[int, int], in
         }
 
 
-def _iteration(turn: Turn, pid: int, origin: int) -> Event:
-    several = turn.last > turn.first
+def _iteration(iteration: Turn, pid: int, origin: int) -> Event:
     return {
         "ph": "X",
-        "name": f"iterations {turn.first + 1} to {turn.last + 1}" if several else f"iteration {turn.first + 1}",
+        "name": iteration_name(iteration),
         "cat": "iteration",
         "pid": pid,
         "tid": _ITERATIONS,
-        "ts": (turn.start - origin) / 1000,
-        "dur": (turn.end - turn.start) / 1000,
+        "ts": (iteration.start - origin) / 1000,
+        "dur": (iteration.end - iteration.start) / 1000,
         "args": {
-            "wall_ms": turn.wall_ns / 1e6,
-            "steps": turn.steps,
-            "episodes": turn.episodes,
-            "steps_per_second": turn.steps / (turn.wall_ns / 1e9) if turn.wall_ns else None,
+            "wall_ms": iteration.wall_ns / 1e6,
+            "steps": iteration.steps,
+            "episodes": iteration.episodes,
+            "steps_per_second": iteration.steps / (iteration.wall_ns / 1e9) if iteration.wall_ns else None,
         },
     }
 

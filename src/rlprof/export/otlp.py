@@ -1,4 +1,4 @@
-"""A session as OTLP/JSON: an ExportMetricsServiceRequest. The timeline is a request of another kind: otlp_traces.py.
+"""A session as OTLP/JSON: an ExportMetricsServiceRequest. For the timeline see otlp_traces.py.
 
 The JSON mapping is OTLP's own: 64-bit numbers are strings, enums are numbers, trace and span ids are hexadecimal.
 """
@@ -18,13 +18,13 @@ from rlprof.session.reader import Session
 
 CUMULATIVE = 2
 SCALE = 5
-"""2^5 buckets an octave."""
+"""2^5 buckets per octave."""
 
 Json = dict[str, Any]
 
 
 def write_otlp_metrics(session: Session, file: BinaryIO) -> None:
-    """Totals as of the last flush, and steps per second, CPU and memory as they developed."""
+    """Totals as of the last flush; steps per second, CPU and memory over time."""
     snapshot = session.snapshot()
     metrics = [metric for metric in (*_totals(session, snapshot), *_gauges(session)) if _points(metric)]
     scoped = {"scope": scope(), "metrics": metrics}
@@ -37,8 +37,8 @@ def _totals(session: Session, snapshot: Snapshot) -> Iterator[Json]:
     accounts = snapshot.accounts
     yield {
         "name": "rlprof.operation.duration",
-        "description": "Durations of the calls, what they called included.",
-        "unit": "ns",  # in seconds, the buckets would lie elsewhere than the ledger's
+        "description": "Durations of the calls, including what they called.",
+        "unit": "ns",  # in seconds, the buckets would differ from the ledger's
         "exponentialHistogram": {
             "aggregationTemporality": CUMULATIVE,
             "dataPoints": [{**span, **_histogram(account)} for account in accounts if account.calls],
@@ -50,7 +50,11 @@ def _totals(session: Session, snapshot: Snapshot) -> Iterator[Json]:
     overlapped = {account.operation: (account.category, account.overlapped_ns) for account in accounts}
     cpu = {account.operation: (account.category, account.cpu_ns) for account in accounts}
     for name, description, values in (
-        ("ledger_time", "The driver's wall time each is accountable for; they sum to rlprof.wall_time.", ledger),
+        (
+            "ledger_time",
+            "The driver's wall time that each operation accounts for. The values sum to rlprof.wall_time.",
+            ledger,
+        ),
         ("overlapped_time", "Work while the driver was busy with something else.", overlapped),
         ("cpu_time", "Thread CPU time of the operation itself.", cpu),
     ):
@@ -61,7 +65,7 @@ def _totals(session: Session, snapshot: Snapshot) -> Iterator[Json]:
         ]
         yield _sum(f"rlprof.operation.{name}", description, "ns", points)
     for name, description, unit, total in (
-        ("wall_time", "Time that was recorded.", "ns", snapshot.wall_ns),
+        ("wall_time", "Recorded wall time.", "ns", snapshot.wall_ns),
         ("iterations", "Iterations that have ended.", "{iteration}", snapshot.iterations),
         ("steps", "Environment steps, of all environments together.", "{step}", max(0, snapshot.steps)),
         ("episodes", "Episodes that have ended.", "{episode}", max(0, snapshot.episodes)),
@@ -76,7 +80,7 @@ def _sum(name: str, description: str, unit: str, points: list[Json]) -> Json:
 
 def _histogram(account: Account) -> Json:
     counts = dict(account.histogram)
-    # The ledger's bucket 0 has what took 0 or 1 ns: OTLP's zero bucket, when its border is 1.
+    # The ledger's bucket 0 has calls of 0 or 1 ns: OTLP's zero bucket with a threshold of 1.
     zero = counts.pop(0, 0)
     buckets: dict[int, int] = {}
     for bucket, count in counts.items():
@@ -99,17 +103,17 @@ def _histogram(account: Account) -> Json:
 
 
 def _otlp_bucket(bucket: int) -> int:
-    """OTLP's buckets are (lower, upper], the ledger's [lower, upper): a power of two lies one lower there. Up to 32 ns
-    such a bucket holds nothing else, so it can be moved; above, these few calls stay 2 % too high."""
+    """OTLP's buckets are (lower, upper], the ledger's [lower, upper): a power of two is one bucket lower in OTLP. Up to
+    32 ns such a bucket contains nothing else, so it is moved. Above, these few calls stay 2 % too high."""
     octave, rest = divmod(bucket, BUCKETS_PER_OCTAVE)
     return bucket - 1 if rest == 0 and octave <= 5 else bucket
 
 
 def _gauges(session: Session) -> Iterator[Json]:
     points = [
-        {"timeUnixNano": str(unix_time(session, turn.end)), "asDouble": turn.steps / turn.wall_ns * 1e9}
-        for turn in session.turns()
-        if turn.steps > 0 and turn.wall_ns
+        {"timeUnixNano": str(unix_time(session, iteration.end)), "asDouble": iteration.steps / iteration.wall_ns * 1e9}
+        for iteration in session.turns()
+        if iteration.steps > 0 and iteration.wall_ns
     ]
     yield _gauge("rlprof.steps_per_second", "At the end of each iteration, over that iteration.", "{step}/s", points)
     samples = [(str(unix_time(session, sample.time)), sample) for sample in session.samples()]
@@ -130,7 +134,7 @@ def _points(metric: Json) -> list[Json]:
 
 
 def unix_time(session: Session, time: int) -> int:
-    """In ns, of an instant of the ledger's clock."""
+    """Unix time in ns for a time of the ledger's clock."""
     return session.info.started + time - session.info.origin
 
 
@@ -139,12 +143,12 @@ def _now(session: Session) -> int:
 
 
 def scope() -> Json:
-    """Who measured."""
+    """The instrumentation scope."""
     return {"name": "rlprof", "version": metadata.version("rlprof")}
 
 
 def resource(session: Session) -> Json:
-    """What was measured, in OpenTelemetry's words where it has some."""
+    """The run as a resource, with OpenTelemetry's attribute names where they exist."""
     info = session.info
     known: dict[str, Any] = {
         "service.name": info.name,
@@ -166,7 +170,7 @@ def resource(session: Session) -> Json:
 
 
 def attributes(values: Mapping[str, Any]) -> list[Json]:
-    """As OTLP writes them."""
+    """Attributes in OTLP's JSON form."""
     return [{"key": key, "value": _value(value)} for key, value in values.items()]
 
 

@@ -10,15 +10,15 @@ from typing import BinaryIO
 import msgspec
 
 from rlprof.export.otlp import Json, attributes, resource, scope, unix_time
-from rlprof.export.spans import Span, Spans, write_items
+from rlprof.export.spans import Span, Spans, iteration_name, write_items
 from rlprof.session.reader import Session, Turn
 
 INTERNAL = 1
-"""The kind of a span that neither sends nor receives."""
+"""Kind of a span that neither sends nor receives."""
 
 
 def write_otlp_traces(session: Session, file: BinaryIO) -> str | None:
-    """The timeline's spans, one trace an iteration; returns what its reader must know."""
+    """Write the spans of the timeline, one trace per iteration. Returns a remark for the reader."""
     spans = Spans(session)
     head = msgspec.json.encode({"resource": resource(session)})[:-1]
     scoped = msgspec.json.encode({"scope": scope()})[:-1]
@@ -29,24 +29,25 @@ def write_otlp_traces(session: Session, file: BinaryIO) -> str | None:
 
 
 class _Traces:
-    """One trace an iteration, because one of a whole training is more than any backend shows. A span belongs to the
-    iteration it began in, and hangs from it where its own parent does not. What began in none is one more trace."""
+    """One trace per iteration, because a trace of a whole training is larger than any backend shows. A span belongs to
+    the iteration it began in. Its parent is the iteration if its own parent is in another. Spans outside of all
+    iterations form one more trace."""
 
     def __init__(self, session: Session) -> None:
         info = session.info
         self._session = session
-        self._turns = session.turns()
-        self._starts = [turn.start for turn in self._turns]
-        # The same session gets the same ids each time, so that sending it twice does not double it.
+        self._iterations = session.turns()
+        self._starts = [iteration.start for iteration in self._iterations]
+        # The same session always gets the same ids, so that sending it twice does not duplicate it.
         self._seed = f"{info.host} {info.pid} {info.started} {info.name}"
-        self._ids = [self._id(f"iteration {turn.last}") for turn in self._turns]
+        self._ids = [self._id(f"iteration {iteration.last}") for iteration in self._iterations]
         self._outside = self._id("outside")
 
     def all(self, spans: Spans) -> Iterator[Json]:
         if not spans.kept:
             return
-        for place, turn in enumerate(self._turns):
-            yield self._iteration(place, turn)
+        for place, iteration in enumerate(self._iterations):
+            yield self._iteration(place, iteration)
         names = [attributes({"thread.name": lane.name}) for lane in spans.snapshot.lanes]
         for span in spans:
             yield self._span(span, names[span.node.lane])
@@ -54,16 +55,15 @@ class _Traces:
     def _id(self, of: str) -> str:
         return blake2b(f"{self._seed} {of}".encode(), digest_size=16).hexdigest()
 
-    def _iteration(self, place: int, turn: Turn) -> Json:
-        several = turn.last > turn.first
+    def _iteration(self, place: int, iteration: Turn) -> Json:
         return {
             "traceId": self._ids[place],
             "spanId": self._ids[place][:16],
-            "name": f"iterations {turn.first + 1} to {turn.last + 1}" if several else f"iteration {turn.first + 1}",
+            "name": iteration_name(iteration),
             "kind": INTERNAL,
-            "startTimeUnixNano": str(unix_time(self._session, turn.start)),
-            "endTimeUnixNano": str(unix_time(self._session, turn.end)),
-            "attributes": attributes({"rlprof.steps": turn.steps, "rlprof.episodes": turn.episodes}),
+            "startTimeUnixNano": str(unix_time(self._session, iteration.start)),
+            "endTimeUnixNano": str(unix_time(self._session, iteration.end)),
+            "attributes": attributes({"rlprof.steps": iteration.steps, "rlprof.episodes": iteration.episodes}),
         }
 
     def _span(self, span: Span, lane: list[Json]) -> Json:
@@ -87,7 +87,7 @@ class _Traces:
     def _place(self, span: Span) -> int | None:
         """The iteration a span began in."""
         place = bisect_right(self._starts, span.start) - 1
-        return place if place >= 0 and span.start < self._turns[place].end else None
+        return place if place >= 0 and span.start < self._iterations[place].end else None
 
 
 def _span_id(span: Span) -> str:

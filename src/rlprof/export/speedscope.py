@@ -1,4 +1,4 @@
-"""A session as a speedscope file: every span of a lane in the order of time, and its call tree by self time.
+"""A session as a speedscope file: the spans of each lane in order of time, and its call tree by self time.
 
 The format: https://www.speedscope.app/file-format-schema.json
 """
@@ -20,7 +20,8 @@ from rlprof.session.reader import Session
 
 
 class _Frames:
-    """What the profiles refer to by number. A frame's file is its category, by which speedscope colours it."""
+    """The frames that profiles refer to by number. The file of a frame is its category, which sets its colour in
+    speedscope."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
@@ -36,12 +37,12 @@ class _Frames:
 
 
 class _Events:
-    """The spans of one track, backwards. Packed, because a million of them as objects would be gigabytes."""
+    """The spans of one track, backwards. Packed, because a million Python objects would need gigabytes."""
 
     def __init__(self) -> None:
         self.at = array("q")
         self.frame = array("q")
-        """Of an opening event; of a closing one, its complement: -1 - frame."""
+        """The frame of an opening event, or -1 - frame for a closing event."""
 
     def add(self, at: int, frame: int) -> None:
         self.at.append(at)
@@ -49,12 +50,12 @@ class _Events:
 
 
 def write_speedscope(session: Session, file: BinaryIO) -> str | None:
-    """Write the file; returns what its reader must know."""
+    """Write the file. Returns a remark for its reader."""
     spans = Spans(session)
     frames = _Frames()
     tracks = _tracks(spans, frames, session.info.origin)
     trees = list(_trees(spans.snapshot, frames))
-    # The driver's profile is the one that is shown first; frames come before the profiles that refer to them.
+    # The driver's profile is shown first. Frames come before the profiles that refer to them.
     head = {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "exporter": f"rlprof@{metadata.version('rlprof')}",
@@ -78,7 +79,7 @@ def write_speedscope(session: Session, file: BinaryIO) -> str | None:
 
 
 def _tracks(spans: Spans, frames: _Frames, origin: int) -> dict[tuple[int, int], _Events]:
-    """Each track's events in the reverse of time: a span closes, then what it called, then it opens."""
+    """The events of each track in reverse order of time: a span closes, then its children, then it opens."""
     tracks: defaultdict[tuple[int, int], _Events] = defaultdict(_Events)
     open_on: defaultdict[tuple[int, int], list[tuple[Any, int, int]]] = defaultdict(list)
     for span in spans:
@@ -118,8 +119,8 @@ def _forwards(events: _Events) -> Iterator[dict[str, Any]]:
 
 
 def _trees(snapshot: Snapshot, frames: _Frames) -> Iterator[dict[str, Any]]:
-    """One a lane, the driver's first: the stack of every place, weighted by its self time. With `unattributed` and
-    `rlprof` the weights sum to the time the lane was seen."""
+    """One profile per lane, the driver first: the stack of every place, weighted by its self time. With `unattributed`
+    and `rlprof` the weights sum to the lifetime of the lane."""
     by_lane: defaultdict[int, list[tuple[Node, Node]]] = defaultdict(list)
     for pair in zip(snapshot.nodes, _net(snapshot)):
         by_lane[pair[0].lane].append(pair)
@@ -129,7 +130,7 @@ def _trees(snapshot: Snapshot, frames: _Frames) -> Iterator[dict[str, Any]]:
 
 
 def _net(snapshot: Snapshot) -> Iterator[Node]:
-    """The places without rlprof's cost, as many as there are with it."""
+    """The places without rlprof's cost, in the order of `snapshot.nodes`."""
     net = {node.id: node for node in snapshot.net_nodes}
     for node in snapshot.nodes:
         yield net.get(node.id, node)

@@ -1,4 +1,4 @@
-"""A session as TensorBoard scalars: how fast it went and where the time went, an iteration a step."""
+"""A session as TensorBoard scalars: speed and shares of the wall time, with the iteration as the step."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rlprof.session.reader import Session, Turn
 from rlprof.session.records import Sample
 
 POINTS = 10_000
-"""More iterations than that are put together, neighbour to neighbour: TensorBoard itself draws a thousand."""
+"""With more iterations, neighbours are merged. TensorBoard itself draws a thousand points."""
 
 Scalar = tuple[int, int, str, float]
 """Time on the ledger's clock, step, tag, value."""
 
 
 def write_tensorboard(session: Session, folder: Path) -> Path:
-    """Write an event file into a folder; returns the file. A second export of the session replaces the first."""
+    """Write an event file into a folder and return its path. A second export of the session replaces the first."""
     scalars = sorted([*_iterations(session), *_samples(session)], key=lambda scalar: scalar[0])
     info = session.info
-    # One name a session: TensorBoard would draw two files of one over each other.
+    # One file name per session: TensorBoard would draw two files of one session over each other.
     host = re.sub(r"[^\w-]+", "-", info.host) or "host"
     path = folder / f"events.out.tfevents.{info.started // 10**9:010d}.{host}.{info.pid}.rlprof"
     file = Scalars(path, info.started / 1e9)
@@ -37,10 +37,10 @@ def write_tensorboard(session: Session, folder: Path) -> Path:
 
 
 def _iterations(session: Session) -> Iterator[Scalar]:
-    """At the end of each iteration; of several that were put together, their mean at the end of the last."""
-    turns = session.turns()
-    ends = {turn.last + 1: turn.end for turn in turns}
-    points = series(session, session.snapshot(), turns, POINTS)
+    """Scalars at the end of each iteration. Merged iterations give their mean at the end of the last."""
+    iterations = session.turns()
+    ends = {iteration.last + 1: iteration.end for iteration in iterations}
+    points = series(session, session.snapshot(), iterations, POINTS)
     for place in range(len(points)):
         step, wall, steps = points.last[place], points.wall_ns[place], points.steps[place]
         if not wall:
@@ -54,12 +54,14 @@ def _iterations(session: Session) -> Iterator[Scalar]:
 
 
 def _samples(session: Session) -> Iterator[Scalar]:
-    """One point for all samples of an iteration, at the last of them. Without iterations a step is a second."""
-    turns = session.turns()
-    starts = [turn.start for turn in turns]
+    """One point per iteration for its samples, at the last sample. Without iterations the step is a second."""
+    iterations = session.turns()
+    starts = [iteration.start for iteration in iterations]
 
     def step(sample: Sample) -> int:
-        return _iteration_at(sample.time, turns, starts) if turns else (sample.time - session.info.origin) // 10**9
+        if not iterations:
+            return (sample.time - session.info.origin) // 10**9
+        return _iteration_at(sample.time, iterations, starts)
 
     for number, group in groupby(session.samples(), key=step):
         samples = list(group)
@@ -76,10 +78,10 @@ def _samples(session: Session) -> Iterator[Scalar]:
                 yield samples[-1].time, number, tag, value
 
 
-def _iteration_at(time: int, turns: list[Turn], starts: list[int]) -> int:
-    """The iteration that was under way just before an instant, or the last before it; 0 before the first."""
+def _iteration_at(time: int, iterations: list[Turn], starts: list[int]) -> int:
+    """The iteration that was running just before a time, or the last one before it; 0 before the first."""
     place = bisect_left(starts, time) - 1
-    return turns[place].last + 1 if place >= 0 else 0
+    return iterations[place].last + 1 if place >= 0 else 0
 
 
 def _mean(samples: list[Sample], name: str) -> float | None:

@@ -10,8 +10,6 @@ from rlprof.ledger.snapshot import SpanCost
 _BATCHES = 15
 _SPANS = 200
 _STEPS = 30
-_COST = 11
-"""Its place in a node's row."""
 
 
 def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
@@ -69,7 +67,7 @@ def measure_step_cost(new_ledger: Callable[[], Any]) -> int:
         for _ in range(_STEPS):
             run(handle)
         end = now()
-        timed = sum(row[_COST] for row in ledger.raw()["nodes"])
+        timed = sum(row.cost for row in ledger.raw()["nodes"])
         costs.append(((middle - begin) - (end - middle) - timed) / _STEPS)
     ledger.stop()
     return max(0, round(_median(costs)))
@@ -87,6 +85,6 @@ def _do_nothing(_handle: Any) -> None:
 def _mean_duration(ledger: Any) -> float:
     calls = busy = 0
     for row in ledger.raw()["nodes"]:
-        calls += row[4]
-        busy += row[5]
+        calls += row.calls
+        busy += row.busy
     return busy / calls if calls else 0.0

@@ -39,7 +39,8 @@ _OPERATIONS = {
     "optimizer_step zero_grad target_update "
     "gradient_calculation loss_calculation simulated_model_update",
     "system": "startup prefill logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait "
-    "pipe_wait process_wait inference_wait sleep trace_export turn_wait suspended",
+    "pipe_wait process_wait inference_wait sleep trace_export turn_wait suspended "
+    "after_training",
     "other": "rollout pool_task",
 }
 
@@ -54,7 +55,9 @@ TURN_WAIT = "turn_wait"
 """An arm of a comparison while it is the other one's turn."""
 SUSPENDED = "suspended"
 """The process was stopped: SIGSTOP, a paused container, a suspended machine."""
-BESIDE_TRAINING = frozenset({STARTUP, PREFILL, TRACE_EXPORT, TURN_WAIT, SUSPENDED})
+AFTER_TRAINING = "after_training"
+"""What a program does after the last step, or after the last thing that it learned."""
+BESIDE_TRAINING = frozenset({STARTUP, PREFILL, TRACE_EXPORT, TURN_WAIT, SUSPENDED, AFTER_TRAINING})
 
 PHASES = frozenset({"rollout", "update", "training_total"})
 """Operations that only contain others. They structure the tree and are never a finding."""

@@ -15,6 +15,7 @@ from rlprof.ledger.calibration import measure_span_cost, measure_step_cost
 from rlprof.ledger.decorate import decorate
 from rlprof.ledger.device import Device, find_device
 from rlprof.ledger.hooks import Hooks
+from rlprof.ledger.interface import Ledger, Recorder, Recording
 from rlprof.ledger.native import say_missing
 from rlprof.ledger.sharing import give_back, given_away
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
@@ -28,7 +29,7 @@ except ImportError:  # no compiler at install time, or not the process's first i
 class Iteration:
     """What `Profiler.iteration()` returns. As a context manager it ends the iteration at the end of the block."""
 
-    def __init__(self, ledger: Any, index: int) -> None:
+    def __init__(self, ledger: Ledger, index: int) -> None:
         self._ledger = ledger
         self.index = index
 
@@ -64,33 +65,39 @@ class Profiler:
                 "rlprof's C core is not built here; use core='auto', or install a C compiler and rlprof again"
             )
         self._module: Any = _core if core != "python" and _core is not None else _twin()
-        self._hooks = Hooks(self._module.Timed)
-        self._ledger = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
+        self.timed_type: type[Any] = self._module.Timed
+        """Type of the callable that times a function's calls: see `rlprof.ledger._core.Timed`."""
+        self._hooks = Hooks(self.timed_type)
+        self.ledger = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
+        """The core's records, for the parts of rlprof that need more than the methods here."""
         self._hooks.measure_step_cost = self._measure_step_cost
         # A builtin method is pickled as getattr(owner, name), a Python method with the very object it belongs to.
         self._hooks.reduce = (lambda: (_ledger_of, (self,))) if self.core == "python" else self.__reduce__
-        self._costs: list[SpanCost] = []
+        self.span_costs: list[SpanCost] = []
+        """Cost of a span, as measured from time to time."""
         self._cost_measured = -inf
-        self._resets = 0
-        self._recording: Any = None
-        """What writes it to a session, if anything does."""
+        self.resets = 0
+        """Number of calls of `reset`."""
+        self.recording: Recording | None = None
+        """The recording that writes to a session, if there is one."""
         self.wait_cpu_ns = 0
-        """CPU time of the whole process while the driver waited, as far as probes see its waits."""
+        """CPU time of the whole process during those waits of the driver that a probe times."""
         self.marked = False
-        """Whether somebody has marked an iteration, in this process."""
+        """True once the program has marked an iteration in this process."""
         self._listeners: list[Callable[[str], None]] = []
         self.planned: dict[str, int] = {}
-        """How many of what is told of a run will have, as far as somebody knows."""
+        """Planned number of events of each kind in this run, if known."""
         self._device: Device | None = None
-        self.profile: Callable[..., Any] = self._ledger.recorder
-        self.add_steps: Callable[[int], None] = self._ledger.add_steps
+        self.profile: Recorder = self.ledger.recorder
+        """Time an operation: see `Recorder`. The core's own function, as a method here would double a span's cost."""
+        self.add_steps: Callable[[int], None] = self.ledger.add_steps
         """Count environment steps: `profiler.add_steps(len(envs))` after each step of a vector."""
-        self.add_episodes: Callable[[int], None] = self._ledger.add_episodes
+        self.add_episodes: Callable[[int], None] = self.ledger.add_episodes
         """Count episodes that ended."""
         _profilers.add(self)
 
-    def _new_ledger(self, hooks: Hooks, driver: int) -> Any:
-        ledger = self._module.Ledger(hooks, driver, self._clock, self._cpu)
+    def _new_ledger(self, hooks: Hooks, driver: int) -> Ledger:
+        ledger: Ledger = self._module.Ledger(hooks, driver, self._clock, self._cpu)
         hooks.ledger = ledger
         return ledger
 
@@ -113,67 +120,71 @@ class Profiler:
 
     @property
     def enabled(self) -> bool:
-        return bool(self._ledger.enabled)
+        return bool(self.ledger.enabled)
 
     def enable(self, timeline: int | None = None) -> None:
         """Begin, or go on, recording. `timeline` keeps the last so many spans as events, 24 bytes each."""
         if _core is None and self._wants_core:
             say_missing("rlprof.ledger._core", "the C core", "Its Python twin costs about 100 times as much per span.")
         if timeline is not None:
-            self._ledger.timeline(timeline)
+            self.ledger.timeline(timeline)
         self._attach_device()
-        if not self._costs:
+        if not self.span_costs:
             self._measure_cost()
+        self.resume()
+
+    def resume(self) -> None:
+        """Record from here on, without the measurements that `enable` makes: in a worker, the driver has made them."""
         self._hooks.resume_tasks()
-        self._ledger.start()
+        self.ledger.start()
 
     def disable(self) -> None:
         """Stop recording. What was recorded stays; an iteration that is under way ends."""
         if self.enabled:
-            self._ledger.stop()
+            self.ledger.stop()
             self._hooks.forget_tasks()
             self._measure_cost()
 
     def reset(self) -> None:
         """Forget what was recorded. Spans that are open count from here."""
-        self._resets += 1
+        self.resets += 1
         self.wait_cpu_ns = 0
-        self._ledger.reset()
+        self.ledger.reset()
 
     @property
     def driver(self) -> int:
         """The thread whose progress is the training's; 0 in a forked child, whose parent may drive it."""
-        return int(self._ledger.driver)
+        return int(self.ledger.driver)
 
     @driver.setter
     def driver(self, ident: int) -> None:
-        self._ledger.driver = ident
+        self.ledger.driver = ident
 
     @property
     def leader(self) -> int:
         """The thread that may train in this process: the driver, or, in a worker, its main thread."""
-        return self.driver or int(self._ledger.local)
+        return self.driver or int(self.ledger.local)
 
     def drive(self) -> None:
         """Make the calling thread the driver: the one whose progress is the training's. Without it, the main thread."""
         self.driver = threading.get_ident()
-        self._ledger.set_driver()
+        self.ledger.set_driver()
 
     def iteration(self) -> Iteration:
         """One turn of collect-and-update begins, and the one before ends. Or: `with profiler.iteration():`."""
         self._attach_device()
         self.marked = True
-        begun = Iteration(self._ledger, self._ledger.iteration(False))
-        self._tell("iteration")
+        begun = Iteration(self.ledger, self.ledger.iteration(False))
+        self.announce("iteration")
         return begun
 
     def epoch(self) -> None:
         """An epoch of the training begins: for captures whose steps are epochs, where no probe sees them."""
-        self._tell("epoch")
+        self.announce("epoch")
 
     def end_step(self) -> None:
         """A step of the program's own ends, and the next begins: for captures whose steps are marks."""
-        self._tell("mark")
+        self.announce("mark")
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
         """Tell somebody of each `iteration`, `epoch` and `mark` that begins, and of a `plan` once it is known.
@@ -188,49 +199,60 @@ class Profiler:
 
         return end
 
-    def _tell(self, what: str) -> None:
+    def announce(self, what: str) -> None:
+        """Report an `iteration`, `epoch` or `mark` that begins to everyone who listens."""
         if not self._listeners:
             return
-        own = self._ledger.own_time(False)  # they have spans of their own where they take long
+        own = self.ledger.own_time(False)  # they have spans of their own where they take long
         for listener in tuple(self._listeners):
             try:
                 listener(what)
             except Exception as error:
-                self._hooks.warn("who listens for iterations and epochs has failed", error)
-        self._ledger.own_time(own)
+                self._hooks.warn("a listener for iterations and epochs has failed", error)
+        self.ledger.own_time(own)
+
+    def warn(self, what: str, cause: BaseException | None = None) -> None:
+        """Warn once that something in rlprof failed. Never raises: the training goes on."""
+        self._hooks.warn(what, cause)
+
+    def at_first_span(self, function: Callable[[], None] | None) -> None:
+        """Call a function when this process records its first span, or none (any more)."""
+        self._hooks.at_first_span = function
+
+    @property
+    def clock_rate(self) -> str:
+        """What RLPROF_TSC tells child processes of the clock, so that they need not measure it; empty: nothing."""
+        return str(self._module.tsc_rate()) if self.core == "c" else ""
 
     def plan(self, **planned: int) -> None:
         """How many steps of each kind the run will have (`iteration=100, epoch=400`): a capture that would not come to
         its end says so at once."""
         self.planned = planned
-        self._tell("plan")
+        self.announce("plan")
 
     def snapshot(self) -> Snapshot:
         """Everything recorded so far, spans that are open included up to now."""
         self._attach_device()
-        own = self._ledger.own_time(True)
+        own = self.ledger.own_time(True)
         try:
-            raw = self._ledger.raw()
+            raw = self.ledger.raw()
             raw["nodes"] = give_back(raw, given_away(raw))
-            return build_snapshot(raw, SpanCost.over(self._costs))
+            return build_snapshot(raw, SpanCost.over(self.span_costs))
         finally:
-            self._ledger.own_time(own)
+            self.ledger.own_time(own)
 
     def use_device(self, device: Device | None) -> None:
         """Time device spans with this device. Without it, CUDA is found by itself once torch uses it."""
         self._device = device
-        self._ledger.set_device(device)
+        self.ledger.set_device(device)
 
     def drain_timeline(self) -> tuple[bytes, int]:
-        """The events since the last drain, packed (int64 start, int64 duration, uint32 node, uint32 depth), and how
-        many were overwritten unread."""
-        events, lost = self._ledger.drain_timeline()
-        return events, lost
+        """Packed events since the last drain (`rlprof.ledger.rows.EVENT`), and how many were overwritten unread."""
+        return self.ledger.drain_timeline()
 
     def drain_iterations(self) -> tuple[bytes, bytes]:
-        """Iteration marks and rows since the last drain, packed as the core's iteration.c says."""
-        marks, rows = self._ledger.drain_iterations()
-        return marks, rows
+        """Packed marks and gains of iterations since the last drain: `rlprof.ledger.rows.MARK` and `GAIN`."""
+        return self.ledger.drain_iterations()
 
     @overload
     def profile_function(self, name: Callable[..., Any], /) -> Any: ...
@@ -255,7 +277,7 @@ class Profiler:
     def time_function(self, function: Any, name: str, *, outermost: bool = False, **options: Any) -> Any:
         """What a probe puts in a function's place. With `outermost`, a call inside the same operation's span, as when
         one wrapper's step calls the next one's, is not timed again."""
-        return decorate(self.profile(name, **options), function, self.profile, self._module.Timed, outermost)
+        return decorate(self.profile(name, **options), function, self.profile, self.timed_type, outermost)
 
     def _attach_device(self) -> None:
         if self._device is None:
@@ -268,15 +290,19 @@ class Profiler:
         now = monotonic()
         if self._clock != "fake" and now > self._cost_measured + 1:
             self._cost_measured = now
-            self._costs.append(measure_span_cost(self._scratch_ledger))
-            del self._costs[1:-7]
-            self._ledger.set_span_cost(round(self._costs[-1].outside_ns))
+            self.span_costs.append(self.measure_span_cost())
+            del self.span_costs[1:-7]
+            self.ledger.set_span_cost(round(self.span_costs[-1].outside_ns))
+
+    def measure_span_cost(self) -> SpanCost:
+        """What a span costs in this process, now."""
+        return measure_span_cost(self._scratch_ledger)
 
     def _measure_step_cost(self) -> int:
         return 0 if self._clock == "fake" else measure_step_cost(self._scratch_ledger)
 
-    def _scratch_ledger(self) -> Any:
-        return self._new_ledger(Hooks(self._module.Timed), threading.get_ident())
+    def _scratch_ledger(self) -> Ledger:
+        return self._new_ledger(Hooks(self.timed_type), threading.get_ident())
 
     def _after_fork(self) -> None:
         self._device = None
@@ -284,7 +310,7 @@ class Profiler:
         self.marked = False
         self._listeners.clear()
         self._hooks.forget_tasks()
-        self._ledger.after_fork()
+        self.ledger.after_fork()
 
 
 def _twin() -> Any:
@@ -293,8 +319,8 @@ def _twin() -> Any:
     return twin
 
 
-def _ledger_of(profiler: Profiler) -> Any:
-    return profiler._ledger
+def _ledger_of(profiler: Profiler) -> Ledger:
+    return profiler.ledger
 
 
 _profilers: weakref.WeakSet[Profiler] = weakref.WeakSet()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from rlprof.ledger.histogram import quantile, unpack
+from rlprof.ledger.rows import NodeRow
 
 LEAST_UNCERTAINTY = 0.4
 """Of a span's cost. A shared machine runs at changing speed, and a span among real work finds colder caches than one in
@@ -178,8 +179,8 @@ class Snapshot:
 
 def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     """Name what a core reports, and put the accounts together."""
-    lanes = [Lane(place, *row[1:]) for place, row in enumerate(raw["lanes"])]
-    place_of = {row[0]: place for place, row in enumerate(raw["lanes"])}  # other processes' numbers are far apart
+    lanes = [Lane(**row._asdict() | {"id": place}) for place, row in enumerate(raw["lanes"])]
+    place_of = {row.id: place for place, row in enumerate(raw["lanes"])}  # other processes' numbers are far apart
     operations = {id: (_distinct(name), category) for id, name, category in raw["operations"]}
     nodes = list(_nodes(raw["nodes"], operations, place_of, cpu_known=raw["cpu"] != "off"))
     net, own = _net_of_cost(nodes, cost, lanes)
@@ -228,39 +229,36 @@ def _inclusive(places: Sequence[tuple[int, int | None, int]]) -> dict[int, int]:
 
 
 def _nodes(
-    rows: Sequence[Any], operations: dict[int, tuple[str, str]], place_of: dict[int, int], cpu_known: bool
+    rows: Sequence[NodeRow], operations: dict[int, tuple[str, str]], place_of: dict[int, int], cpu_known: bool
 ) -> Iterator[Node]:
-    wall = _inclusive([(row[0], None if row[1] < 0 else row[1], row[6]) for row in rows])
-    for (
-        id, parent, lane, operation, calls, busy, own, ledger, overlapped, waited, off_cpu, cost, shortest, longest,
-        memory_peak, memory_rise, device_peak, device_rise, device_time, device_calls, histogram,
-    ) in rows:  # fmt: skip
-        name, category = operations.get(operation, (None, "other"))
+    wall = _inclusive([(row.id, None if row.parent < 0 else row.parent, row.self) for row in rows])
+    for row in rows:
+        name, category = operations.get(row.operation, (None, "other"))
         yield Node(
-            id=id,
-            parent=None if parent < 0 else parent,
-            lane=place_of[lane],
+            id=row.id,
+            parent=None if row.parent < 0 else row.parent,
+            lane=place_of[row.lane],
             operation=name,
             category=category,
-            calls=calls,
-            busy_ns=busy,
-            self_ns=own,
-            ledger_ns=ledger,
-            overlapped_ns=overlapped,
-            waited_ns=waited,
+            calls=row.calls,
+            busy_ns=row.busy,
+            self_ns=row.self,
+            ledger_ns=row.ledger,
+            overlapped_ns=row.overlapped,
+            waited_ns=row.waited,
             # Two clocks read one after the other differ by a little: never more CPU than there was time.
-            cpu_ns=min(own, max(0, own - off_cpu)) if cpu_known else None,
-            min_ns=shortest,
-            max_ns=longest,
-            memory_peak=_known(memory_peak),
-            memory_rise=_known(memory_rise),
-            device_peak=_known(device_peak),
-            device_rise=_known(device_rise),
-            device_ns=device_time,
-            device_calls=device_calls,
-            histogram=unpack(histogram),
-            own_cost_ns=cost,
-            wall_ns=wall[id],
+            cpu_ns=min(row.self, max(0, row.self - row.off_cpu)) if cpu_known else None,
+            min_ns=row.min,
+            max_ns=row.max,
+            memory_peak=_known(row.memory_peak),
+            memory_rise=_known(row.memory_rise),
+            device_peak=_known(row.device_peak),
+            device_rise=_known(row.device_rise),
+            device_ns=row.device_ns,
+            device_calls=row.device_calls,
+            histogram=unpack(row.histogram),
+            own_cost_ns=row.cost,
+            wall_ns=wall[row.id],
         )
 
 

@@ -18,7 +18,7 @@ class Turns:
 
     def __init__(self, profiler: Profiler) -> None:
         self._profiler = profiler
-        self._ledger = profiler._ledger
+        self._ledger = profiler.ledger
         self._rollout = profiler.profile("rollout")
         self._collecting: set[int] = set()
         self._reading: set[int] = set()
@@ -54,7 +54,7 @@ class Turns:
             inside = id(buffer) in self._reading  # of what a subclass has
             if not inside:
                 self._reading.add(id(buffer))
-                self._profiler._tell("epoch")
+                self._profiler.announce("epoch")
             try:
                 return (yield from timed(buffer, *args, **kwargs))
             finally:
@@ -105,4 +105,4 @@ class Turns:
             self._warn(error)
 
     def _warn(self, error: Exception) -> None:
-        self._profiler._hooks.warn("iterations and steps of stable-baselines3 are not all counted", error)
+        self._profiler.warn("iterations and steps of stable-baselines3 are not all counted", error)

@@ -31,7 +31,7 @@ def time_family(patches: Patches, base: type, named: Named, **options: Any) -> N
 
     for kind in _family(base):
         time_class(kind)
-    warn = patches.profiler._hooks.warn
+    warn = patches.profiler.warn
 
     def watch(original: Any) -> Any:
         @wraps(original)
@@ -56,7 +56,7 @@ def time_calls(patches: Patches, base: type, operation: str) -> None:
     """
     call = base.__call__
     profiler = patches.profiler
-    patches.put(base, "__call__", profiler._module.Timed(profiler.profile(operation), call, call, True))
+    patches.put(base, "__call__", profiler.timed_type(profiler.profile(operation), call, call, True))
 
 
 def _family(base: type) -> Iterator[type]:

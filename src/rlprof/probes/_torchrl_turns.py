@@ -94,7 +94,7 @@ class Turns:
         """What the program does after its loop is no part of the last iteration."""
         if self.marked and self._marker is not None and self._marker() is collector:
             self.marked = False
-            self.profiler._ledger.iteration(True)
+            self.profiler.ledger.iteration(True)
 
     def evaluated(self, original: Any) -> Any:
         """What stands in for an environment's `rollout`. In a loop that a collector feeds it is there to evaluate; in
@@ -154,7 +154,7 @@ class Turn:
                 # Read when the next batch is asked for: a device may still be computing it.
                 self._dones = None if done is None else done.sum()
             except Exception as error:
-                self._profiler._hooks.warn("TorchRL's episodes are not counted", error)
+                self._profiler.warn("TorchRL's episodes are not counted", error)
         if self._marks and self._profiler.enabled:
             self._working = True
             self._turns.update.__enter__()

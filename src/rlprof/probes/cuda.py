@@ -34,7 +34,7 @@ def attach_cuda(torch: ModuleType, patches: Patches) -> None:
                 try:
                     attach_copies(torch, patches)
                 except Exception as error:
-                    patches.profiler._hooks.warn("copies between host and device are not timed", error)
+                    patches.profiler.warn("copies between host and device are not timed", error)
 
         return _lazy_init
 

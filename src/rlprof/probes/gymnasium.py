@@ -47,7 +47,7 @@ class _Environments:
             try:
                 self.attach(cls)
             except Exception as error:
-                self._patches.profiler._hooks.warn(f"{cls.__name__} could not be attached to", error)
+                self._patches.profiler.warn(f"{cls.__name__} could not be attached to", error)
 
         self._patches.put(base, "__init_subclass__", classmethod(__init_subclass__))
 
@@ -79,7 +79,7 @@ class _Environments:
         if owner is None or (owner is not cls and issubclass(owner, self._bases)):
             return None
         value = vars(owner)[attribute]
-        special = (staticmethod, classmethod, property, type, self._patches.profiler._module.Timed)
+        special = (staticmethod, classmethod, property, type, self._patches.profiler.timed_type)
         return owner if callable(value) and hasattr(type(value), "__get__") and not isinstance(value, special) else None
 
 

@@ -52,7 +52,7 @@ class Patches:
         options: those of `profile`.
         """
         span = self.profiler.profile(operation, **options)
-        timed = self.profiler._module.Timed
+        timed = self.profiler.timed_type
 
         def make_timed(function: Any) -> Any:
             around = make(function, span)
@@ -80,7 +80,7 @@ class Patches:
         inherited: see `replace`.
         options: those of `profile`.
         """
-        profile, timed = self.profiler.profile, self.profiler._module.Timed
+        profile, timed = self.profiler.profile, self.profiler.timed_type
         hidden = hidden and self.profiler.core == "c"  # an operator asks a Python object for its method, too
         span = profile(operation, **options)
         others = tuple(profile(name) for name in family)

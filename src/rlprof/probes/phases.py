@@ -21,8 +21,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from rlprof.ledger.catalogue import AFTER_TRAINING
 from rlprof.ledger.profiler import Iteration, Profiler
 from rlprof.probes.environments import Environments, Group
+from rlprof.probes.loop import EVALUATION, NONE, PREFILL, ROLLOUT, UPDATE, new_loop
 from rlprof.probes.patches import Patches
 from rlprof.probes.startup import end_startup
 
@@ -37,9 +39,6 @@ UNSEEN = (
 NEVER = -2
 """No iteration's number."""
 
-NONE, ROLLOUT, UPDATE, PREFILL, EVALUATION = range(5)
-"""What phase a loop is in, as the core numbers them."""
-
 
 class Phases:
     """The rules, for one profiler. What it is in, and what it has seen, is the core's `Loop`: that is looked at with
@@ -48,14 +47,14 @@ class Phases:
     def __init__(self, profiler: Profiler) -> None:
         profile = profiler.profile
         self._profiler = profiler
-        self._ledger = profiler._ledger
+        self._ledger = profiler.ledger
         names = {ROLLOUT: "rollout", UPDATE: "update", PREFILL: "prefill", EVALUATION: "evaluation"}
         self._spans = {phase: profile(name) for phase, name in names.items()}
         self._advantage = profile("advantage")
         self._preparation = profile("batch_preparation")
-        self.loop = profiler._module.Loop(
-            profiler._ledger, self, profile("policy_forward"), profile("loss_forward"), profile("env_forward")
-        )
+        self._after = profile(AFTER_TRAINING)
+        forwards = (profile(name) for name in ("policy_forward", "loss_forward", "env_forward"))
+        self.loop = new_loop(profiler, self, *forwards)
         self._environments = Environments(self.loop.forget_env)
         self.sees_environments = False
         """A probe attaches to environments."""
@@ -194,7 +193,7 @@ class Phases:
 
     def epoch_ended(self) -> None:
         """As much was learned from as was collected."""
-        self._profiler._tell("epoch")
+        self._profiler.announce("epoch")
 
     def size_of(self, argument: Any) -> Any:
         """The leading dimension of what has no shape itself; of a mapping or sequence, that of what comes first in
@@ -231,6 +230,12 @@ class Phases:
         self.loop.on = False
         self._close()
 
+    def end(self) -> None:
+        """The recording ends. What followed the last thing in the last phase is no part of that."""
+        if self._open != NONE and self._may_record() and self._ledger.split(self._spans[self._open], self._after) >= 0:
+            self._open = NONE
+        self.off()
+
     def after_fork(self) -> None:
         """What was open is the parent's, and so are its optimizers until something is learned here: the child may step
         environments for it, and then all of its steps count."""
@@ -257,7 +262,7 @@ class Phases:
         if self._marked != NEVER:
             index = self._ledger.iteration(False)
             self._marked = index if self._marked in (-1, index - 1) else NEVER
-            self._profiler._tell("iteration")
+            self._profiler.announce("iteration")
 
     def _unmark(self) -> None:
         """What has begun is no iteration."""
@@ -376,7 +381,7 @@ class Phases:
             self._unmark()
         self._credit()
         if self.sees_environments and loop.learned and not loop.stepped and not self._steps_elsewhere():
-            self._profiler._hooks.warn(UNSEEN, None)
+            self._profiler.warn(UNSEEN, None)
         if not self._learned:
             loop.recount(*self._prefilled)
             self._prefilled = (0, 0)
@@ -452,6 +457,13 @@ def _forget(profiler: Profiler) -> None:
     phases = _phases.pop(profiler, None)
     if phases is not None:
         phases.off()
+
+
+def end() -> None:
+    """The recording ends."""
+    for phases in _phases.values():
+        if phases.loop.on:
+            phases.end()
 
 
 def off() -> None:

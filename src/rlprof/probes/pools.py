@@ -32,7 +32,7 @@ class _Tasks:
 
 def _replace(module: ModuleType, name: str, patches: Patches, time_task: Callable[[Any, Any], Any]) -> None:
     """The function that a pool's worker runs. Its first argument is the queue of tasks."""
-    span, timed = patches.profiler.profile(TASK), patches.profiler._module.Timed
+    span, timed = patches.profiler.profile(TASK), patches.profiler.timed_type
 
     def time_function(function: Any) -> Any:
         return timed(span, function, function)  # in C: a traceback that is sent back has no frame of rlprof's

@@ -35,7 +35,7 @@ def find_probes() -> list[Probe]:
         try:
             probes.append(getattr(import_module(module), name))
         except Exception as error:
-            get_profiler()._hooks.warn(f"the probe {value} cannot be loaded", error)
+            get_profiler().warn(f"the probe {value} cannot be loaded", error)
     return probes
 
 
@@ -71,7 +71,7 @@ class Attached:
             return
         installed = probe.version()
         if not probe.knows(installed):
-            self._profiler._hooks.warn(
+            self._profiler.warn(
                 f"{probe.library} {installed} is none of the versions that rlprof was tried with"
                 + ("" if probe.generic else "; only what rlprof knows of gymnasium and torch is timed"),
                 None,
@@ -85,7 +85,7 @@ class Attached:
         except Exception as error:
             self._given_up.add(key)
             patches.undo()
-            self._profiler._hooks.warn(f"{probe.library or module.__name__} could not be attached to", error)
+            self._profiler.warn(f"{probe.library or module.__name__} could not be attached to", error)
 
 
 def loaded(name: str) -> ModuleType | None:

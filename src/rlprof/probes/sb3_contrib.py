@@ -41,7 +41,7 @@ def _turn(original: Callable[..., Any], profiler: Profiler) -> Callable[..., Any
         profiler.iteration()
         with rollout:
             result = original(*args, **kwargs)
-            profiler._ledger.split(rollout, update)
+            profiler.ledger.split(rollout, update)
         return result
 
     return _do_one_update

@@ -63,7 +63,7 @@ def _time_calls(patches: Patches) -> None:
         return module.__call__(self, *args, **kwargs)
 
     for kind, operation in ((policies.BaseModel, "value_forward"), (policies.BasePolicy, "policy_forward")):
-        timed = patches.profiler._module.Timed(patches.profiler.profile(operation), __call__, module.__call__, True)
+        timed = patches.profiler.timed_type(patches.profiler.profile(operation), __call__, module.__call__, True)
         patches.put(kind, "__call__", timed)
 
 
@@ -76,7 +76,7 @@ def _learning(original: Callable[..., Any], classes: Any, patches: Patches) -> C
             phases.off()  # what rlprof finds by rule is for trainings whose loop nobody knows
             classes.time_all()
         except Exception as error:
-            patches.profiler._hooks.warn("some classes derived from stable-baselines3's are not timed", error)
+            patches.profiler.warn("some classes derived from stable-baselines3's are not timed", error)
         return original(*args, **kwargs)
 
     return _setup_learn

@@ -13,9 +13,9 @@ from rlprof.ledger.profiler import Profiler, get_profiler
 
 def begin_startup(profiler: Profiler) -> None:
     """On the driver's thread, with recording on; else nothing happens."""
-    profiler._ledger.begin_startup(profiler.profile(STARTUP))
+    profiler.ledger.begin_startup(profiler.profile(STARTUP))
 
 
 def end_startup(profiler: Profiler | None = None) -> None:
     """The training begins. Costs next to nothing, and nothing happens twice."""
-    (profiler or get_profiler())._ledger.end_startup()
+    (profiler or get_profiler()).ledger.end_startup()

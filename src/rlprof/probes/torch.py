@@ -65,7 +65,7 @@ def _attach_optimizers(optimizer: Any, loop: Any, patches: Patches) -> None:
             try:
                 attach(type(self))
             except Exception as error:
-                patches.profiler._hooks.warn(f"{type(self).__name__} could not be attached to", error)
+                patches.profiler.warn(f"{type(self).__name__} could not be attached to", error)
 
         return _patch_step_function
 
@@ -120,7 +120,7 @@ def _attach_dynamo(trace_rules: ModuleType, patches: Patches) -> None:
 def _attach_super(misc: ModuleType, patches: Patches) -> None:
     """Where code that is compiled calls `super().method()`, Dynamo looks into the class itself: it shall find the
     method that rlprof has replaced."""
-    timed = patches.profiler._module.Timed
+    timed = patches.profiler.timed_type
 
     def seeing_through(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)

@@ -39,7 +39,7 @@ class Waits:
 
     def __init__(self, profiler: Profiler) -> None:
         self._profiler = profiler
-        self._depth = profiler._ledger.depth
+        self._depth = profiler.ledger.depth
         self._spans = {name: profiler.profile(name, wait=True) for name in (*NAMES, "thread_wait")}
         self._known: dict[CodeType, str] = {}
 
@@ -65,7 +65,7 @@ class Waits:
 
     def sleep(self, function: Callable[..., Any], span: Any) -> Callable[..., Any]:
         """A driver that sleeps with no work under way looks after others. Inside a span, sleeping is what that does."""
-        open_operations, profiler = self._profiler._ledger.open_operations, self._profiler
+        open_operations, profiler = self._profiler.ledger.open_operations, self._profiler
 
         def sleep(*args: Any, **kwargs: Any) -> Any:
             if get_ident() != profiler.driver or open_operations() not in ([], [STARTUP]):

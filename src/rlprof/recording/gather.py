@@ -13,7 +13,8 @@ import msgspec
 
 from rlprof.ledger.hooks import group_of
 from rlprof.ledger.profiler import Profiler
-from rlprof.ledger.sharing import LEDGER, apportion, give_back, given_away, with_ledger
+from rlprof.ledger.rows import OperationRow
+from rlprof.ledger.sharing import apportion, give_back, given_away
 from rlprof.recording.worker import FOLDER, MOST_BYTES, PAGE, SUFFIX
 from rlprof.recording.worker_counts import Counts
 from rlprof.recording.worker_iterations import Allotment
@@ -39,7 +40,7 @@ class Workers:
     def __init__(self, profiler: Profiler, folder: Path) -> None:
         self.patience = PATIENCE
         self._profiler = profiler
-        self._ledger = profiler._ledger
+        self._ledger = profiler.ledger
         self._own = os.getpid()
         self._folder = folder / FOLDER
         self._folder.mkdir(PRIVATE_FOLDER)
@@ -106,14 +107,16 @@ class Workers:
         if not batch.with_workers:
             batch.with_workers = True
             self._allotment.add_to(batch, rows)
-        received = [row[LEDGER] for row in rows]
+        received = [row.ledger for row in rows]
         given = given_away(raw)
         if sum(received) > max(0, given):
             # A process was killed between two writes to the page: what it took is not known to the last nanosecond.
-            rows = [with_ledger(row, ns) for row, ns in zip(rows, apportion(max(0, given), received))]
+            rows = [row._replace(ledger=ns) for row, ns in zip(rows, apportion(max(0, given), received))]
         raw["nodes"] = give_back(raw, given - sum(received)) + rows
         raw["lanes"] = raw["lanes"] + [lane for graft in self._all for lane in graft.lanes.values()]
-        raw["operations"] = raw["operations"] + [(id, name, kind) for name, (id, kind) in self._operations.items()]
+        raw["operations"] = raw["operations"] + [
+            OperationRow(id, name, kind) for name, (id, kind) in self._operations.items()
+        ]
 
     def close(self, complete: bool) -> None:
         """Nobody shares any more. What the workers wrote is in the session, if that is complete."""
@@ -179,7 +182,7 @@ class Workers:
             graft.begin_at(self._begun)
             self._all.append(graft)
         else:
-            self._profiler._hooks.warn("more than 4,000 worker processes at once; further ones are left out", None)
+            self._profiler.warn("more than 4,000 worker processes at once; further ones are left out", None)
             return None
         self._grafts[file] = graft
         return graft

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import UNATTRIBUTED
+from rlprof.ledger.rows import unpack_gains, unpack_marks
 from rlprof.session.records import Batch
-
-_MARK = struct.Struct("=qqIIqq")
-_GAIN = struct.Struct("=IIQqqqqq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +37,15 @@ class Points:
 
     def of(self, batch: Batch) -> Iterator[Point]:
         """The iterations that a flush wrote."""
-        names = {id: name for id, name, _ in batch.raw["operations"]}
+        names = {row.id: row.name for row in batch.raw["operations"]}
         for row in batch.raw["nodes"]:
-            if row[0] not in self._operations:
-                self._operations[row[0]] = names.get(row[3], UNATTRIBUTED)
+            if row.id not in self._operations:
+                self._operations[row.id] = names.get(row.operation, UNATTRIBUTED)
         ledger: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        for iteration, node, _, _, spent, *_ in _GAIN.iter_unpack(batch.gains):
-            ledger[iteration][self._operations.get(node, UNATTRIBUTED)] += spent
+        for gain in unpack_gains(batch.gains):
+            ledger[gain.iteration][self._operations.get(gain.node, UNATTRIBUTED)] += gain.ledger
         now = time.time()
-        for start, end, first, last, steps, episodes in _MARK.iter_unpack(batch.iterations):
+        for start, end, first, last, steps, episodes in unpack_marks(batch.iterations):
             seconds = (end - start - batch.between.get(last, 0)) / 1e9
             yield Point(
                 iteration=last + 1,

@@ -20,8 +20,9 @@ import msgspec
 
 from rlprof.analysis.report import Report, build_report
 from rlprof.render.names import literal, shorten
+from rlprof.report.headline import sentences
 from rlprof.report.json import to_json
-from rlprof.report.text import sentences, to_text
+from rlprof.report.text import to_text
 from rlprof.session.folder import DATABASE, write_private
 from rlprof.session.reader import Session
 

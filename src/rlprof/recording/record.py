@@ -52,9 +52,9 @@ def record(
     # A training may change its folder; where its session goes is decided here.
     parent = _absolute(Path(dir) if dir else sessions_folder())
     profiler = profiler or get_profiler()
-    running = profiler._recording
-    if running is not None and running.launched:
-        recording: Recording = running
+    running = profiler.recording
+    if isinstance(running, Recording) and running.launched:
+        recording = running
         recording.take_over(name, settings or {}, timeline)
     else:
         recording = Recording(profiler, str(name or default_name()), parent, settings or {})

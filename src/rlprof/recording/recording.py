@@ -64,7 +64,7 @@ class Recording:
         """Says nothing at the end."""
         self.launched = False
         """Begun by `rlprof run`, and not yet taken over by the program's own `record()`."""
-        self._ledger = profiler._ledger
+        self._ledger = profiler.ledger
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._holder = 0
@@ -82,14 +82,14 @@ class Recording:
         self._marks: list[Mark] = []
         self._files: list[Artifact] = []
         self._cpu_ns = 0
-        self._resets = profiler._resets
+        self._resets = profiler.resets
         self.ending = False
         self.ended = False
-        other = profiler._recording
+        other = profiler.recording
         if other is not None:
             self._warn(f"the profiler is recorded to {other.folder} already; the second recording writes nothing", None)
             return
-        profiler._recording = self
+        profiler.recording = self
         leave(profiler)  # a worker that records a session of its own works for that
         try:
             _check_descriptors()
@@ -106,13 +106,13 @@ class Recording:
         """Begin recording and flushing."""
         if not self.profiler.enabled:
             self.profiler.reset()  # what was recorded before is no part of this run
-            self._resets = self.profiler._resets
+            self._resets = self.profiler.resets
         try:
             self.profiler.enable(timeline)
         except Exception as error:
             self._warn(f"a timeline of {timeline!r} spans cannot be kept", error)
             self.profiler.enable()
-        if self.profiler._recording is not self:
+        if self.profiler.recording is not self:
             return
         exits.watch(self)
         self._ledger.pulse(self.profiler.profile(SUSPENDED))
@@ -172,7 +172,7 @@ class Recording:
 
     def stop(self, how: str = "finished") -> None:
         """End the run: stop recording, write everything, and what it leaves for people. A second call does nothing."""
-        if self.ended or self.profiler._recording is not self or os.getpid() != self._owner:
+        if self.ended or self.profiler.recording is not self or os.getpid() != self._owner:
             return
         self.ending = True
         if self._holder == threading.get_ident():
@@ -189,7 +189,7 @@ class Recording:
             except Exception as error:
                 self.ended = True
                 self._warn(f"the session in {self.folder} could not be completed", error)
-        self.profiler._recording = None
+        self.profiler.recording = None
         exits.forget(self)
         if interrupt is not None:
             raise interrupt
@@ -230,7 +230,7 @@ class Recording:
         self._writer = self._thread = None
         self._lock = threading.Lock()
         self._holder = 0
-        self.profiler._recording = None
+        self.profiler.recording = None
         if self._workers is not None and self.folder is not None and self._ledger.members():
             work_for(self.profiler, self.folder)
         elif self._no_workers is not None:
@@ -286,7 +286,7 @@ class Recording:
     def _collect(self) -> Batch:
         """The ledger's state, and the journals. What could not be written comes first; until it is, nothing is drained,
         and the ledger keeps and merges what comes."""
-        resets = self.profiler._resets
+        resets = self.profiler.resets
         if resets != self._resets:
             self._resets, self._unwritten, self._cpu_ns = resets, None, 0
         batch = self._unwritten
@@ -300,11 +300,11 @@ class Recording:
         self._with_workers(lambda workers: workers.gather())
         batch.time = self._ledger.now()
         batch.raw = self._ledger.raw()
-        batch.costs = list(self.profiler._costs)
+        batch.costs = list(self.profiler.span_costs)
         batch.writer_cpu_ns = self._cpu_ns
         batch.wait_cpu_ns = self.profiler.wait_cpu_ns
         batch.torch_threads = _torch_threads()
-        if self.profiler._resets != resets:  # in between: the journals are of before, the state of after
+        if self.profiler.resets != resets:  # in between: the journals are of before, the state of after
             self._unwritten = None
             return self._collect()
         self._with_workers(lambda workers: workers.add_to(batch))
@@ -379,7 +379,7 @@ class Recording:
             self._warn(f"{getattr(function, '__qualname__', function)} failed", error)
 
     def _warn(self, what: str, error: BaseException | None) -> None:
-        self.profiler._hooks.warn(what, error)
+        self.profiler.warn(what, error)
 
 
 _abandoned: list[Any] = []

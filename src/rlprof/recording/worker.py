@@ -51,13 +51,13 @@ class Worker:
         self.pid = os.getpid()
         self.folder = folder
         self._profiler = profiler
-        self._ledger = profiler._ledger
+        self._ledger = profiler.ledger
         self._path = folder / FOLDER / f"{self.pid}-{self._ledger.now()}{SUFFIX}"
         self._lock = _thread.allocate_lock()
         self._over = False
         self._ancestors: list[int] = []
         # A process that records nothing, as a server that only forks others, gets no thread and writes nothing.
-        profiler._hooks.at_first_span = self._begin
+        profiler.at_first_span(self._begin)
 
     def dump(self, epoch: int | None = None) -> None:
         """Write what was recorded. A folder that is gone was deleted, or its session is complete: nobody wants it."""
@@ -77,13 +77,13 @@ class Worker:
             except FileNotFoundError:
                 self._over = True
             except Exception as error:
-                self._profiler._hooks.warn("what a worker process records cannot be written", error)
+                self._profiler.warn("what a worker process records cannot be written", error)
 
     def leave(self) -> None:
         """It works for itself from here on."""
         self.dump()
         self._over = True
-        self._profiler._hooks.at_first_span = None
+        self._profiler.at_first_span(None)
         atexit.unregister(self.dump)
         self._ledger.leave()
         self._profiler.driver = threading.main_thread().ident or 0
@@ -97,8 +97,8 @@ class Worker:
             raw["iterations"], raw["iterating"] = 0, False  # an environment's steps alone are no iterations
         return {
             **{key: raw[key] for key in _KEPT},
-            "operations": [(id, _said(name), category) for id, name, category in raw["operations"]],
-            "lanes": [(id, kind, _said(name), *rest) for id, kind, name, *rest in raw["lanes"]],
+            "operations": [row._replace(name=_said(row.name)) for row in raw["operations"]],
+            "lanes": [row._replace(name=_said(row.name)) for row in raw["lanes"]],
             "pid": self.pid,
             "parent": os.getppid(),
             "name": _said(process_name()),
@@ -154,24 +154,23 @@ _here = _Here()
 
 def join(profiler: Profiler, folder: str | os.PathLike[str]) -> bool:
     """In a process that a recorded training has started: record for its session. False where that cannot be."""
-    if _here.worker is not None or profiler._recording is not None:
+    if _here.worker is not None or profiler.recording is not None:
         return False
     try:
         if profiler.enabled:
             profiler.disable()
-        profiler._ledger.share(Path(folder, FOLDER, PAGE), False)
+        profiler.ledger.share(Path(folder, FOLDER, PAGE), False)
     except OSError:
         return False  # the session has ended, or is somebody else's
     work_for(profiler, Path(folder))
-    profiler._hooks.resume_tasks()
-    profiler._ledger.start()  # not enable(): what a span costs is measured in the driver's process
+    profiler.resume()
     return True
 
 
 def work_for(profiler: Profiler, folder: Path) -> None:
     """This process shares the clocks of the driver's already: it was forked from one that does, or has just joined."""
     profiler.driver = 0  # none of its threads
-    profiler._ledger.local = threading.main_thread().ident or 0
+    profiler.ledger.local = threading.main_thread().ident or 0
     _here.worker = Worker(profiler, folder)
     _end_with_multiprocessing(_here.worker)
 
@@ -231,10 +230,10 @@ def _after_fork_in_child() -> None:
         return
     _here.worker = None
     atexit.unregister(worker.dump)
-    if worker._profiler._ledger.members():
+    if worker._profiler.ledger.members():
         work_for(worker._profiler, worker.folder)
     else:
-        worker._profiler._hooks.at_first_span = None
+        worker._profiler.at_first_span(None)
 
 
 if hasattr(os, "register_at_fork"):

@@ -6,24 +6,20 @@ asked. So what is missing in a mark goes to them in proportion to that, and thei
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from collections.abc import Sequence
-from operator import itemgetter
-from typing import Any
+from operator import attrgetter
 
-from rlprof.ledger.sharing import LEDGER, apportion
+from rlprof.ledger.rows import GAIN, MARK, IterationMark, NodeRow, unpack_gains, unpack_marks
+from rlprof.ledger.sharing import apportion
 from rlprof.session.records import Batch
-
-_MARK = struct.Struct("=qqIIqq")
-_GAIN = struct.Struct("=IIQqqqqq")
 
 MOST_MARKS = 4
 MOST_ROWS = 128
 """Of a flush: each mark has one for every place of every worker that was active."""
 
-counted = itemgetter(4, 6, 8, 9, 10)
-"""Of a node's row, what is spread: calls, self, overlapped, waited, off-CPU."""
+counted = attrgetter("calls", "self", "overlapped", "waited", "off_cpu")
+"""What is spread of a node's row."""
 
 Figures = list[int]
 """Of a row: calls, self, ledger, overlapped, waited, off-CPU."""
@@ -40,32 +36,40 @@ class Allotment:
         self._written.clear()
         self._received.clear()
 
-    def add_to(self, batch: Batch, rows: Sequence[tuple[Any, ...]]) -> None:
+    def add_to(self, batch: Batch, rows: Sequence[NodeRow]) -> None:
         """Complete the marks and gains that the driver's ledger has written."""
-        marks = list(_MARK.iter_unpack(batch.iterations))
+        marks = list(unpack_marks(batch.iterations))
         if not marks:
             return
         spread, received = self._since(rows)
         size = -(-len(marks) // max(1, min(MOST_MARKS, MOST_ROWS // max(1, len(spread)))))
         groups = [marks[start : start + size] for start in range(0, len(marks), size)]
         gains = self._merged(batch.gains, groups)
-        walls = [sum(mark[1] - mark[0] for mark in group) for group in groups]
+        walls = [sum(mark.end - mark.start for mark in group) for group in groups]
         batch.between = {
-            group[-1][3]: group[-1][1] - group[0][0] - wall for group, wall in zip(groups, walls) if len(group) > 1
+            group[-1].last: group[-1].end - group[0].start - wall
+            for group, wall in zip(groups, walls)
+            if len(group) > 1
         }
         batch.iterations = b"".join(
-            _MARK.pack(
-                group[0][0], group[-1][1], group[0][2], group[-1][3],
-                sum(mark[4] for mark in group), sum(mark[5] for mark in group),
+            MARK.pack(
+                *IterationMark(
+                    start=group[0].start,
+                    end=group[-1].end,
+                    first=group[0].first,
+                    last=group[-1].last,
+                    steps=sum(mark.steps for mark in group),
+                    episodes=sum(mark.episodes for mark in group),
+                )
             )
             for group in groups
-        )  # fmt: skip
+        )
         nodes = list(spread)
         weights = [received[node] for node in nodes]
         total, before = sum(walls), 0
         packed = []
         for group, wall in zip(groups, walls):
-            own = gains[group[-1][3]]
+            own = gains[group[-1].last]
             missing = wall - sum(figures[2] for figures in own.values())
             ledger = dict(zip(nodes, apportion(missing, weights)))
             if not any(weights):
@@ -76,32 +80,32 @@ class Allotment:
                 if any(figures):
                     own[node] = figures
             before += wall
-            packed += [_GAIN.pack(group[-1][3], node, *figures) for node, figures in own.items()]
+            packed += [GAIN.pack(group[-1].last, node, *figures) for node, figures in own.items()]
         batch.gains = b"".join(packed)
 
-    def _since(self, rows: Sequence[tuple[Any, ...]]) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
+    def _since(self, rows: Sequence[NodeRow]) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
         """What each row has gained since the last marks: what is spread, and what was received."""
         nothing = (0, 0, 0, 0, 0)
         spread, received = {}, {}
         for row in rows:
-            node, operation = row[0], row[3]
-            if operation < 0:
+            node = row.id
+            if row.operation < 0:
                 continue  # no span was open: nothing of that is the driver's time
             now = counted(row)
             before = self._written.get(node, nothing)
-            if now != before or row[LEDGER] != self._received.get(node, 0):
+            if now != before or row.ledger != self._received.get(node, 0):
                 gained = [new - old for new, old in zip(now, before)]
                 spread[node] = (max(0, gained[0]), *gained[1:])
-                received[node] = max(0, row[LEDGER] - self._received.get(node, 0))
-                self._written[node], self._received[node] = now, row[LEDGER]
+                received[node] = max(0, row.ledger - self._received.get(node, 0))
+                self._written[node], self._received[node] = now, row.ledger
         return spread, received
 
     @staticmethod
-    def _merged(gains: bytes, groups: Sequence[Sequence[tuple[int, ...]]]) -> defaultdict[int, dict[int, Figures]]:
+    def _merged(gains: bytes, groups: Sequence[Sequence[IterationMark]]) -> defaultdict[int, dict[int, Figures]]:
         """The driver's rows, by the last iteration of the group that they are in, and by node."""
-        group_of = {mark[3]: group[-1][3] for group in groups for mark in group}
+        group_of = {mark.last: group[-1].last for group in groups for mark in group}
         merged: defaultdict[int, dict[int, Figures]] = defaultdict(dict)
-        for iteration, node, *figures in _GAIN.iter_unpack(gains):
+        for iteration, node, *figures in unpack_gains(gains):
             rows = merged[group_of[iteration]]
             known = rows.get(node)
             rows[node] = figures if known is None else [one + other for one, other in zip(known, figures)]

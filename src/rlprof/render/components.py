@@ -1,4 +1,4 @@
-"""A training's components as text, with bars."""
+"""The components of a training as text, with bars."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlprof.analysis.components import Component, Components
+from rlprof.analysis.components import ComponentLine, Components
 from rlprof.analysis.figures import duration, percent
 from rlprof.render.layout import GAP, WIDEST, plain
 
@@ -20,7 +20,7 @@ def to_text(components: Components, width: int = 100) -> str:
 
 
 def render(components: Components, console: Console) -> None:
-    """One line a component, its parts below it; the outermost sum to the wall time."""
+    """One line per component, its parts below it. The outermost lines sum to the wall time."""
     console.print(Text(f"Component breakdown of {duration(components.wall_ns)}", style="bold"))
     ascii_only = console.options.ascii_only
     names = [_name(line) for line in components.lines]
@@ -40,5 +40,5 @@ def render(components: Components, console: Console) -> None:
     console.print(table)
 
 
-def _name(line: Component) -> str:
+def _name(line: ComponentLine) -> str:
     return f"{'  ' * line.depth}{'- ' if line.depth else ''}{line.title}"

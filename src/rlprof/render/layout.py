@@ -1,4 +1,4 @@
-"""Tables and paragraphs of a text report that fit a console, whatever the names and figures are."""
+"""Tables and paragraphs of a text report that fit any console."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Item = TypeVar("Item")
 
 
 def plain(render: Callable[[Console], None], width: int, encoding: str = "utf-8") -> str:
-    """What `render` prints, without colour or trailing spaces. In an encoding without box drawing, bars are ASCII."""
+    """What `render` prints, without colour or trailing spaces. In an encoding without block characters, bars are
+    ASCII."""
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="")
     render(Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
     file.seek(0)
@@ -32,13 +33,13 @@ def plain(render: Callable[[Console], None], width: int, encoding: str = "utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Item]):
-    """A column of figures, wide enough for every value, so that nothing ever wraps."""
+    """A column of figures, wide enough for every value, so that nothing wraps."""
 
     header: str
     width: int
     of: Callable[[Item], str]
     dispensable: int = 0
-    """What a console that is too narrow goes without: the highest first; 0 never."""
+    """Columns that a narrow console leaves out, the highest first. 0 is never left out."""
 
 
 class Layout:
@@ -50,7 +51,7 @@ class Layout:
         self.ascii = console.options.ascii_only
 
     def name(self, name: str, width: int = WIDEST) -> str:
-        """A name on one line, of at most so many cells."""
+        """A name on one line, with at most `width` cells."""
         return shorten(literal(bounded(name), self.ascii), width, "..." if self.ascii else "…")
 
     def heading(self, text: str) -> None:
@@ -74,7 +75,7 @@ class Layout:
         columns: Iterable[Column[Item]],
         styles: Sequence[str] = (),
     ) -> None:
-        """One row an item. The names come first, shortened to what the columns leave; empty columns are left out."""
+        """One row per item. Names come first, shortened to the remaining width. Empty columns are left out."""
         cells = [(column, [column.of(item) for item in items]) for column in columns]
         shown = [(column, values) for column, values in cells if any(values)]
         names = [literal(bounded(name), self.ascii) for name in names]

@@ -1,26 +1,26 @@
-"""Names as people read them: on one line, and no longer than there is room."""
+"""Names for people: on one line, and no longer than the space for them."""
 
 from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
 LONGEST = 2_000
-"""Characters of a name or a paragraph that are looked at. Nobody reads more, and a file may have names of megabytes."""
+"""Most characters of a name or paragraph that are processed. A file may have names of megabytes."""
 
 
 def bounded(name: str, most: int = LONGEST) -> str:
-    """At most so many characters of it, from its begin and its end."""
+    """At most `most` characters of a name, from its start and its end."""
     return name if len(name) <= most else f"{name[: 2 * most // 3]}\u2026{name[-(most // 3) :]}"
 
 
 def literal(name: str, ascii_only: bool = False) -> str:
-    """A name on one line, whatever is in it: characters that would move the cursor are written as escapes."""
+    """A name on one line. Characters that would move the cursor are written as escapes."""
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
     return shown.encode("ascii", "backslashreplace").decode() if ascii_only else shown
 
 
 def shorten(name: str, width: int, ellipsis: str = "\u2026") -> str:
-    """At most `width` cells of it. The middle goes: names that begin alike often differ at the end."""
+    """At most `width` cells of a name. The middle is cut, because names that begin alike often differ at the end."""
     if cell_len(name) <= width:
         return name
     room = width - len(ellipsis)

@@ -1,4 +1,4 @@
-"""TensorBoard's event files: scalars with the times they really belong to."""
+"""TensorBoard event files: scalars with the times at which they were measured."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rlprof.errors import MissingLibraryError
 
 
 class Scalars:
-    """One event file. Not tensorboard's own writer: that one has a thread, and takes the time from its own clock."""
+    """One event file. tensorboard's own writer is not used: it has a thread and its own clock."""
 
     def __init__(self, path: Path, started: float) -> None:
-        """`started`: Unix time in seconds, which TensorBoard calls the run's start."""
+        """`started`: Unix time in seconds, the start of the run in TensorBoard."""
         try:
             from tensorboard.compat.proto import event_pb2, summary_pb2  # noqa: PLC0415 - optional, and slow to import
             from tensorboard.summary.writer.record_writer import RecordWriter  # noqa: PLC0415

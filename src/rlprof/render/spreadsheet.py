@@ -1,4 +1,4 @@
-"""A session as tables: one row an operation, a place of the call tree, an iteration or a system sample."""
+"""A session as tables: one row per operation, place of the call tree, iteration or system sample."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rlprof.session.records import Sample
 Rows = Iterator[Sequence[Any]]
 
 _FORMULA = re.compile(r"((?:^|;)\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""Before these, or their full-width forms, at a cell's begin. In some countries a semicolon begins a cell, even if the
-text around it is quoted."""
+"""The position before these characters, or their full-width forms, at the start of a cell. In some locales a semicolon
+starts a cell, even inside quoted text."""
 
 _OPERATION: tuple[tuple[str, Callable[[Operation], Any]], ...] = (
     ("operation", lambda row: row.operation),
@@ -68,7 +68,7 @@ def to_csv(report: Report) -> str:
 
 
 def write_csv(session: Session, file: TextIO, table: str = "operations") -> None:
-    """One of TABLES. The file must not translate line ends: open it with newline=''."""
+    """Write one of TABLES. The file must not translate line ends: open it with newline=''."""
     _write(file, TABLES[table](session))
 
 
@@ -77,7 +77,7 @@ def _write(file: TextIO, rows: Iterable[Sequence[Any]]) -> None:
 
 
 def _harmless(value: Any) -> Any:
-    """Names are whatever a program chose: none may be a formula, and none may hold control characters."""
+    """Names are chosen by programs. None may become a formula, and none may contain control characters."""
     return _FORMULA.sub(r"\1'", literal(value)) if isinstance(value, str) else value
 
 
@@ -91,7 +91,7 @@ def _operations_of(session: Session) -> Rows:
 
 
 def _operations(found: Sequence[Operation], whole: Breakdown) -> Rows:
-    """With `unattributed` and `rlprof`, so that the column ledger_ns sums to the wall time."""
+    """Including `unattributed` and `rlprof`, so that the column ledger_ns sums to the wall time."""
     names = [name for name, _ in _OPERATION]
     yield names
     for operation in found:
@@ -109,7 +109,7 @@ def _operations(found: Sequence[Operation], whole: Breakdown) -> Rows:
 
 
 def _tree(session: Session) -> Rows:
-    """The call tree in reading order; again ledger_ns sums to the wall time."""
+    """The call tree in reading order. The column ledger_ns sums to the wall time."""
     yield (
         "depth", "operation", "parent", "category", "calls", "ledger_ns", "subtree_ledger_ns", "share_percent",
         "wall_ns", "self_ns", "cpu_ns", "overlapped_ns", "mean_ns", "p50_ns", "p95_ns", "p99_ns",
@@ -126,11 +126,11 @@ def _tree(session: Session) -> Rows:
 
 
 def _iterations(session: Session) -> Rows:
-    """One column an operation, which with `unattributed` and `rlprof` sum to wall_ns. Long runs have old iterations
-    merged: first and last differ then."""
-    turns = session.turns()
-    # As many points as there were iterations: none are put together that the session still has apart.
-    points = series(session, session.snapshot(), turns, points=turns[-1].last + 1 if turns else 1)
+    """One column per operation; with `unattributed` and `rlprof` they sum to wall_ns. In long runs, old iterations are
+    merged, so that first and last differ."""
+    iterations = session.turns()
+    # As many points as iterations, so that no iterations are merged that the session stores separately.
+    points = series(session, session.snapshot(), iterations, points=iterations[-1].last + 1 if iterations else 1)
     yield (
         "first", "last", "start_s", "wall_ns", "steps", "episodes", "steps_per_second",
         *(f"{name} ledger_ns" for name in points.ledger_ns),

@@ -1,4 +1,4 @@
-"""The analyser's output as text: the top bottlenecks with the parts of their scores, and what is recommended."""
+"""The output of `rlprof analyze` as text: operations by bottleneck score, and the thresholds they pass."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rlprof.analysis.bottlenecks import WEIGHTS, Bottleneck
 from rlprof.analysis.figures import count, duration, size
 from rlprof.analysis.report import Report
 from rlprof.render.layout import Column, Layout, plain
-from rlprof.report import sections
-from rlprof.report.text import origin, verdict
+from rlprof.report.headline import origin, speed
 
 MOST_ROWS = 10
+MOST_RECOMMENDATIONS = 40
 
 
 def _points(part: str) -> Column[Bottleneck]:
@@ -37,24 +37,30 @@ _COLUMNS: tuple[Column[Bottleneck], ...] = (
 
 
 def to_text(report: Report, width: int = 110) -> str:
-    """As a string without colour or trailing spaces."""
+    """The same as `render`, as a string without colour or trailing spaces."""
     return plain(partial(render, report), width)
 
 
 def render(report: Report, console: Console) -> None:
     layout = Layout(console)
     layout.line(origin(report), "dim")
-    verdict(report, layout)
-    found = report.findings.bottlenecks
-    shown = found[:MOST_ROWS]
+    for sentence, style in speed(report):
+        layout.line(sentence, style)
+    found = report.findings
+    shown = found.bottlenecks[:MOST_ROWS]
     layout.heading(f"Top {len(shown)} bottlenecks" if shown else "Bottlenecks")
     if shown:
         layout.table("operation", [item.operation for item in shown], shown, _COLUMNS)
         layout.line(
-            "Score: 40 x share of the wall time + 30 x own time a call (100 ms or more: 1) + 15 x memory and 15 x GPU "
-            "memory a call needed (100 MB or more: 1)."
+            "Score: 40 x share of the wall time + 30 x own time per call (100 ms or more: 1) + 15 x memory and 15 x "
+            "GPU memory needed per call (100 MB or more: 1)."
         )
     else:
         layout.line("No operation has enough calls; a smaller --min-calls shows more.")
-    sections.recommendations(report, layout)
-    sections.advice(report.findings.advice, layout)
+    if found.recommendations:
+        layout.heading("Recommendations")
+    for item in found.recommendations[:MOST_RECOMMENDATIONS]:
+        layout.line(f"{item.severity}: {item.text}.", "red" if item.severity == "CRITICAL" else "")
+    if found.advice:
+        layout.line("")
+        layout.line("`rlprof report` shows what to change, with evidence and the expected gain.")

@@ -14,12 +14,12 @@ from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
 from rlprof.analysis.figures import count, duration, many, percent
 from rlprof.render.layout import GAP, WIDEST, Column, plain
 from rlprof.render.names import literal, shorten
-from rlprof.report.verdict import largest_share
+from rlprof.report.headline import largest_share
 
 _BAR_WIDTHS = (6, 30)
 _NAME_WIDTHS = (22, 40)
 _FEW_ROWS = 30
-"""So many are shown whole. Of more, only those that matter."""
+"""Up to this many rows are all shown. Of more rows, only the larger ones."""
 _LEAST_SHARE = 0.05
 _DEEPEST = 9
 _INDENT = 2
@@ -43,7 +43,7 @@ _P95: Column[Row] = Column("p95", 7, lambda row: _optional_duration(row.p95_ns))
 _CPU: Column[Row] = Column("CPU", 4, _cpu_percent)
 _FIGURES = (_SHARE, _TIME, _CALLS, _MEAN, _P95, _CPU)
 _DISPENSABLE = (_P95, _CPU, _CALLS, _MEAN)
-"""What a terminal that is too narrow goes without, in this order."""
+"""Columns that a narrow terminal leaves out, in this order."""
 
 
 def to_text(breakdown: Breakdown, width: int = 100) -> str:
@@ -52,16 +52,16 @@ def to_text(breakdown: Breakdown, width: int = 100) -> str:
 
 
 def render(breakdown: Breakdown, console: Console) -> None:
-    """Verdict, call tree, categories, and what to know about the figures."""
+    """Headline, call tree, categories, and notes on the figures."""
     page = _Page(breakdown, console)
-    console.print(page.verdict())
+    console.print(page.headline())
     if breakdown.wall_ns:
         console.print()
         render_parts(breakdown, console)
 
 
 def render_parts(breakdown: Breakdown, console: Console) -> None:
-    """The same without the verdict."""
+    """The same without the headline."""
     page = _Page(breakdown, console)
     console.print(page.tree())
     console.print()
@@ -72,7 +72,7 @@ def render_parts(breakdown: Breakdown, console: Console) -> None:
 
 
 class _Page:
-    """One breakdown, laid out for one console. Text objects throughout: rich reads no markup in them."""
+    """One breakdown, laid out for one console. It only uses Text objects, in which rich reads no markup."""
 
     def __init__(self, breakdown: Breakdown, console: Console) -> None:
         self._breakdown = breakdown
@@ -93,12 +93,12 @@ class _Page:
         wanted = max(_INDENT * row.depth + cell_len(name) for row, name in zip(self._rows, self._names))
         self._figures = figures
         self._name_width = max(4, min(wanted, longest_name, room - GAP - shortest_bar))
-        # However deep a row is, half of the column is for its name.
+        # Half of the column is for the name, however deep a row is.
         deepest = max(row.depth for row in self._rows)
         self._indent = _INDENT if _INDENT * deepest <= self._name_width // 2 else 1
         self._bar_width = min(longest_bar, room - GAP - self._name_width)
         shares = [row.share for row in self._rows] + [category.share for category in self._breakdown.categories]
-        self._full_bar = max(shares)  # a bar is to compare rows with; of the whole, the figure beside it tells
+        self._full_bar = max(shares)  # bars compare rows; the figure beside a bar is its share of the whole
 
     def _name(self, row: Row) -> str:
         name = literal(row.operation, self._ascii)
@@ -109,17 +109,17 @@ class _Page:
     def _short(self, name: str, width: int) -> str:
         return shorten(name, width, "..." if self._ascii else "…")
 
-    def verdict(self) -> Text:
-        """The one sentence for who reads nothing else."""
+    def headline(self) -> Text:
+        """The wall time and the largest account in one sentence."""
         whole = self._breakdown
         if not whole.wall_ns:
             return Text("Nothing was recorded: the profiler was not enabled.", style="bold")
-        turns = ""
+        iterations = ""
         if whole.iterations:
-            turns = f" in {many(whole.iterations, 'iteration')}"
+            iterations = f" in {many(whole.iterations, 'iteration')}"
         largest = self._short(literal(whole.largest.name, self._ascii), 30)
         share = largest_share(whole)
-        return Text(f"{duration(whole.wall_ns)}{turns}. Largest account: {largest}, {share}.", style="bold")
+        return Text(f"{duration(whole.wall_ns)}{iterations}. Largest account: {largest}, {share}.", style="bold")
 
     def tree(self) -> Table:
         table = self._table("operation", self._figures)
@@ -151,20 +151,20 @@ class _Page:
 
     def notes(self) -> Iterable[Text]:
         whole = self._breakdown
-        yield Text("Share and time: the wall time a row accounts for, the rows below it included.")
+        yield Text("Share and time: the wall time that a row accounts for, including the rows below it.")
         if hidden := len(whole.rows) - len(self._rows):
             yield Text(f"Not shown: {hidden:,} rows below {_LEAST_SHARE}% or deeper than {_DEEPEST + 1} levels.")
         if whole.overlapped:
             most = self._short(literal(next(iter(whole.overlapped)), self._ascii), 30)
             total = duration(sum(whole.overlapped.values()))
-            yield Text(f"Overlapped: {total} of work beside the driver's own, most of it in {most}.")
+            yield Text(f"Overlapped: {total} of work on other lanes while the driver was busy, most of it in {most}.")
         if sum(whole.lanes.by_kind.values()) > 1:
             kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
-            yield Text(f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} at work at the same time.")
+            yield Text(f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} working at the same time.")
         if whole.open_spans:
-            yield Text(f"{many(whole.open_spans, 'span')} not ended yet, and counted up to now.")
+            yield Text(f"{many(whole.open_spans, 'span')} not ended yet, counted up to now.")
         if whole.cpu == "off":
-            yield Text("CPU time was not measured: there is no cheap way to read it here.")
+            yield Text("CPU time was not measured: this machine has no cheap way to read it.")
 
 
 def _shown(rows: Sequence[Row]) -> list[Row]:
@@ -175,12 +175,12 @@ def _shown(rows: Sequence[Row]) -> list[Row]:
 
 
 def _room(width: int, figures: Sequence[Column[Row]]) -> int:
-    """What the figures leave of a line."""
+    """The width that the figures leave on a line."""
     return width - sum(figure.width + GAP for figure in figures)
 
 
 def _bar(length: float, ascii_only: bool) -> str:
-    """So many characters of bar; an eighth is the least that can be drawn."""
+    """A bar of `length` characters, drawn in eighths of a character."""
     if ascii_only:
         return "#" * round(length)
     whole, eighths = divmod(round(8 * length), 8)

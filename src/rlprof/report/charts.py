@@ -1,4 +1,4 @@
-"""Bottlenecks as a picture: where the time goes, the scores and their parts, the categories, speed over iterations."""
+"""Bottlenecks as a chart: shares of the time, scores and their parts, categories, speed over the iterations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rlprof.render.names import literal, shorten
 
 MOST_BARS = 10
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#777777", "#BBBBBB")
-"""Okabe and Ito's, which people with any colour vision can tell apart; grey for the rest."""
+"""The palette of Okabe and Ito, which is distinguishable with any colour vision; grey for the rest."""
 
 
 FORMATS = ("png", "svg", "pdf")
 
 
 def to_picture(report: Report, format_: str = "png") -> bytes:
-    """In one of FORMATS."""
+    """The chart as a file in one of FORMATS."""
     try:
         import matplotlib  # noqa: PLC0415 - half a second, and optional
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -61,7 +61,7 @@ def _time(axes: Any, report: Report) -> None:
     bars = axes.barh(range(len(rows)), [row.share for row in rows], color=_COLOURS[0])
     axes.bar_label(bars, [f"{row.share:.1f}%" for row in rows], padding=3)
     axes.margins(x=0.12)
-    return _bars(axes, [row.operation for row in rows], "Wall time an operation accounts for", "% of the wall time")
+    return _bars(axes, [row.operation for row in rows], "Wall time by operation", "% of the wall time")
 
 
 def _scores(axes: Any, report: Report) -> None:
@@ -85,7 +85,7 @@ def _categories(axes: Any, report: Report) -> None:
     bars = axes.barh(range(len(portions)), [portion.share for portion in portions], color=_COLOURS[2])
     axes.bar_label(bars, [f"{portion.share:.1f}%" for portion in portions], padding=3)
     axes.margins(x=0.12)
-    return _bars(axes, [portion.name for portion in portions], "Categories: they sum to 100 %", "% of the wall time")
+    return _bars(axes, [portion.name for portion in portions], "Wall time by category", "% of the wall time")
 
 
 def _speed(axes: Any, report: Report) -> None:

@@ -1,4 +1,4 @@
-"""The formats of `rlprof report`: each a function from a report to text, imported when it is asked for."""
+"""The formats of `rlprof report`. Each is a function from a report to text, imported on first use."""
 
 from __future__ import annotations
 

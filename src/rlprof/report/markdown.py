@@ -1,4 +1,4 @@
-"""The report as Markdown, for an issue or a pull request: verdict, tree, advice, operations."""
+"""The report as Markdown, for an issue or a pull request: headline, advice, call tree, categories."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from rlprof.analysis.figures import count, duration, many, percent, rate
 from rlprof.analysis.report import Report
 from rlprof.render.names import literal
-from rlprof.report.text import origin
-from rlprof.report.verdict import around_training, first_try, incomplete, largest_share
+from rlprof.report.headline import NOT_RECORDED, around_training, first_try, gain_of, incomplete, largest_share, origin
 
 MOST_ROWS = 30
 
@@ -29,16 +28,24 @@ def _lines(report: Report) -> Iterable[str]:
         yield f"**{_escaped(missing)}**"
         yield ""
     if not whole.wall_ns:
-        yield "Nothing was recorded."
+        yield NOT_RECORDED
         return
     speed = facts.progress.steps_per_second
     steps = "" if speed is None else f"**{rate(speed)} steps/s**, "
     before = around_training(facts.progress)
     yield (
         f"{steps}{duration(facts.progress.training_ns)} in {many(whole.iterations, 'iteration')}{before}. "
-        f"Largest account: **{_escaped(whole.largest.name)}**, {largest_share(whole)}. "
-        f"Try first: {_escaped(first_try(report).sentence)}"
+        f"Largest account: **{_escaped(whole.largest.name)}**, {largest_share(whole)}."
     )
+    if report.findings.advice:
+        yield from ("", "## What to change", "")
+        for item in report.findings.advice:
+            gain = f" ({gain_of(item)})" if gain_of(item) else ""
+            evidence = _escaped(" ".join(item.evidence))
+            yield f"1. **{_escaped(item.action)}**{gain} {_escaped(item.title)} {evidence}"
+        yield from ("", "## Where the time went")
+    else:
+        yield _escaped(first_try(report).sentence)
     yield ""
     rows = [
         (
@@ -52,16 +59,6 @@ def _lines(report: Report) -> Iterable[str]:
         for row in (*whole.rows[: min(MOST_ROWS, len(whole.rows) - 2)], *whole.rows[-2:])
     ]
     yield from _table(("operation", "share", "time", "calls", "mean", "p95"), rows)
-    if report.findings.advice:
-        yield from ("", "## What to change", "")
-        for item in report.findings.advice:
-            gain = f" ({item.gain[0]:.1f}x to {item.gain[1]:.1f}x)" if item.gain else ""
-            seen = _escaped(" ".join(item.evidence))
-            yield f"1. **{_escaped(item.title)}**{gain} {seen} *Do:* {_escaped(item.action)}"
-    if report.findings.recommendations:
-        yield from ("", "## Recommendations", "")
-        for recommendation in report.findings.recommendations:
-            yield f"- **{recommendation.severity}**: {_escaped(recommendation.text)}"
     yield from ("", "## Categories", "")
     portions = [(_escaped(item.name), percent(item.share), duration(item.ledger_ns)) for item in whole.categories]
     yield from _table(("category", "share", "time"), portions)
@@ -75,6 +72,6 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterable[str
 
 
 def _escaped(text: str) -> str:
-    """Shown as it is: neither HTML nor Markdown, and no column's end."""
-    # An underscore inside a word means nothing, and most operations have one.
+    """Escape a text, so that it is neither HTML nor Markdown nor the end of a table cell."""
+    # Underscores inside a word need no escape, and most operations have one.
     return re.sub(r"([\\`*{}\[\]<>#|~&]|\b_|_\b|(?<=_)_)", r"\\\1", literal(text))

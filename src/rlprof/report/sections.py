@@ -1,4 +1,4 @@
-"""The sections of the text report below its tree, in their order. One that has nothing to say says nothing."""
+"""The sections of the text report. A section without content prints nothing."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from functools import partial
 
 from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.bottlenecks import Recommendation
-from rlprof.analysis.figures import count, duration, many, percent, rate, size
+from rlprof.analysis.figures import count, duration, many, percent, size
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.parallelism import Capacity, Concurrency, Worker
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
 from rlprof.render.layout import Column, Layout
-from rlprof.report.verdict import gain_of
+from rlprof.report.headline import gain_of
 
 MOST_ROWS = 40
-"""Of the operations table; the JSON and CSV reports have all."""
+"""In the operations table. The JSON and CSV reports have all operations."""
 FEW_ROWS = 10
 
 
@@ -29,29 +28,33 @@ def _bytes(number: int | None) -> str:
     return "" if number is None else size(number)
 
 
-def advice(given: Sequence[Advice], layout: Layout) -> None:
+def reasons(report: Report, layout: Layout) -> None:
+    """Below the headline, which has the action of the first advice: why, and how to check it."""
+    for item in report.findings.advice[:1]:
+        layout.line(f"Why: {item.title}", indent=3)
+        _evidence(item, layout)
+
+
+def more_advice(report: Report, layout: Layout) -> None:
+    """Every advice but the first."""
+    advice(report.findings.advice[1:], layout, "Also worth changing", 2)
+
+
+def advice(given: Sequence[Advice], layout: Layout, heading: str = "What to change", first: int = 1) -> None:
     if not given:
         return
-    layout.heading("What to change")
-    for number, item in enumerate(given, 1):
+    layout.heading(heading)
+    for number, item in enumerate(given, first):
         gain = gain_of(item)
         layout.line(f"{number}. {item.title}{f'  [{gain}]' if gain else ''}", "bold")
-        for evidence in item.evidence:
-            layout.line(f"- {evidence}", indent=3)
         layout.line(f"Do: {item.action}", indent=3)
-        layout.line(f"Check: {item.check}", indent=3)
+        _evidence(item, layout)
 
 
-def recommendations(report: Report, layout: Layout) -> None:
-    if not report.findings.recommendations:
-        return
-    layout.heading("Recommendations")
-    for item in report.findings.recommendations[:MOST_ROWS]:
-        layout.line(recommendation(item), "red" if item.severity == "CRITICAL" else "")
-
-
-def recommendation(item: Recommendation) -> str:
-    return f"{item.severity}: {item.text}."
+def _evidence(item: Advice, layout: Layout) -> None:
+    for evidence in item.evidence:
+        layout.line(f"- {evidence}", indent=3)
+    layout.line(f"Check: {item.check}", indent=3)
 
 
 _OPERATION_COLUMNS: tuple[Column[Operation], ...] = (
@@ -79,10 +82,10 @@ def operations(report: Report, layout: Layout) -> None:
         return
     layout.table("operation", [item.operation for item in shown], shown, _OPERATION_COLUMNS)
     if hidden := len(report.facts.operations) - len(shown):
-        layout.line(f"{hidden:,} more with less time: see --format csv.")
+        layout.line(f"{hidden:,} smaller operations are not shown: see --format csv.")
     layout.line(
-        "Total: what all calls took, with what they called, on all lanes; no share of the wall time. "
-        "CPU: of the operation's own time."
+        "Total: the time of all calls on all lanes, including what they called; it is not a share of the wall time. "
+        "CPU: the fraction of the operation's own time that its thread spent computing."
     )
 
 
@@ -101,19 +104,18 @@ def progress(report: Report, layout: Layout) -> None:
         )
     if done.seconds_per_episode is not None:
         steps = f", {many(done.steps_per_episode, 'step')} each" if done.steps_per_episode else ""
-        layout.line(
-            f"{many(done.episodes, 'episode')}{steps}: {duration(done.seconds_per_episode * 1e9)} of training each"
-        )
+        each = duration(done.seconds_per_episode * 1e9)
+        layout.line(f"{many(done.episodes, 'episode')}{steps}: {each} of training per episode")
     if done.steps:
         layout.line(many(done.steps, "environment step"))
     shown = facts.operations[:FEW_ROWS]
 
     series = facts.series
-    turns = sum(last - first + 1 for first, last in zip(series.first, series.last))
+    iterations = sum(last - first + 1 for first, last in zip(series.first, series.last))
 
     def per_iteration(operation: Operation) -> str:
         spent = sum(series.ledger_ns.get(operation.operation, ()))
-        return duration(spent / turns) if turns and spent else ""
+        return duration(spent / iterations) if iterations and spent else ""
 
     columns: list[Column[Operation]] = [
         Column("per iteration", 14, per_iteration),
@@ -132,7 +134,7 @@ def rollout(report: Report, layout: Layout) -> None:
     tree = report.findings.rollout
     if tree is None:
         return
-    layout.heading(f"One rollout ({tree.rollouts:,} of them)")
+    layout.heading(f"One rollout (mean of {tree.rollouts:,})")
     arrow = "  <-- BOTTLENECK"
     columns: list[Column[Step]] = [
         Column("", 7, lambda step: duration(step.ns)),
@@ -153,8 +155,8 @@ def resources(report: Report, layout: Layout) -> None:
         ("process CPU", used.cpu_mean, "of one core"),
         ("children's CPU", used.children_cpu_mean if used.children_most else None, "of one core"),
         ("machine CPU", used.machine_cpu_mean, f"of {report.facts.session.machine_cores} cores"),
-        ("without a core", used.held_up_mean, "of the time: ready to run, but others had the cores"),
-        ("GPU busy", used.device_busy_mean, "of the time, the busiest"),
+        ("without a core", used.held_up_mean, "of the time: ready to run, but all cores were taken"),
+        ("GPU busy", used.device_busy_mean, "of the time (busiest GPU)"),
     ]
     for name, value, of in lines:
         if value is not None:
@@ -165,15 +167,19 @@ def resources(report: Report, layout: Layout) -> None:
         ("GPU memory peak:", used.device_memory_peak),
     ):
         if peak is not None:
-            of = f" (up to {used.children_most} processes, shared pages counted in each)" if "children" in name else ""
+            of = (
+                f" (up to {used.children_most} processes, shared pages counted once per process)"
+                if "children" in name
+                else ""
+            )
             layout.line(f"{name:<17}{size(peak)}{of}")
     if used.device_busy_mean is None:
         layout.line("GPU:             not measured")
     if used.torch_threads is not None:
         layout.line(f"torch threads:   {used.torch_threads}")
     if used.sampling_share is not None and used.flushing_share is not None:
-        layout.line(f"rlprof beside:   {used.flushing_share:.2f}% of one core to write the session")
-        layout.line(f"                 {used.sampling_share:.2f}% of one core to sample this")
+        layout.line(f"rlprof itself:   {used.flushing_share:.2f}% of one core to write the session")
+        layout.line(f"                 {used.sampling_share:.2f}% of one core to sample the machine")
 
 
 def parallelism(report: Report, layout: Layout) -> None:
@@ -185,7 +191,7 @@ def parallelism(report: Report, layout: Layout) -> None:
             Column("CPU time", 8, lambda item: duration(item.cpu_ns)),
         ]
         shown = [item for item in found.capacity if item.cpu_ns]
-        layout.table(f"CPU time, of {found.cores} cores", [item.name for item in shown], shown, columns)
+        layout.table(f"CPU time of {found.cores} cores", [item.name for item in shown], shown, columns)
     layout.line(
         f"Efficiency of {found.lanes} lane{'s' if found.lanes != 1 else ''}: {100 * found.efficiency:.0f}% = "
         f"load balance {100 * found.load_balance:.0f}% x communication {100 * found.communication_efficiency:.0f}%"
@@ -204,26 +210,6 @@ def parallelism(report: Report, layout: Layout) -> None:
         layout.table("average concurrency", names, shown_operations, columns_of_operations)
 
 
-def expectation(report: Report, layout: Layout) -> None:
-    expected = report.findings.expectation
-    if expected is None:
-        return
-    layout.heading("Expected speed")
-    allowed = f": {rate(expected.steps_per_second)} steps/s" if expected.steps_per_second else ""
-    layout.line(
-        f"Reached {100 * expected.ratio:.0f}% of what the parts do at their typical pace, one after the other{allowed}."
-    )
-    least = sum(part.typical_ns for part in expected.parts) / 100  # what takes less never limits
-    alone = [part for part in expected.parts if part.steps_per_second and part.typical_ns >= least]
-    if alone:
-        layout.line(
-            "Alone: " + ", ".join(f"{part.category} {rate(part.steps_per_second or 0)} steps/s" for part in alone)
-        )
-    lost = [loss for loss in expected.losses if loss.ns]
-    if lost:
-        layout.line("Lost: " + ", ".join(f"{loss.what} {duration(loss.ns)}" for loss in lost))
-
-
 def run(report: Report, layout: Layout) -> None:
     session = report.facts.session
     layout.heading("The run")
@@ -238,5 +224,5 @@ def run(report: Report, layout: Layout) -> None:
         layout.line("settings: " + ", ".join(f"{name}={value}" for name, value in session.settings.items()))
     if session.core == "python":
         layout.line(
-            "Recorded by rlprof's Python twin: the C core is not built there, and a span costs about 100 times more."
+            "Recorded by rlprof's Python twin, because the C core was not built: a span costs about 100 times more."
         )

@@ -33,7 +33,7 @@ def start() -> None:
     try:
         options = environment.options_of(os.environ)
     except ValueError as error:
-        profiler._hooks.warn(f"{environment.OPTIONS} cannot be read, and is not followed", error)
+        profiler.warn(f"{environment.OPTIONS} cannot be read, and is not followed", error)
         options = {}
     probes = options.pop("probes", True)
     try:
@@ -45,7 +45,7 @@ def start() -> None:
             _attached = Attached(profiler)
             _attached.attach(find_probes())
     except Exception as error:
-        profiler._hooks.warn("this training could not be recorded as asked", error)
+        profiler.warn("this training could not be recorded as asked", error)
 
 
 def drive(options: dict[str, Any]) -> Recording:
@@ -73,11 +73,11 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     try:
         recording = record(options.pop("name", None) or _program(), **options)
     except TypeError as error:
-        profiler._hooks.warn(f"{environment.OPTIONS} has what record() does not know", error)
+        profiler.warn(f"{environment.OPTIONS} has what record() does not know", error)
         recording = record(_program())
     recording.launched = True
     recording.quiet = quiet or environment.TURNS in os.environ
-    recording.before_end.append(phases.off)
+    recording.before_end.append(phases.end)
     if environment.TURNS in os.environ:
         recording.at_end.clear()  # the session of an arm is gone when it has ended; nobody would read of it
     elif not quiet:
@@ -88,9 +88,8 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
         try:
             begin(recording, captures)
         except Exception as error:
-            profiler._hooks.warn("what was to be captured is not", error)
-    rate = profiler._module.tsc_rate() if profiler.core == "c" else ""
-    environment.announce(os.environ, recording.folder, rate)
+            profiler.warn("what was to be captured is not", error)
+    environment.announce(os.environ, recording.folder, profiler.clock_rate)
     begin_startup(profiler)
     if environment.DOSES in os.environ:
         from rlprof.experiment.slowdown_memory import take_doses  # noqa: PLC0415 - nor experimented with

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from rlprof.errors import UnreadableError
+from rlprof.ledger.rows import EVENT, LaneRow, NodeRow, OperationRow, with_types
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 from rlprof.session import schema
 from rlprof.session.connection import MOST_BLOCK, Database
@@ -18,7 +20,6 @@ from rlprof.session.info import Info
 from rlprof.session.records import Artifact, Lost, Mark, Sample
 from rlprof.session.schema import FIRST_OF_WORKERS
 
-EVENT_BYTES = 24
 MOST_EVENTS = 50_000_000
 """Of the timeline; they take 1.2 GB unpacked."""
 
@@ -28,12 +29,16 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Signed = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
 Id = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
 
-_Operation = tuple[Id, str, str]
-_Lane = tuple[Id, str, str, Literal[0, 1], Literal[0, 1], Count]
-_Node = tuple[
-    Id, Signed, Id, Signed, Count, Count, Count, Count, Count, Count, Signed, Count, Count, Count,
-    Signed, Signed, Signed, Signed, Count, Count, bytes,
-]  # fmt: skip
+_Flag = Literal[0, 1]
+_Operation = with_types(OperationRow, str, id=Id)
+_Lane = with_types(LaneRow, str, id=Id, on_driver=_Flag, alive=_Flag, uses=Count)
+_Node = with_types(
+    NodeRow, Count, id=Id, lane=Id, histogram=bytes,
+    **dict.fromkeys(
+        ("parent", "operation", "off_cpu", "memory_peak", "memory_rise", "device_peak", "device_rise"), Signed
+    ),
+)  # fmt: skip
+_SUMMED = attrgetter("calls", "busy", "self", "ledger", "overlapped", "waited", "off_cpu", "cost")
 
 
 class State(msgspec.Struct, frozen=True):
@@ -138,12 +143,12 @@ class Session:
             raise UnreadableError(
                 f"{self.path} holds nothing yet: the run ended, or was stopped, before its first flush"
             )
-        operations = self._rows("SELECT id, name, category FROM operation ORDER BY id", _Operation)
-        lanes = self._rows("SELECT id, kind, name, on_driver, alive, uses FROM lane ORDER BY id", _Lane)
+        operations = self._rows(f"SELECT {', '.join(OperationRow._fields)} FROM operation ORDER BY id", _Operation)
+        lanes = self._rows(f"SELECT {', '.join(LaneRow._fields)} FROM lane ORDER BY id", _Lane)
         rows = self._rows(f"SELECT {', '.join(schema.NODE_COLUMNS)} FROM node ORDER BY id", _Node)
-        self._check_tree(rows, {id for id, *_ in operations}, [id for id, *_ in lanes])
+        self._check_tree(rows, {row.id for row in operations}, [row.id for row in lanes])
         state = msgspec.structs.asdict(self.state)
-        named = [(id, kind, name, bool(driver), bool(alive), uses) for id, kind, name, driver, alive, uses in lanes]
+        named = [row._replace(on_driver=bool(row.on_driver), alive=bool(row.alive)) for row in lanes]
         raw = {**state, "operations": operations, "lanes": named, "nodes": rows}
         try:
             snapshot = build_snapshot(raw, self.cost)
@@ -186,7 +191,7 @@ class Session:
         return [Mark(*row) for row in self._rows(query, tuple[int, str, str])]
 
     def timeline(self) -> Iterator[bytes]:
-        """Blocks of packed span events: int64 start, int64 duration, uint32 node, uint32 depth, native order."""
+        """Blocks of packed span events: `rlprof.ledger.rows.EVENT`."""
         self._database.check_rows("timeline")
         ((total,),) = self._rows("SELECT coalesce(sum(events), 0) FROM timeline", tuple[Count])
         if total > MOST_EVENTS:
@@ -207,12 +212,12 @@ class Session:
             raise self._damaged("a block of the timeline does not say how many events it has")
         try:
             unpacking = zlib.decompressobj()
-            events = unpacking.decompress(block, count * EVENT_BYTES + 1)
+            events = unpacking.decompress(block, count * EVENT.size + 1)
         except (zlib.error, TypeError) as error:
             raise self._damaged(f"a block of the timeline: {error}") from error
-        if len(events) > count * EVENT_BYTES:
+        if len(events) > count * EVENT.size:
             raise self._damaged(f"a block of the timeline unpacks to more than its {count:,} events")
-        if len(events) < count * EVENT_BYTES or not unpacking.eof:
+        if len(events) < count * EVENT.size or not unpacking.eof:
             raise self._damaged("a block of the timeline is cut")
         return events
 
@@ -255,7 +260,7 @@ class Session:
                 " record it again, or read it with that rlprof"
             )
 
-    def _check_tree(self, nodes: Sequence[tuple[Any, ...]], operations: set[int], lanes: Sequence[int]) -> None:
+    def _check_tree(self, nodes: Sequence[NodeRow], operations: set[int], lanes: Sequence[int]) -> None:
         # Worker processes' lanes have numbers far behind the driver's.
         own = [lane for lane in lanes if lane < FIRST_OF_WORKERS]
         if own != list(range(len(own))):
@@ -263,12 +268,12 @@ class Session:
         there = set(lanes)
         known: dict[int, int] = {}
         total = 0
-        for id, parent, lane, operation, *rest in nodes:
-            if lane not in there or (parent >= 0 and known.get(parent) != lane):
-                raise self._damaged(f"node {id} hangs nowhere")
-            if (parent < 0) != (operation not in operations):
-                raise self._damaged(f"node {id} has no operation")
-            known[id] = lane
-            total += sum(rest[:8])
+        for row in nodes:
+            if row.lane not in there or (row.parent >= 0 and known.get(row.parent) != row.lane):
+                raise self._damaged(f"node {row.id} hangs nowhere")
+            if (row.parent < 0) != (row.operation not in operations):
+                raise self._damaged(f"node {row.id} has no operation")
+            known[row.id] = row.lane
+            total += sum(_SUMMED(row))
         if total > 2**62:
             raise self._damaged("its times are longer than any run")

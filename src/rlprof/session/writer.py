@@ -8,26 +8,23 @@ parameters of one INSERT into a view that exists for this connection only, and i
 from __future__ import annotations
 
 import sqlite3
-import struct
 import time
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from rlprof.ledger.rows import EVENT, GAIN, IterationMark, LaneRow, NodeRow, OperationRow, unpack_marks
 from rlprof.session import schema
 from rlprof.session.folder import make_private
 from rlprof.session.info import Info, readable
 from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, SLICE, merge_iterations, merge_samples
 from rlprof.session.records import Batch, Lost
 
-_MARK = struct.Struct("=qqIIqq")
-_GAIN = struct.Struct("=IIQqqqqq")
-EVENT_BYTES = 24
 ROOM = 1_500
 """Characters: more than how a run ended takes."""
 MOST_TIMELINE_BYTES = 64 << 20
@@ -37,11 +34,13 @@ STATE = ("wall", "clock", "cpu", "clock_drift", "open", "iterations", "iteration
          "iteration_histogram", "steps", "episodes", "process_peak", "device_pending", "device_lost")  # fmt: skip
 """What `raw` has of the ledger as a whole."""
 
+Row = TypeVar("Row", OperationRow, LaneRow, NodeRow)
+
 _encode = msgspec.json.encode
 
 _ROWS = {
-    "operation": ("id", "name", "category"),
-    "lane": ("id", "kind", "name", "on_driver", "alive", "uses"),
+    "operation": OperationRow._fields,
+    "lane": LaneRow._fields,
     "iteration": schema.ITERATION_COLUMNS,
     "gain": schema.GAIN_COLUMNS,
     "sample": schema.SAMPLE_COLUMNS,
@@ -57,8 +56,10 @@ def _put_rows(table: str, columns: int, last: str = "") -> str:
     return f"INSERT OR REPLACE INTO {table} SELECT {', '.join(places)} FROM json_each(NEW.{table});"
 
 
-# Of no bytes at all, SQLite makes NULL.
-_HISTOGRAM = "coalesce(substr(NEW.histograms, json_extract(value, '$[20]'), json_extract(value, '$[21]')), x'')"
+# In the place of its histogram, a node's row has where that begins and how long it is: see _apart.
+_JSON_PLACE, _JSON_LENGTH = (f"json_extract(value, '$[{len(schema.NODE_COLUMNS) - 1 + more}]')" for more in (0, 1))
+# SQLite makes NULL of no bytes at all.
+_HISTOGRAM = f"coalesce(substr(NEW.histograms, {_JSON_PLACE}, {_JSON_LENGTH}), x'')"
 
 _FLUSH_VIEW = f"""
 CREATE TEMP VIEW flush AS SELECT {", ".join(f"NULL AS {name}" for name in (*_ROWS, "node", "histograms"))};
@@ -77,9 +78,9 @@ class SessionWriter:
         self._connection = sqlite3.connect(path, timeout=2, isolation_level=None, check_same_thread=False)
         self._most_gains = most_gains
         self._gains = self._samples = self._timeline_bytes = 0
-        self._nodes: dict[int, tuple[Any, ...]] = {}
-        self._lanes: dict[int, tuple[Any, ...]] = {}
-        self._operations: dict[int, tuple[Any, ...]] = {}
+        self._nodes: dict[int, NodeRow] = {}
+        self._lanes: dict[int, LaneRow] = {}
+        self._operations: dict[int, OperationRow] = {}
         self._state: dict[str, Any] = {}
         """The last one that was written."""
         self._resets = 0
@@ -112,13 +113,13 @@ class SessionWriter:
         nodes = _changed(batch.raw["nodes"], self._nodes)
         lanes = _changed(batch.raw["lanes"], self._lanes)
         operations = _changed(batch.raw["operations"], self._operations)
-        gains = list(_GAIN.iter_unpack(batch.gains))
+        gains = list(GAIN.iter_unpack(batch.gains))
         node_rows, histograms = _apart(nodes)
         state = _state(batch)
         rows: dict[str, Sequence[Any]] = {
-            "operation": [(id, readable(name), category) for id, name, category in operations],
-            "lane": [(id, kind, readable(name), *rest) for id, kind, name, *rest in lanes],
-            "iteration": [_with_wall(mark, batch) for mark in _MARK.iter_unpack(batch.iterations)],
+            "operation": [row._replace(name=readable(row.name)) for row in operations],
+            "lane": [row._replace(name=readable(row.name)) for row in lanes],
+            "iteration": [_with_wall(mark, batch) for mark in unpack_marks(batch.iterations)],
             "gain": gains,
             "sample": [astuple(sample) for sample in batch.samples],
             "mark": [astuple(mark) for mark in batch.marks],
@@ -150,10 +151,10 @@ class SessionWriter:
                 self._connection.execute("ROLLBACK")
             raise
         self._gains, self._samples, self._timeline_bytes = held_gains, held_samples, held_bytes
-        self._operations.update((operation[0], operation) for operation in operations)
+        self._operations.update((operation.id, operation) for operation in operations)
         self._resets, self._state = batch.resets, state
-        self._nodes.update((node[0], node) for node in nodes)
-        self._lanes.update((lane[0], lane) for lane in lanes)
+        self._nodes.update((node.id, node) for node in nodes)
+        self._lanes.update((lane.id, lane) for lane in lanes)
         self._merge()
 
     def _merge(self) -> None:
@@ -168,7 +169,7 @@ class SessionWriter:
 
     def missing(self, raw: dict[str, Any], because: str) -> Lost:
         """What the ledger holds and the session does not."""
-        calls = sum(row[4] for row in raw["nodes"]) - sum(row[4] for row in self._nodes.values())
+        calls = sum(row.calls for row in raw["nodes"]) - sum(row.calls for row in self._nodes.values())
         wall, iterations, steps = (
             max(0, raw[name] - self._state.get(name, 0)) for name in ("wall", "iterations", "steps")
         )
@@ -202,7 +203,7 @@ class SessionWriter:
         block = zlib.compress(batch.events, 1)
         self._connection.execute(
             "INSERT INTO timeline (events, lost, block) VALUES (?, ?, ?)",
-            (len(batch.events) // EVENT_BYTES, batch.events_lost, block),
+            (len(batch.events) // EVENT.size, batch.events_lost, block),
         )
         held += len(block)
         return self._drop_oldest_blocks(held) if held > MOST_TIMELINE_BYTES else held
@@ -234,20 +235,19 @@ def _state(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _with_wall(mark: tuple[Any, ...], batch: Batch) -> tuple[Any, ...]:
-    start, end, _, last, *_ = mark
-    return (*mark, end - start - batch.between.get(last, 0))
+def _with_wall(mark: IterationMark, batch: Batch) -> tuple[int, ...]:
+    return (*mark, mark.end - mark.start - batch.between.get(mark.last, 0))
 
 
-def _changed(rows: Iterable[tuple[Any, ...]], known: dict[int, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return [row for row in rows if known.get(row[0]) != row]
+def _changed(rows: Iterable[Row], known: dict[int, Row]) -> list[Row]:
+    return [row for row in rows if known.get(row.id) != row]
 
 
-def _apart(nodes: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], bytes]:
+def _apart(nodes: Sequence[NodeRow]) -> tuple[list[tuple[Any, ...]], bytes]:
     """The rows with their histogram's place, counted from 1, and length; and the histograms, one after the other."""
     rows = []
     place = 1
     for node in nodes:
-        rows.append((*node[:-1], place, len(node[-1])))
-        place += len(node[-1])
-    return rows, b"".join(node[-1] for node in nodes)
+        rows.append((*node[:-1], place, len(node.histogram)))
+        place += len(node.histogram)
+    return rows, b"".join(node.histogram for node in nodes)

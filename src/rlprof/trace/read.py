@@ -31,27 +31,27 @@ NUMBERS = (
 TEXTS = ("Input Dims", "Input dims", "Call stack", "name", "labels", "cuda_sync_kind")
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes of the file that are done, and all of them."""
+"""Called with the bytes of the file that were read, and with its size."""
 
-_NO_TIME = "{} without a time stamp left out"
-_NEGATIVE = "{} of a negative duration left out"
-_ODD = "{} that are no objects left out"
+_NO_TIME = "{} without a timestamp left out"
+_NEGATIVE = "{} with a negative duration left out"
+_ODD = "{} left out because they are not JSON objects"
 
 
 def read_trace(
     path: str | Path, progress: Progress | None = None, places: bool = False, limits: Limits = LIMITS
 ) -> Trace:
-    """Raises UnreadableError where nothing can be used, and beyond the limits; a file that is broken somewhere gives
-    what comes before.
+    """Raises UnreadableError for a file that is beyond the limits or has nothing usable. The events before a damaged
+    place are used.
 
-    places: keep where in the text each event stands, for who wants to copy some of them.
+    places: keep the place of each event in the text, which copying events needs.
     """
     path = Path(path)
     try:
         return _read(path, progress, places, limits)
     except MemoryError as error:
         raise UnreadableError(
-            f"{path} needs more memory than there is; rlprof trace cut makes a small trace of it elsewhere"
+            f"{path} needs more memory than there is. Cut a small trace out of it on a larger machine: rlprof trace cut"
         ) from error
 
 
@@ -70,14 +70,14 @@ def _read(path: Path, progress: Progress | None, places: bool, limits: Limits) -
     columns, args = scanner.columns()
     limits.check_content(path, scanner)
     if pieces.unpacked == 0 and not pieces.cut:
-        raise UnreadableError(f"{path} is empty; the profiler that wrote it did not come to its end")
+        raise UnreadableError(f"{path} is empty. The profiler that wrote it did not finish.")
     broken = _broken(scanner, pieces)
     if not scanner.has_events:
-        raise UnreadableError(f"{path} is no trace: {broken or 'it has no traceEvents'}")
+        raise UnreadableError(f"{path} is not a trace: {broken or 'it has no traceEvents'}.")
     if scanner.rows == 0:
         raise UnreadableError(
-            f"{path} has no events{f': {broken}' if broken else ''}; "
-            "a schedule of torch.profiler that never comes to its active steps leaves such a file"
+            f"{path} has no events{f': {broken}' if broken else ''}. "
+            "A torch.profiler schedule that never reaches its active steps leaves such a file."
         )
     problems = [f"{broken}; the {scanner.rows:,} events before that are used"] if broken else []
     texts = Texts(memoryview(columns["texts"]), np.frombuffer(columns["text_ends"], np.uint64))
@@ -116,7 +116,7 @@ def _read(path: Path, progress: Progress | None, places: bool, limits: Limits) -
 
 def _broken(scanner: Any, pieces: Pieces) -> str:
     if scanner.broken_at >= 0:
-        return f"at byte {scanner.broken_at:,} of its text it is no JSON any more"
+        return f"its text is not JSON at byte {scanner.broken_at:,}"
     if pieces.cut:
         return f"{pieces.cut} after {pieces.unpacked:,} bytes of text"
     if not scanner.ended:
@@ -127,7 +127,7 @@ def _broken(scanner: Any, pieces: Pieces) -> str:
 def _kinds(
     category: NDArray[np.int32], phase: NDArray[np.uint8], name: NDArray[np.int32], texts: Texts
 ) -> NDArray[np.uint8]:
-    # One entry more, at the end: index -1, no category.
+    # One more entry at the end, for index -1: no category.
     table = np.full(len(texts) + 1, Kind.OTHER, np.uint8)
     for index in _used(category, texts):
         table[index] = BY_CATEGORY.get(texts.name(int(index)).lower(), Kind.OTHER)

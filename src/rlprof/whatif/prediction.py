@@ -1,7 +1,7 @@
-"""What would it bring if operations were faster? Steps per second, with an interval, and which operation to begin with.
+"""What would faster operations bring? Predicts steps per second with an interval, and ranks all operations.
 
-An operation is meant with all that it calls, wherever it is called. The interval is of the iterations of this session,
-left out batch by batch (jackknife), and reaches over what the model leaves open.
+An operation includes everything that it calls, wherever it is called. The interval comes from the iterations of this
+session, left out batch by batch (jackknife), and covers both answers where the model leaves two open.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from functools import partial
 
 from rlprof.analysis.inference import Interval
 from rlprof.analysis.jackknife import left_out
-from rlprof.analysis.lane_work import Batch, Work
+from rlprof.analysis.lane_work import IterationBatch, Work
 from rlprof.analysis.topology import Saving, Topology, left, predict, topology
 from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import BESIDE_TRAINING, WAITS
 
-ALPHA = 0.05
+ERROR_RATE = 0.05
+"""Complement of the confidence of a predicted interval."""
 LEAST_BATCHES = 4
-"""Below, no interval is given."""
+"""Batches that an interval needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
     saving: dict[str, float]
-    """By operation: the part of its time that would be left."""
+    """The part of its time that would be left of each operation."""
     gain: Interval
-    """In steps per second: 0.4 for 40 % more."""
+    """Gain in steps per second: 0.4 for 40 % more."""
     rate: Interval | None
-    """Steps per second; None where nothing counts them."""
+    """Steps per second; None if the session has no step counts."""
     bound: str
-    """What would then be the limit, where that decides."""
+    """What would then limit the training; empty if nothing else does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,11 @@ class Priority:
 
     operation: str
     share: float
-    """Of the wall time, with what it calls, as the ledger has it: 0 to 1."""
+    """Share of the wall time, including what it calls: 0 to 1."""
     twice: Prediction
     free: Prediction
     holds: tuple[str, ...]
-    """Operations below it that are in the ranking too."""
+    """Operations that it calls and that are in the ranking, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +54,18 @@ class WhatIf:
     topology: Topology
     iterations: int
     rate: Interval | None
-    """Steps per second as they are."""
+    """Recorded steps per second."""
     asked: Prediction | None
     ranking: tuple[Priority, ...]
-    """The largest gain at twice the speed first."""
+    """Sorted by the gain at twice the speed, largest first."""
 
 
 def what_if(work: Work, saving: Saving, least_share: float = 0.001) -> WhatIf:
-    """Predict what was asked, and rank all operations that have at least such a share of the work."""
+    """Predict the requested speedup, and rank all operations with at least this share of the work."""
     if not work.whole.wall_ns:
         raise RlprofError(
-            "the session has no iterations, so nothing can be predicted from it; where the probes find none, mark them:"
-            " rlprof.get_profiler().iteration()"
+            "The session has no iterations, so nothing can be predicted. If the probes find none in your training, mark"
+            " them with rlprof.get_profiler().iteration()."
         )
     how = topology(work)
     names = operations_of(work, least_share)
@@ -80,7 +81,7 @@ def what_if(work: Work, saving: Saving, least_share: float = 0.001) -> WhatIf:
 
 
 def operations_of(work: Work, least_share: float = 0.0) -> list[str]:
-    """Those that are worked or idled in, by name."""
+    """Names of the operations that have work or idle time."""
     wall = work.whole.wall_ns
     times: dict[str, float] = {}
     for piece in work.whole.pieces:
@@ -91,7 +92,7 @@ def operations_of(work: Work, least_share: float = 0.0) -> list[str]:
 
 
 def prediction(work: Work, how: Topology, saving: Saving) -> Prediction:
-    def faster(batch: Batch, stays: bool) -> float:
+    def faster(batch: IterationBatch, stays: bool) -> float:
         return max(1.0, predict(batch, how, saving, stays).wall_ns)
 
     gains, rates = [], []
@@ -118,24 +119,24 @@ def _priority(work: Work, how: Topology, name: str, names: Sequence[str]) -> Pri
     )
 
 
-def _rate(work: Work, wall: Callable[[Batch], float]) -> Interval | None:
-    """Steps per second over such a wall time."""
+def _rate(work: Work, wall: Callable[[IterationBatch], float]) -> Interval | None:
+    """Steps per second for such a wall time."""
     if not all(batch.steps > 0 for batch in work.batches):
         return None
     return _interval(work, lambda batch: 1e9 * batch.steps / wall(batch))
 
 
-def _interval(work: Work, of: Callable[[Batch], float]) -> Interval:
-    """Of a positive figure, by the jackknife. On its logarithm, so that no end is below zero."""
+def _interval(work: Work, of: Callable[[IterationBatch], float]) -> Interval:
+    """Interval of a positive figure, by the jackknife on its logarithm, so that no end is below zero."""
     if len(work.batches) < LEAST_BATCHES:
         return Interval(of(work.whole), None, None)
-    logs = left_out(math.log(of(work.whole)), [math.log(of(batch)) for batch in work.without], ALPHA)
+    logs = left_out(math.log(of(work.whole)), [math.log(of(batch)) for batch in work.without], ERROR_RATE)
     low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
     return Interval(math.exp(logs.estimate), low, high)
 
 
 def _over(intervals: Sequence[Interval]) -> Interval:
-    """The first one's estimate, and an interval that reaches over all."""
+    """The first estimate, with an interval that covers all."""
     lows = [one.low for one in intervals if one.low is not None]
     highs = [one.high for one in intervals if one.high is not None]
     return Interval(intervals[0].estimate, min(lows, default=None), max(highs, default=None))

@@ -1,4 +1,4 @@
-"""What would it bring? As text and JSON: what was asked, what an experiment says of it, and what to begin with."""
+"""A prediction as text and JSON: the requested speedup, the experiment that verifies it, and the ranking."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rich.console import Console
 from rlprof.analysis.figures import as_percent, many, rate
 from rlprof.analysis.inference import Interval
 from rlprof.analysis.topology import Topology
-from rlprof.compare.text import percent_of, range_of, said, shown
+from rlprof.render.intervals import faster_or_slower, percent_of, range_of, shown
 from rlprof.render.layout import Column, Layout, plain
 from rlprof.whatif.prediction import Prediction, Priority, WhatIf
 from rlprof.whatif.verification import Verified
 
 SCHEMA_VERSION = 1
 MOST = 20
-"""Lines of the ranking."""
+"""Most lines of the ranking."""
 
 
 def to_text(found: WhatIf, verified: Verified | None = None, width: int = 100) -> str:
@@ -26,39 +26,39 @@ def to_text(found: WhatIf, verified: Verified | None = None, width: int = 100) -
 
 
 def render(found: WhatIf, verified: Verified | None, console: Console) -> None:
-    """What was asked first, then the ranking."""
+    """The requested speedup first, then the ranking."""
     layout = Layout(console)
     if found.asked is not None:
         layout.line(sentence(found.asked, found), "bold")
         if found.asked.bound:
             layout.line(f"The limit would then be {found.asked.bound}.")
     if verified is not None:
-        layout.heading("Predicted, and by experiment")
+        layout.heading("Prediction and experiment")
         for line in experiment_lines(verified):
             layout.line(line)
-    layout.heading("What each operation would bring, with all that it calls")
+    layout.heading("What each operation would bring, including everything it calls")
     ranking = found.ranking[:MOST]
     layout.table("operation", [one.operation for one in ranking], ranking, _COLUMNS)
     if len(found.ranking) > MOST:
         layout.line(f"{many(len(found.ranking) - MOST, 'operation')} more would bring less.")
     layout.line(
-        f"{model_of(found.topology)} From {many(found.iterations, 'iteration')}; intervals of 95 %, of this run:"
-        " another may be faster or slower as a whole. --verify tries it on the real training."
+        f"{model_of(found.topology)} From {many(found.iterations, 'iteration')}, with 95 % confidence intervals"
+        " for this run; another run may be faster or slower as a whole. --verify checks it on the real training."
     )
 
 
 def to_json(found: WhatIf, verified: Verified | None = None) -> str:
-    told = {"schema_version": SCHEMA_VERSION, **asdict(found), "verified": verified and asdict(verified)}
-    return msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"
+    content = {"schema_version": SCHEMA_VERSION, **asdict(found), "verified": verified and asdict(verified)}
+    return msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
 
 
 def sentence(asked: Prediction, found: WhatIf) -> str:
     """`env_step 2x: 1,235 [1,210, 1,261] steps per second instead of 1,000, faster by 23.5 % [21.0, 26.1].`"""
     what = ", ".join(f"{name} {speed_of(part)}" for name, part in asked.saving.items())
     if asked.rate is None or found.rate is None:
-        return f"{what}: {said(asked.gain)}."
+        return f"{what}: {faster_or_slower(asked.gain)}."
     steps = f"{rate_of(asked.rate)} steps per second instead of {rate(found.rate.estimate)}"
-    return f"{what}: {steps}, {said(asked.gain)}."
+    return f"{what}: {steps}, {faster_or_slower(asked.gain)}."
 
 
 def rate_of(interval: Interval) -> str:
@@ -69,12 +69,12 @@ def rate_of(interval: Interval) -> str:
 
 
 def speed_of(part: float) -> str:
-    """Of the part of the time that is left: `2x`, `free`."""
+    """The speedup that leaves this part of the time: `2x`, `free`."""
     return f"{1 / part:g}x" if part else "free"
 
 
 def model_of(how: Topology) -> str:
-    """Which model was taken, and why."""
+    """The model that was used, and why."""
     if how.model == "serial":
         return "The driver does everything, one after the other."
     lanes = ", ".join(f"{many(group.lanes, group.kind)} ({group.name})" for group in how.groups)
@@ -82,20 +82,22 @@ def model_of(how: Topology) -> str:
     sharing = f", which share {' and '.join(sorted(limits))}" if limits else ""
     if how.model == "pool":
         return f"The driver waits for {lanes}{sharing}."
-    return f"Beside the driver work {lanes}{sharing}; the slowest decides."
+    return f"{lanes} work beside the driver{sharing}; the slowest sets the pace."
 
 
 def experiment_lines(verified: Verified) -> list[str]:
-    """One sentence a fact."""
-    lines = [f"Predicted: {said(verified.predicted)}."]
+    """One sentence per fact."""
+    lines = [f"Predicted: {faster_or_slower(verified.predicted)}."]
     if verified.experiment is not None:
-        floor = ", and no more, as something else is then the limit" if verified.at_floor else ""
-        lines.append(f"By experiment: {said(verified.experiment)}{floor}.")
+        floor = ", and no more, because something else is then the limit" if verified.at_floor else ""
+        lines.append(f"By experiment: {faster_or_slower(verified.experiment)}{floor}.")
     for one in verified.experiments:
         if one.cost is not None:
             how = "slept" if one.slept > 0.5 else "computed with the GIL" if one.held > 0.5 else "computed"
             cost = f"costs {percent_of(one.cost.estimate)} {range_of(one.cost)} of an iteration".replace("  ", " ")
-            lines.append(f"{one.operation} {cost}: slowed down by 50 and 100 %, {how}, in {many(one.blocks, 'block')}.")
+            lines.append(
+                f"{one.operation} {cost}, from slowdowns by 50 and 100 % ({how}) in {many(one.blocks, 'block')}."
+            )
     lines.append(verified.verdict)
     return lines
 
@@ -103,9 +105,9 @@ def experiment_lines(verified: Verified) -> list[str]:
 _COLUMNS: tuple[Column[Priority], ...] = (
     Column("2x: faster by", 22, lambda one: shown(one.twice.gain)),
     Column("free: faster by", 24, lambda one: shown(one.free.gain), dispensable=1),
-    Column("of the time", 11, lambda one: as_percent(one.share)),
+    Column("share", 11, lambda one: as_percent(one.share)),
     Column("limit if free", 16, lambda one: one.free.bound[:16], dispensable=3),
-    Column("holds", 28, lambda one: _few(one.holds), dispensable=2),
+    Column("includes", 28, lambda one: _few(one.holds), dispensable=2),
 )
 
 

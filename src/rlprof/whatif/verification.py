@@ -1,40 +1,48 @@
-"""Does an experiment bear a prediction out?
+"""Does an experiment confirm a prediction?
 
-Mostly both say how much faster a training would be: the experiment by what its doses cost, on the other side. Where the
-model itself expects a kink, as in a pipeline whose other lane is nearly as slow, doses say nothing of that side; but
-they can still do what the model predicts of them.
+Usually both tell how much faster a training would be: the experiment extrapolates from what slowdowns cost. Where the
+model itself expects a kink, as in a pipeline whose other lane is nearly as slow, slowdowns tell nothing about speedups.
+There the experiment is compared with what the model predicts for the slowdowns themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlprof.analysis.comparison import MARGIN
 from rlprof.analysis.inference import Interval
 from rlprof.analysis.lane_work import Work
 from rlprof.analysis.slowdown import DOSES, Experiment, extrapolate, floor_of
 from rlprof.analysis.topology import Saving, Topology, predict
+from rlprof.experiment.slowdowns import DosePlan
 from rlprof.whatif.prediction import Prediction
 
 BEND = 0.05
-"""Of an iteration: a model that says so much less of being faster than of being slower expects a kink."""
+"""Fraction of an iteration: a larger difference between the effects of speedup and slowdown in the model is a kink."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
     predicted: Interval
     experiment: Interval | None
-    """The gain that the experiment leads to expect; None where it cannot say."""
+    """The gain that the experiment leads to expect; None if it gives none."""
     at_floor: bool
-    """More cannot be, by what the session shows of the others."""
+    """True if the gain is limited by what the session shows of the other operations."""
     experiments: tuple[Experiment, ...]
     trusted: bool
     verdict: str
 
 
+def fitted(plan: DosePlan, how: Topology) -> DosePlan:
+    """The plan for a training with such lanes: what works beside the driver needs iterations to settle."""
+    beside = how.model == "async"
+    shares_gil = any(group.kind != "process" for group in how.groups)
+    return replace(plan, shares_gil=shares_gil, settle=2 if beside else 0, counted=4 if beside else 1)
+
+
 def verify(work: Work, how: Topology, asked: Prediction, experiments: Mapping[str, Experiment]) -> Verified:
-    """Side by side."""
+    """Compare a prediction with the experiments on its operations."""
     tried = {name: experiments[name] for name in asked.saving}
     bent = any(_bends(work, how, name) for name in tried)
     found = None if bent else extrapolate(tried, asked.saving, floor_of(work, asked.saving))
@@ -53,7 +61,7 @@ def verify(work: Work, how: Topology, asked: Prediction, experiments: Mapping[st
 
 
 def _time(work: Work, how: Topology, saving: Saving) -> float:
-    """Of an iteration, as a share of what it is."""
+    """Predicted time of an iteration, as a fraction of its recorded time."""
     return predict(work.whole, how, saving).wall_ns / work.whole.wall_ns
 
 
@@ -70,11 +78,11 @@ def _unusable(experiments: Mapping[str, Experiment], bent: bool) -> tuple[bool, 
             return False, f"Not trusted: {one.why_not}."
         if one.kink and not bent:
             return False, (
-                f"Not trusted: the two doses of {one.operation} disagree about what it costs, so that nothing is said"
-                " about making it faster."
+                f"Not trusted: the two slowdowns of {one.operation} disagree about its cost, so they cannot tell what a"
+                " speedup would bring."
             )
         if one.half_width is None:
-            return False, "Not trusted: too few doses were given for an interval."
+            return False, "Not trusted: there were too few slowdowns for an interval. Raise --max-time."
     return None
 
 
@@ -85,18 +93,19 @@ def _as_predicted(work: Work, how: Topology, experiments: Mapping[str, Experimen
             unsure = dose * (one.half_width or 0.0)
             if abs(foreseen - longer) > unsure + MARGIN * (1 + max(foreseen, longer)):
                 return False, (
-                    f"Not trusted: something else is the limit when {name} is faster, and {100 * dose:.0f} % slower it"
-                    f" made an iteration longer by {100 * longer:.0f} %, where {100 * foreseen:.0f} % were predicted."
+                    f"Not trusted: something else is the limit when {name} is faster. Slowed down by"
+                    f" {100 * dose:.0f} %, it made an iteration {100 * longer:.0f} % longer, but"
+                    f" {100 * foreseen:.0f} % was predicted."
                 )
-    return True, "Something else is the limit when it is faster; made slower, it did what was predicted of that."
+    return True, "Something else is the limit when it is faster. The slowdowns had the predicted effect."
 
 
 def _agree(predicted: Interval, found: Interval | None) -> tuple[bool, str]:
     if found is None or found.low is None or found.high is None:
-        return False, "Not trusted: too few doses were given for an interval."
+        return False, "Not trusted: there were too few slowdowns for an interval. Raise --max-time."
     low, high = (end if end is not None else predicted.estimate for end in (predicted.low, predicted.high))
-    # Apart by less than the margin of a comparison is the same for all practical purposes.
-    apart = max(found.low - high, low - found.high, 0.0)
-    if apart / (1 + max(found.estimate, 0.0)) > MARGIN:
+    # A gap below the margin of a comparison makes no practical difference.
+    gap = max(found.low - high, low - found.high, 0.0)
+    if gap / (1 + max(found.estimate, 0.0)) > MARGIN:
         return False, "Not trusted: prediction and experiment disagree."
     return True, "Prediction and experiment agree."

@@ -25,12 +25,12 @@ from rlprof.recording.record import record
 from rlprof.session.records import Sample
 
 _clock: Fake | None = None
-"""Of the training that `train` runs."""
+"""The profiler of the training that `train` runs."""
 _runs = count()
 
 
 def spin(seconds: float) -> None:
-    """Compute for so long; on a real clock, however long that takes when the core is shared."""
+    """Compute for this much CPU time. On a real clock it takes longer when the core is shared."""
     if _clock is not None:
         _clock.tick(round(1e9 * seconds))
         return
@@ -40,13 +40,13 @@ def spin(seconds: float) -> None:
 
 
 def rest(seconds: float) -> None:
-    """Let so much time pass, on a planted clock, without computing."""
+    """Let this much time pass without computing."""
     assert _clock is not None
     _clock.tick(round(1e9 * seconds), 0)
 
 
 def compute(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call it; on a planted clock, what passes is the CPU time of this thread."""
+    """Call a function. A planted clock advances by the CPU time of this thread."""
     began = time.thread_time_ns()
     result = function(*arguments)
     if _clock is not None:
@@ -82,7 +82,7 @@ def train_really(folder: Path, program: Callable[[Profiler], None]) -> Facts:
 
 
 def given(advice: Advice | None, rule: str) -> Advice:
-    """What a rule said, after checking what holds for all of them."""
+    """The advice of a rule, after checking what holds for every advice."""
     assert advice is not None, f"{rule} is silent"
     assert advice.rule == rule
     assert advice.evidence
@@ -94,7 +94,7 @@ def given(advice: Advice | None, rule: str) -> Advice:
 
 
 def speaking(rule: Callable[[Facts], Advice | None], run: Callable[[], Facts], tries: int = 3) -> Facts:
-    """Facts that make a rule speak, of a few runs: others on the machine may take the cores away from one."""
+    """Facts that make a rule give advice. Several runs, because other programs may take the cores away from one."""
     for _ in range(tries):
         facts = run()
         if rule(facts) is not None:
@@ -109,7 +109,7 @@ def cured(
     after: Callable[[Profiler], None],
     turns: int = 5,
 ) -> tuple[float, float]:
-    """The most that a rule says its cure brings, and what it brings: medians of runs that take turns."""
+    """The upper bound of the gain that a rule gives, and the gain that was measured: medians of alternating runs."""
     said, got = [], []
     for _ in range(turns):
         facts = train(folder, before)
@@ -130,10 +130,10 @@ def rules_that_speak(facts: Facts) -> set[str]:
 
 
 def on_cores(facts: Facts, cores: int) -> Facts:
-    """The same on a machine of so many cores: a test must not depend on where it runs."""
+    """The same facts on a machine with this many cores: a test must not depend on where it runs."""
     return replace(facts, session=replace(facts.session, cores=cores))
 
 
 def share(facts: Facts, *operations: str) -> float:
-    """Of the wall time, from the accounts."""
+    """Share of the wall time, from the accounts."""
     return sum(item.ledger_ns for item in facts.operations if item.operation in operations) / facts.breakdown.wall_ns

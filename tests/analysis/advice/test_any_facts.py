@@ -1,4 +1,4 @@
-"""Rules are total: facts may come from anybody's JSON, and the worst of them must be silence."""
+"""Rules accept any facts: they may come from a JSON file of unknown origin. The worst result must be no advice."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def report(tmp_path_factory):
 
 
 def mutate(value: Any, data: st.DataObject) -> Any:
-    """The same with one place changed: another number, null, an empty list, or a row less."""
+    """The same JSON with one place changed: another number, null, an empty list, or one row removed."""
     if isinstance(value, dict) and value:
         key = data.draw(st.sampled_from(sorted(value, key=str)))
         return {**value, key: mutate(value[key], data)}

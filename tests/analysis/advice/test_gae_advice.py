@@ -1,4 +1,4 @@
-"""What lies between rollout and update is called `advantage`, whatever it is. Only what computes is a Python loop."""
+"""All time between rollout and update is called `advantage`. Only time on a CPU can be a Python loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def trained(tmp_path: Any, between_cpu: int, core: str = "auto", cpu: str = "aut
         fake.profile = fake.profiler.profile
         fake.profiler.enable()
     written = Written(tmp_path, fake)
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     for _ in range(5):
         ledger.iteration(False)
         fake.profile("rollout").__enter__()

@@ -17,7 +17,7 @@ GAMMA, LAMBDA = 0.99, 0.95
 
 
 def gae_by_timestep(rewards, values, dones):
-    """As everybody writes it first: a few torch calls for each timestep."""
+    """The obvious first version: a few torch calls per timestep."""
     advantages, last = torch.zeros_like(rewards), torch.zeros_like(rewards[0])
     for t in reversed(range(len(rewards))):
         alive = 1.0 - dones[t]
@@ -84,7 +84,7 @@ def test_vectorised_advantages_are_fine_however_large_their_share(tmp_path):
 
 
 def looping(calls, iterations=20, operation="logging", last=0.0):
-    """So many calls of 4 ms an iteration; and one at the end, of `last` seconds."""
+    """Some calls of 4 ms per iteration, and one call of `last` seconds at the end."""
 
     def program(profiler):
         for _ in range(iterations):
@@ -104,17 +104,17 @@ def looping(calls, iterations=20, operation="logging", last=0.0):
 
 
 @pytest.mark.parametrize("operation", ["logging", "evaluation"])
-def test_what_comes_in_each_iteration_is_told_with_all_that_it_calls(tmp_path, operation):
+def test_an_operation_of_each_iteration_is_named_including_what_it_calls(tmp_path, operation):
     facts = train(tmp_path, looping(calls=3, operation=operation))
     advice = given(logging_in_loop(facts), "logging_in_loop")
     assert advice.operations == (operation,)
-    assert "60 calls, 3 an iteration" in advice.evidence[0]
+    assert "60 calls, 3 per iteration" in advice.evidence[0]
     taken = share(facts, operation, "policy_forward")
     assert taken > 0.4
     assert advice.gain == pytest.approx((1.0, 1 / (1 - taken)), rel=0.01)
 
 
-def test_what_comes_with_each_step_is_told_even_without_iterations(tmp_path):
+def test_an_operation_of_each_step_is_named_even_without_iterations(tmp_path):
     def program(profiler):
         for _ in range(100):
             with profiler.profile("env_step"):
@@ -123,7 +123,7 @@ def test_what_comes_with_each_step_is_told_even_without_iterations(tmp_path):
                 spin(0.002)
 
     advice = given(logging_in_loop(train(tmp_path, program)), "logging_in_loop")
-    assert "100 calls, 1 for each call of env_step" in advice.evidence[0]
+    assert "100 calls, 1 per call of env_step" in advice.evidence[0]
 
 
 def test_a_large_checkpoint_at_the_end_is_not_in_the_loop(tmp_path):
@@ -162,7 +162,7 @@ COST = SpanCost(inside_ns=30.0, outside_ns=60.0)
 
 
 def spans(around):
-    """Around so many seconds of work, with what a span costs planted."""
+    """Many spans around this many seconds of work, with a planted cost per span."""
 
     def program(profiler):
         for _ in range(200):

@@ -1,4 +1,4 @@
-"""The rule about a machine that others use too."""
+"""The rule about a machine that other programs use."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_its_bound_is_a_training_that_always_has_its_core(tmp_path):
     facts = planted(tmp_path, 0.5, machine_cpu=100.0, cpu=45.0, held_up=44.0)
     advice = given(crowded_machine(facts), "crowded_machine")
     assert advice.gain == pytest.approx((1.0, 1 / 0.56))
-    assert advice.evidence[2].endswith("used 0.45 of them.")
+    assert advice.evidence[2].endswith("processes used 0.45 cores.")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def mlp(width):
 
 
 def collecting(envs, steps, count=True, env_step=0.00001):
-    """Steps a vector of environments, a call of the policy for all of them."""
+    """Steps a vector of environments, with one policy call for all of them."""
     net = mlp(64)
 
     def program(profiler):
@@ -51,12 +51,12 @@ def collecting(envs, steps, count=True, env_step=0.00001):
     return program
 
 
-def test_a_policy_that_is_asked_for_one_action_at_a_time_should_have_a_larger_batch(tmp_path, threads):
+def test_a_policy_that_chooses_one_action_per_call_should_have_a_larger_batch(tmp_path, threads):
     threads(1)
     facts = train(tmp_path, collecting(envs=1, steps=2000))
     advice = given(tiny_batch_inference(facts), "tiny_batch_inference")
     assert advice.operations == ("policy_forward",)  # value_forward is part of its calls
-    assert "asked 2,000 times for 2,000 env steps, 1 step per time" in advice.evidence[0]
+    assert "chose actions 2,000 times for 2,000 env steps" in advice.evidence[0]
     beside = next(row for row in facts.breakdown.rows if row.operation == "unattributed").ledger_ns
     gone = share(facts, "policy_forward", "value_forward") + beside / facts.breakdown.wall_ns
     assert advice.gain == pytest.approx((1.0, 1 / (1 - gone + gone * 1.6 / 64)))
@@ -71,7 +71,7 @@ def test_larger_batches_bring_no_more_than_was_said(tmp_path, threads):
 
 
 @pytest.mark.parametrize("phase", [True, False])
-def test_an_actor_and_a_critic_before_the_same_step_are_asked_once(tmp_path, phase):
+def test_an_actor_and_a_critic_before_the_same_step_count_once(tmp_path, phase):
     """A scaler, an actor and a critic for 4 environments, and another actor that evaluates."""
     written = Written(tmp_path)
 
@@ -90,11 +90,11 @@ def test_an_actor_and_a_critic_before_the_same_step_are_asked_once(tmp_path, pha
                 written.work("policy_forward", 50_000)
                 written.work("env_step", 20_000)
     advice = tiny_batch_inference(facts_of(written.end()))
-    assert "for 4 env steps at a time" in advice.title
-    assert "asked 200 times for 800 env steps, 4 steps per time" in advice.evidence[0]
+    assert "for only 4 env steps per call" in advice.title
+    assert "chose actions 200 times for 800 env steps" in advice.evidence[0]
 
 
-def test_a_policy_that_is_asked_for_several_environments_one_after_the_other(tmp_path):
+def test_a_policy_that_is_called_for_several_environments_one_after_the_other(tmp_path):
     written = Written(tmp_path)
     for _ in range(50):
         with written.fake.profiler.profile("rollout"):
@@ -103,7 +103,7 @@ def test_a_policy_that_is_asked_for_several_environments_one_after_the_other(tmp
                 written.work("env_step", 2_000)
                 written.fake.profiler.add_steps(1)
     advice = tiny_batch_inference(facts_of(written.end()))
-    assert "asked 50 times for 250 env steps, 5 steps per time" in advice.evidence[0]
+    assert "chose actions 50 times for 250 env steps" in advice.evidence[0]
 
 
 def test_a_large_batch_is_not_tiny_however_long_it_takes(tmp_path, threads):
@@ -129,7 +129,7 @@ def test_a_long_call_is_calculation_that_a_larger_batch_makes_no_cheaper(tmp_pat
 
 
 def fetching(every, seconds, steps=200):
-    """A loop that fetches from the device every so many steps."""
+    """A loop that fetches from the device every few steps."""
 
     def program(profiler):
         for step in range(steps):
@@ -160,7 +160,7 @@ def test_fetching_as_much_once_a_rollout_is_fine(tmp_path):
 
 
 def teaching(calls, seconds, taught=40, steps=40):
-    """Eight environments. The teacher is called so many times a step, and switched off after `taught` steps."""
+    """Eight environments. The teacher is called several times per step and switched off after `taught` steps."""
 
     def program(profiler):
         for step in range(steps):
@@ -180,12 +180,12 @@ def teaching(calls, seconds, taught=40, steps=40):
 
 
 @pytest.mark.parametrize(("taught", "called"), [(40, 320), (15, 120)])
-def test_a_teacher_called_for_each_environment_is_told_from_the_policys_calls(tmp_path, taught, called):
+def test_a_teacher_called_for_each_environment_is_found_by_the_policys_calls(tmp_path, taught, called):
     facts = train(tmp_path, teaching(calls=8, seconds=0.001, taught=taught))
     advice = given(teacher_one_by_one(facts), "teacher_one_by_one")
     assert advice.operations == ("agent_calls", "teacher_total")
-    assert "called 8 times for each call of policy_forward" in advice.title
-    assert f"agent_calls: {called} calls; policy_forward: 40" in advice.evidence[0]
+    assert "called 8 times per call of policy_forward" in advice.title
+    assert f"agent_calls has {called} calls, policy_forward has 40" in advice.evidence[0]
     teacher = share(facts, "agent_calls", "teacher_total")
     assert advice.gain == pytest.approx((1.0, 1 / (1 - teacher + teacher / 8)))
 
@@ -195,7 +195,7 @@ def test_a_teacher_that_answers_for_all_at_once_is_fine(tmp_path):
 
 
 def updating(width, batch, seconds=0.9, seen=None):
-    """`seen` gets what the clocks say: cores that other threads of this process used, and seconds an update."""
+    """`seen` gets the clocks' figures: cores that other threads of this process used, and seconds per update."""
     net = mlp(width)
     optimizer = torch.optim.Adam(net.parameters())
 
@@ -219,7 +219,7 @@ def updating(width, batch, seconds=0.9, seen=None):
 
 
 def on_a_free_machine(facts):
-    """Others on the machine are another reason for the same advice."""
+    """Other programs on the machine are another reason for the same advice."""
     return replace(facts, resources=replace(facts.resources, machine_cpu_mean=60.0))
 
 
@@ -247,8 +247,8 @@ def test_two_threads_for_large_operations_are_right(tmp_path, threads):
 
 
 def contended(folder, on_cpu, machine_cpu):
-    """What was seen of two torch threads on two cores that others wanted too: operations of 50 ms, off the CPU half of
-    the time, that took 1 ms when nobody was in the way."""
+    """Figures of two torch threads on two busy cores: operations of 50 ms, off the CPU half of the time, that took 1 ms
+    on free cores."""
     written = Written(folder)
     for _ in range(5):
         for duration in [50_000_000] * 19 + [50_000_000, 1_000_000]:

@@ -1,4 +1,4 @@
-"""Rules about what changes while the training runs: memory that grows, speed that falls."""
+"""Rules about what changes during a training: growing memory, falling speed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MS = 1_000_000
 
 
 def growing(folder, grows, iterations=60):
-    """Keeps 3 MB of each iteration that `grows` names. Flushed, and so sampled, in each."""
+    """Keeps 3 MB in each iteration that `grows` names. Flushes, and so samples, once per iteration."""
     profiler, kept = Profiler(), []
     with record("advised", dir=folder, profiler=profiler) as recording:
         for i in range(iterations):
@@ -47,7 +47,7 @@ def test_memory_that_levels_off_after_the_start_is_fine(tmp_path):
 
 
 def sampled(folder, sizes, iterations=10_000, **others):
-    """One sample a second, of `sizes`, and an iteration with each of the first."""
+    """One sample of `sizes` per second, and one iteration per sample for the first samples."""
     written = Written(folder)
     for second, size in enumerate(sizes, start=1):
         if second <= iterations:
@@ -57,12 +57,12 @@ def sampled(folder, sizes, iterations=10_000, **others):
     return facts_of(written.end())
 
 
-def test_the_growth_is_said_a_minute_and_an_iteration_and_when_the_memory_is_full(tmp_path):
-    """10 MB a second, with 8 GB left on the machine: for 819 s, or 13m39s."""
+def test_the_growth_is_given_per_minute_and_per_iteration_and_until_memory_is_full(tmp_path):
+    """10 MB per second, with 8 GB left on the machine: for 819 s, or 13m39s."""
     advice = given(memory_growth(sampled(tmp_path, [1024 * MB + 10 * MB * s for s in range(301)])), "memory_growth")
-    assert "600 MB more memory each minute" in advice.title
-    assert advice.evidence[1] == "That is 10.0 MB an iteration."
-    assert "the 8.00 GB that were left on the machine last for 13m39s" in advice.evidence[-1]
+    assert "600 MB more memory per minute" in advice.title
+    assert advice.evidence[1] == "That is 10.0 MB per iteration."
+    assert "free memory (8.00 GB) lasts for 13m39s" in advice.evidence[-1]
 
 
 @pytest.mark.parametrize("at_exit", [0, 1, 2, 3])
@@ -210,7 +210,8 @@ def test_noise_alone_does_not_trigger(tmp_path, memory):
 
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
 def test_an_operation_that_grows_is_found_where_the_whole_is_too_noisy_to_show_it(tmp_path, memory):
-    """buffer_sample grows from 2 to 22 ms beside 80 ms that change by 15 %; the whole falls by too little to tell."""
+    """buffer_sample grows from 2 to 22 ms beside 80 ms that vary by 15 %. The change of the whole is too small to
+    detect."""
     facts = iterations(tmp_path, lambda _: {"env_step": 20})
     found = []
     for seed in range(100):

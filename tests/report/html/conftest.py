@@ -64,7 +64,7 @@ def opener(browser: Any, folder: Path) -> Opener:
 
 @pytest.fixture(autouse=True)
 def silent(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever a test does to a page, it neither complains nor asks the network for anything."""
+    """No test makes a page log an error or send a network request."""
     yield
     if "opener" in request.fixturenames:
         opener = request.getfixturevalue("opener")
@@ -78,7 +78,7 @@ def shared(opener: Opener, report: Report) -> Any:
 
 @pytest.fixture
 def page(shared: Any) -> Iterator[Any]:
-    """The report's page in the light on a desk, however the test before left it."""
+    """The report's page in light colours at desktop width. The next test gets it in the same state."""
     yield shared
     shared.set_viewport_size({"width": 1280, "height": 900})
     shared.emulate_media(color_scheme="light", media="screen")

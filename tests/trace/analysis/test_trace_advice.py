@@ -32,7 +32,7 @@ def test_nothing_is_said_of_a_busy_device(tmp_path):
 
 def test_waiting_for_data(tmp_path):
     advice = advice_of(training(), tmp_path)["waiting_for_data"]
-    assert advice.title == "20.0% of the time goes into waiting for data."
+    assert advice.title == "20.0% of the time is spent waiting for data."
     assert advice.evidence[1] == "GPU 0 had nothing to do for 400 us of that."
     assert advice.gain == (1.0, pytest.approx(1 / 0.8))
 
@@ -55,7 +55,7 @@ def test_bound_by_launches(tmp_path):
         planted.launch(start, start + 10, start + 12, start + 14, "tiny")
     advice = advice_of(planted, tmp_path)["bound_by_launches"]
     assert "20 of 20 kernels found their device idle" in advice.evidence[0]
-    assert advice.evidence[1] == "A typical kernel takes 2.00 us, a typical launch 10.0 us."
+    assert advice.evidence[1] == "The median kernel takes 2.00 us, the median launch 10.0 us."
 
 
 def test_synchronising(tmp_path):
@@ -66,8 +66,8 @@ def test_synchronising(tmp_path):
         planted.host("aten::item", start + 10, start + 100)
         planted.sync(start + 20, start + 100)
     advice = advice_of(planted, tmp_path)["synchronising"]  # but for the last, after which nothing is launched
-    assert advice.title.startswith("GPU 0 is idle for 36.0% of the time because the host stopped to wait")
-    assert advice.evidence == ("cudaStreamSynchronize in aten::item: 10 calls a step, 800 us.",)
+    assert advice.title.startswith("GPU 0 is idle for 36.0% of the time because the host waits for its results")
+    assert advice.evidence == ("cudaStreamSynchronize in aten::item: 10 calls and 800 us per step.",)
 
 
 def test_pageable_copies_and_many_small_ones(tmp_path):
@@ -77,7 +77,7 @@ def test_pageable_copies_and_many_small_ones(tmp_path):
         planted.launch(start, start + 1, start, start + 2, "Memcpy HtoD (Pageable -> Device)", **copy)
     advice = advice_of(planted, tmp_path)
     assert advice["pageable_copies"].title == "Copies from or to pageable memory take 25.0% of the time."
-    assert advice["many_small_copies"].title == "125 copies of up to 4 KB a step go between host and device."
+    assert advice["many_small_copies"].title == "125 copies of up to 4 KB per step go between host and device."
     pinned = busy()
     for start in range(0, 400, 8):
         pinned.launch(start, start + 1, start, start + 2, "Memcpy HtoD (Pinned -> Device)", **copy)
@@ -90,8 +90,8 @@ def test_tiny_operators_on_a_cpu(tmp_path):
     for start in range(0, 1000, 10):
         planted.host("aten::add", start, start + 8)
     advice = advice_of(planted, tmp_path)["tiny_operators"]
-    assert advice.title == "80.0% of the time goes into operators of less than 10.0 us a call."
-    assert advice.evidence == ("100 calls a step, 8.00 us each.",)
+    assert advice.title == "80.0% of the time is spent in operators of less than 10.0 us per call."
+    assert advice.evidence == ("100 calls per step, 8.00 us each.",)
     large = Planted()
     large.annotation("ProfilerStep#1", 0, 1000)
     large.host("aten::mm", 0, 900)

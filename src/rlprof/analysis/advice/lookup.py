@@ -1,4 +1,4 @@
-"""What several rules ask of the facts: outermost calls of some operations, their share, how often the envs stepped."""
+"""What several rules look up in the facts: outermost calls of operations, their share, how often envs stepped."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from rlprof.analysis.facts import Facts
 from rlprof.analysis.operations import Operation
 
 CONSIDERABLE = 0.10
-"""Of the wall time. What takes less cannot bring 1.12x even if it vanished; two runs differ as much by noise."""
+"""Least share of the wall time. Removing a smaller share altogether gains less than 1.12x, which is as much as two
+equal runs differ by noise."""
 
 ENOUGH_CALLS = 20
-"""For a mean or a ratio of calls to say something."""
+"""With fewer calls, a mean or a ratio of calls is not reliable."""
 
 NOT_COLLECTING = ("learning", "storage", "teacher", "system")
-"""Inside these the policy is called for another reason than to choose the next action."""
+"""Inside operations of these categories, the policy is not called to choose the next action."""
 
 AGAIN = "Run again with the change and compare the two sessions with `rlprof report`"
-"""How most checks begin."""
+"""The beginning of most checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outermost:
-    """The calls of some operations that lie in no other call of them."""
+    """The calls of some operations that are not inside another call of these operations."""
 
     operations: tuple[str, ...]
-    """The largest time first."""
+    """Largest time first."""
     calls: dict[str, int]
     ledger_ns: dict[str, float]
-    """What they called included."""
+    """Including what they called."""
 
     @property
     def most_calls(self) -> int:
-        """Of one operation: `policy_forward` and `value_forward` for the same step are not two batches."""
+        """Calls of the operation with most calls: `policy_forward` and `value_forward` for one step are not two
+        batches."""
         return max(self.calls.values(), default=0)
 
     @property
@@ -44,7 +46,7 @@ class Outermost:
 
 
 def outermost(facts: Facts, wanted: Callable[[Row], bool], never_below: Iterable[str] = ()) -> Outermost:
-    """Find them in the call tree, but not below operations of the categories `never_below`."""
+    """Find the `wanted` rows of the call tree, but not below operations of the categories `never_below`."""
     return _outermost(facts.breakdown.rows, wanted, never_below)
 
 
@@ -68,7 +70,7 @@ def _outermost(rows: Iterable[Row], wanted: Callable[[Row], bool], never_below: 
 
 
 def share_of(facts: Facts, operations: Iterable[Operation]) -> float:
-    """Of the wall time, between 0 and 1: what these operations themselves are accountable for."""
+    """Share of the wall time, 0 to 1, that these operations themselves account for."""
     return fraction(sum(number(operation.ledger_ns) for operation in operations), facts.breakdown.wall_ns)
 
 
@@ -83,14 +85,15 @@ def names_of(operations: Iterable[Operation]) -> tuple[str, ...]:
 
 
 def computing(operations: Iterable[Operation]) -> float | None:
-    """The share of their own time, between 0 and 1, that they spent on a CPU. None where that was not measured."""
+    """Fraction of their own time, 0 to 1, that these operations spent on a CPU. None if that was not measured."""
     known = [operation for operation in operations if operation.cpu_ns is not None]
     own = sum(number(operation.self_ns) for operation in known)
     return fraction(sum(number(operation.cpu_ns) for operation in known), own) if own else None
 
 
 def env_step_calls(facts: Facts) -> int:
-    """Calls of `env_step` to train on: of a vector where that is what is timed, or of the environments one by one."""
+    """Calls of `env_step` outside of evaluation. If the vector environment is timed, its calls; else the
+    environments'."""
     return outermost(facts, lambda row: row.operation == "env_step", ("system",)).most_calls
 
 
@@ -100,26 +103,26 @@ def policy_calls(facts: Facts) -> Outermost:
 
 
 def acting_calls(facts: Facts) -> int:
-    """How often the policy was asked for actions. An actor, a critic and a scaler that are called before the same step
-    were asked once, so this is never more than the calls of `env_step` beside them, in the same part of the tree."""
-    asked = 0
+    """How often the policy chose actions. An actor, a critic and a scaler that are called before the same step count
+    once, so this is never more than the calls of `env_step` in the same part of the tree."""
+    calls = 0
     for rows in _parts(facts):
         policy = _outermost(rows, lambda row: row.category == "policy", NOT_COLLECTING).most_calls
         steps = _outermost(rows, lambda row: row.operation == "env_step", ("system",)).most_calls
-        asked += min(policy, steps) if steps else policy
-    return asked
+        calls += min(policy, steps) if steps else policy
+    return calls
 
 
 def _parts(facts: Facts) -> list[list[Row]]:
-    """The call tree by what is outermost; what has nothing inside is one part, for it stands beside each other."""
+    """The call tree, one part per outermost operation. Outermost operations without children form one part together."""
     parts: list[list[Row]] = []
     for row in facts.breakdown.rows:
         if row.depth == 0 or not parts:
             parts.append([])
         parts[-1].append(row)
-    alone = [part[0] for part in parts if len(part) == 1 or _asks_or_steps(part[0])]
-    return [alone, *(part for part in parts if len(part) > 1 and not _asks_or_steps(part[0]))]
+    alone = [part[0] for part in parts if len(part) == 1 or _acts_or_steps(part[0])]
+    return [alone, *(part for part in parts if len(part) > 1 and not _acts_or_steps(part[0]))]
 
 
-def _asks_or_steps(row: Row) -> bool:
+def _acts_or_steps(row: Row) -> bool:
     return row.category == "policy" or row.operation == "env_step"

@@ -153,7 +153,7 @@ class TorchCapture:
     def folder(self) -> Path:
         """Where the traces go: the session's, unless told."""
         if self._folder is None:
-            recording = self._profiler._recording
+            recording = self._profiler.recording
             session = recording.folder if recording is not None else None
             self._folder = (session if session is not None else sessions_folder().absolute()) / "traces"
         return self._folder
@@ -246,7 +246,7 @@ class TorchCapture:
     def _write(self) -> None:
         with self._profiler.profile(TRACE_EXPORT):
             ended = self._end_recording()
-            recording = self._profiler._recording
+            recording = self._profiler.recording
             path = export(ended, self.folder / file_name("training" if recording is None else recording.name))
         self.files.append(path)
         if recording is not None:
@@ -262,9 +262,9 @@ class TorchCapture:
             function()
         except Exception as error:
             self._failed = True
-            self._profiler._hooks.warn("the torch capture has failed, and is given up", error)
-            if self._profiler._recording is not None:
-                self._profiler._recording.mark(FAILED, str(error))
+            self._profiler.warn("the torch capture has failed, and is given up", error)
+            if self._profiler.recording is not None:
+                self._profiler.recording.mark(FAILED, str(error))
             marks, self._torch, self._marks = self._marks, None, None
             if marks is not None:
                 marks.forget()

@@ -20,7 +20,7 @@ class Marks:
         self._exit = torch.ops.profiler._record_function_exit._RecordFunction
         self._thread = get_ident()
         self._open: list[tuple[str, Any]] = []
-        self._between: list[str] = profiler._ledger.open_operations()
+        self._between: list[str] = profiler.ledger.open_operations()
         """Open spans that are not in the trace: no step has begun."""
         # Before anybody else: who ends a step where a span ends finds it ended here.
         self._unwatch = watch_spans(profiler, self._watch, first=True)

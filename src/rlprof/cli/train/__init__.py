@@ -1,4 +1,4 @@
-"""`rlprof train WORKLOAD`: the reference trainings."""
+"""`rlprof train WORKLOAD`: trains a reference workload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlprof.workloads import WORKLOADS, find_workload
 
 
 class _Workloads(click.Group):
-    """Looks into a workload only when it is named."""
+    """Imports a workload only when it is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(WORKLOADS)
@@ -24,9 +24,9 @@ class _Workloads(click.Group):
             formatter.write_dl(list(WORKLOADS.items()))
 
 
-@click.group(cls=_Workloads, subcommand_metavar="WORKLOAD [OPTIONS] [KEY=VALUE ...]")
+@click.group(cls=_Workloads, subcommand_metavar="WORKLOAD [OPTIONS] [KEY=VALUE]...")
 def train() -> None:
-    """Run a reference training and record it: rlprof train petri --breakdown
+    """Train one of the reference workloads and record it.
 
-    Each has a bottleneck, and a flag that removes it. Their settings: rlprof train WORKLOAD --help
+    Each workload has a bottleneck and a flag that removes it. See rlprof train WORKLOAD --help for its settings.
     """

@@ -1,4 +1,4 @@
-"""`rlprof train WORKLOAD --compare`: without its cure against with it."""
+"""`rlprof train WORKLOAD --compare`: compares a workload without and with its cure."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import sys
 from functools import partial
 
 from rlprof.analysis.components import component_of
-from rlprof.cli.compare_progress import run_comparison
 from rlprof.cli.output import show
-from rlprof.compare.paired import MOST, Plan
+from rlprof.cli.progress import run_comparison
+from rlprof.compare.paired import MOST, MOST_PAIRS, Plan
 from rlprof.compare.text import render
 from rlprof.errors import RlprofError
 from rlprof.experiment.pairs import WARM_UP
 from rlprof.workloads.settings import Settings, as_words
 from rlprof.workloads.workload import Workload
 
-PAIRS, SECONDS = 6, 105.0
-"""At most, unless told: an answer in two minutes."""
+SECONDS = 105.0
+"""Time limit for a comparison without --pairs: an answer within two minutes."""
 FEW = 5
-"""Iterations in a pair, at least, where the training's own number was not changed."""
+"""Fewest iterations per pair, unless the settings change the number of iterations."""
 
 
 def compare_cure(workload: Workload, settings: Settings, pairs: int | None, breakdown: bool, detailed: bool) -> None:
-    """Both arms have these settings, but for the cure; as many iterations of each as were asked for in every pair."""
+    """Both arms have these settings, except for the cure. Each pair has as many iterations as the settings say."""
     blocks = settings.turns if settings.turns != workload.settings().turns else FEW
     given = [word for word in as_words(settings) if word.partition("=")[0] not in ("iterations", "timesteps")]
     arms = tuple([*given, f"{workload.cure}={cure}"] for cure in ("false", "true"))
@@ -32,7 +32,7 @@ def compare_cure(workload: Workload, settings: Settings, pairs: int | None, brea
     commands = [shlex.join(["train", workload.name, *arm, enough, "--no-progress"]) for arm in arms]
     named = component_of(workload.components if breakdown else {})
     limit = {} if pairs else {"seconds": SECONDS}
-    plan = Plan(commands[0], commands[1], pairs=pairs or PAIRS, blocks=blocks, **limit)
+    plan = Plan(commands[0], commands[1], pairs=pairs or MOST_PAIRS, blocks=blocks, **limit)
     show(partial(render, run_comparison(plan, named)))
     if detailed:
         for arm, off in zip(arms, ("no-", "")):
@@ -40,7 +40,7 @@ def compare_cure(workload: Workload, settings: Settings, pairs: int | None, brea
 
 
 def _profile_functions(workload: str, arm: list[str], name: str) -> None:
-    """Once more with cProfile, which is no way to compare times: it leaves functions/whole.txt in the session."""
-    words = ["train", workload, "--cprofile", "--profile-name", name, "--no-progress", *arm]
+    """Train once more with cProfile, which slows too much to compare times. Writes functions/whole.txt."""
+    words = ["train", workload, "--cprofile", "--name", name, "--no-progress", *arm]
     if subprocess.run([sys.executable, "-m", "rlprof", *words], check=False).returncode:
-        raise RlprofError(f"{name} has failed under cProfile; what it said is above")
+        raise RlprofError(f"{name} failed under cProfile. Its output is above.")

@@ -1,4 +1,4 @@
-"""Trains in this very process, recorded, and shows what was asked for afterwards."""
+"""Trains in this process, recorded, and then shows the requested reports."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 import click
 
 from rlprof.analysis.components import components
-from rlprof.analysis.isolated_parts import alone
-from rlprof.cli.output import show, write
-from rlprof.cli.report import build, format_of
-from rlprof.experiment.isolated_parts import measure_alone
+from rlprof.analysis.expectation import isolated_expectation
+from rlprof.cli.output import format_of, show, write
+from rlprof.cli.report import build
+from rlprof.experiment.expectation import measure_isolated
 from rlprof.render.components import render as render_components
-from rlprof.report.formats import renderer
-from rlprof.report.isolated_parts import render as render_alone
+from rlprof.report.expectation import render as render_expectation
+from rlprof.report.formats import NAMES, renderer
 from rlprof.report.text import render as render_report
 from rlprof.run.start import drive
 from rlprof.workloads.progress import Progress
@@ -27,25 +27,25 @@ from rlprof.workloads.workload import Program, Workload
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Of the command line, what is not a setting of the training."""
+class Request:
+    """The options that are not settings of the training."""
 
     recording: dict[str, Any] | None
-    """The options of `drive`; None: only train."""
+    """The options of `drive`; None to train without a recording."""
     breakdown: bool
     reports: tuple[str, ...]
     expect: bool
     progress: bool
 
 
-def run(workload: Workload, settings: Settings, asked: Asked) -> None:
+def run(workload: Workload, settings: Settings, request: Request) -> None:
     """Train, then show."""
-    for report in asked.reports:
-        format_of(report)  # an ending that nobody knows is said before the training, not after it
+    for report in request.reports:
+        format_of(report, NAMES)  # refuse an unknown ending before the training, not after it
     if workload.prepare(settings):
         return
-    progress = Progress(workload.name, workload.score, asked.progress)
-    recording = drive({**asked.recording, "settings": asdict(settings)}) if asked.recording is not None else None
+    progress = Progress(workload.name, workload.score, request.progress)
+    recording = drive({**request.recording, "settings": asdict(settings)}) if request.recording is not None else None
     try:
         with recording or nullcontext():
             program = workload.load()
@@ -54,8 +54,8 @@ def run(workload: Workload, settings: Settings, asked: Asked) -> None:
         progress.end()
     click.echo(_learned(progress))
     if recording is not None and recording.folder is not None:
-        _show(workload, recording.folder, asked)
-    if asked.expect:
+        _show(workload, recording.folder, request)
+    if request.expect:
         _expect(workload, program, settings, progress)
 
 
@@ -68,20 +68,21 @@ def _learned(progress: Progress) -> str:
     return f"{progress.name}: {progress.steps:,} steps, {progress.score} {first:,.4g} at first, {last:,.4g} at the end"
 
 
-def _show(workload: Workload, folder: Path, asked: Asked) -> None:
-    if not asked.breakdown and not asked.reports:
+def _show(workload: Workload, folder: Path, request: Request) -> None:
+    if not request.breakdown and not request.reports:
         return
     made = build(str(folder))
-    if asked.breakdown and workload.components:
+    if request.breakdown and workload.components:
         show(partial(render_components, components(made.facts.breakdown, workload.components)))
-    elif asked.breakdown:
+    elif request.breakdown:
         show(partial(render_report, made))
-    for report in asked.reports:
-        write(renderer(format_of(report))(made), report)
+    for report in request.reports:
+        write(renderer(format_of(report, NAMES))(made), report)
         click.echo(f"wrote {report}", err=True)
 
 
 def _expect(workload: Workload, program: Program, settings: Settings, progress: Progress) -> None:
     if sys.stderr is not None:
-        click.echo(f"{workload.name}: measuring its parts alone", err=True)
-    show(partial(render_alone, alone(measure_alone(program.parts(settings)), progress.steps_per_second)))
+        click.echo(f"{workload.name}: measuring its parts in isolation", err=True)
+    expected = isolated_expectation(measure_isolated(program.parts(settings)), progress.steps_per_second)
+    show(partial(render_expectation, expected))

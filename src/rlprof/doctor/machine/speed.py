@@ -13,7 +13,6 @@ from time import perf_counter_ns, thread_time_ns
 
 import psutil  # type: ignore[import-untyped, unused-ignore]  # it ships no types
 
-from rlprof.ledger.calibration import measure_span_cost
 from rlprof.ledger.profiler import Profiler
 
 try:
@@ -100,7 +99,7 @@ class Processes:
 
 def measure_clock() -> Clock:
     profiler = Profiler()
-    cost = measure_span_cost(profiler._scratch_ledger)  # as the profiler itself does when it is enabled
+    cost = profiler.measure_span_cost()  # as the profiler itself does when it is enabled
     snapshot = profiler.snapshot()
     return Clock(
         pair_ns=_clock_pair(),

@@ -12,11 +12,11 @@
 #include "cpu.h"
 #include "histogram.h"
 #include "map.h"
+#include "records.h"
 #include "sharing.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-/* Kept out of the hot functions, which then need no stack frame: a third of a span's instructions. */
 /* Read at each span. A library that is loaded later reaches such a variable by a call, unless it asks for one of the few
  * places that glibc keeps for that. */
 #ifdef __GLIBC__
@@ -24,6 +24,7 @@
 #else
 #define THREAD_LOCAL __thread
 #endif
+/* Kept out of the hot functions, which then need no stack frame: a third of a span's instructions. */
 #define SLOW_PATH __attribute__((noinline, cold))
 
 /* Beyond these an operation or a node is folded into a catch-all, with one warning: names made in a loop must not eat
@@ -42,7 +43,6 @@ typedef struct Node Node;
 typedef struct Lane Lane;
 typedef struct Pool Pool;
 typedef struct Thread Thread;
-typedef struct Dose Dose;
 typedef struct Pulse Pulse;
 
 /* One kind of work, known by its name. */
@@ -56,7 +56,7 @@ struct Operation {
     Span *spans; /* one for each combination of options in use; the plain one first */
     Node *cached_parent;
     Node *cached_child;
-    Dose *dose; /* dose.c: how it is slowed down, or NULL */
+    Slowdown *slowdown; /* slowdown.c: how it is slowed down, or NULL */
 };
 
 /* One operation at one place of one lane's call tree. Times are nanoseconds. */
@@ -99,7 +99,7 @@ typedef struct {
     int64_t device_start;
     int64_t device_peak;
     PyObject *device_event;
-    int64_t dosed; /* CPU time at its start; -1: no dose follows it. Only while operations are slowed down */
+    int64_t slowed_from; /* CPU time at its start; -1: it is not slowed down */
 } Entry;
 
 typedef enum { LANE_THREAD, LANE_TASK } LaneKind;
@@ -166,39 +166,15 @@ struct Thread {
 };
 
 typedef struct {
-    int64_t start;
-    int64_t duration;
-    uint32_t node;
-    uint32_t depth;
-} TimelineEvent;
-
-typedef struct {
     TimelineEvent *events; /* NULL: no timeline */
     uint64_t capacity;     /* a power of two */
     uint64_t written;
     uint64_t drained;
 } Timeline;
 
-/* What one node gained in one iteration, or in several merged ones. */
 typedef struct {
-    uint32_t iteration;
-    uint32_t node;
-    uint64_t calls;
-    int64_t self, ledger, overlapped, waited, off_cpu;
-} IterationRow;
-
-typedef struct {
-    int64_t start;
-    int64_t end;
-    uint32_t first;
-    uint32_t last;
-    int64_t steps;
-    int64_t episodes;
-} IterationMark;
-
-typedef struct {
-    IterationRow *rows;
-    size_t rows_used, rows_capacity;
+    IterationGain *gains;
+    size_t gains_used, gains_capacity;
     IterationMark *marks;
     size_t marks_used, marks_capacity;
     uint32_t count;   /* closed iterations */
@@ -216,9 +192,9 @@ typedef struct {
 #define MODE_TIMELINE 2u
 #define MODE_DEVICE 4u
 #define MODE_WATCHED 8u
-#define MODE_DOSED 16u
+#define MODE_SLOWED 16u
 /* With one of these, every span takes the long way. */
-#define MODE_FULL (MODE_DEVICE | MODE_WATCHED | MODE_DOSED)
+#define MODE_FULL (MODE_DEVICE | MODE_WATCHED | MODE_SLOWED)
 
 struct Ledger {
     PyObject_HEAD
@@ -296,8 +272,8 @@ struct Ledger {
     PyObject *watcher; /* watch.c: told of every span, or NULL */
     bool telling;
 
-    PyObject *dosed; /* dose.c: the names of the operations that are slowed down, or NULL */
-    Py_buffer doses;
+    PyObject *slowed; /* slowdown.c: the names of the operations that are slowed down, or NULL */
+    Py_buffer slowdowns;
 
     PyObject *hooks;
     PyObject *profile;
@@ -517,6 +493,9 @@ void iteration_reset(Ledger *, int64_t now);
 PyObject *ledger_drop_iteration(Ledger *, PyObject *);
 PyObject *iteration_drain(Ledger *);
 PyObject *ledger_raw(Ledger *);
+int raw_setup(PyObject *rows);
+extern const char *const OPERATION_COLUMNS[], *const LANE_COLUMNS[], *const NODE_COLUMNS[];
+int layout_setup(PyObject *module); /* layout.c */
 
 static inline void
 timeline_add(Ledger *ledger, const Entry *entry, int64_t duration, const Lane *lane)
@@ -537,12 +516,12 @@ SLOW_PATH void watch_tell(Ledger *, const Span *, bool begins);
 PyObject *ledger_watch(Ledger *, PyObject *watcher);
 PyObject *ledger_open_operations(Ledger *, PyObject *);
 
-/* dose.c */
-void dose_find(Ledger *, Operation *);
-int64_t dose_begin(const Lane *, Dose *);
-void dose_end(Ledger *, Dose *, int64_t begun, int64_t wall);
-void dose_free(Ledger *);
-PyObject *ledger_dose(Ledger *, PyObject *args);
+/* slowdown.c */
+void slowdown_find(Ledger *, Operation *);
+int64_t slowdown_begin(const Lane *, Slowdown *);
+void slowdown_end(Ledger *, Slowdown *, int64_t begun, int64_t wall);
+void slowdown_free(Ledger *);
+PyObject *ledger_slow_down(Ledger *, PyObject *args);
 PyObject *ledger_sample(Ledger *, PyObject *args);
 
 /* ledger.c: says once what went wrong and lets the training go on. Keeps a raised exception as it was. */

@@ -1,9 +1,6 @@
 /* Iterations: at each mark, what every node has gained since the last one.
  *
- * ROW ENCODING, 56 bytes, native order: uint32 iteration, uint32 node id, uint64 calls, then int64 self, ledger,
- * overlapped, waited, off-CPU.
- * MARK ENCODING, 40 bytes: int64 start ns, int64 end ns, uint32 first iteration, uint32 last iteration, then int64
- * environment steps, episodes.
+ * They leave as marks, one per iteration, and gains, one per node that changed: records.h has their layouts.
  *
  * Nobody has to drain: past the limit a mark only counts, and the next one that is written covers several iterations.
  * They are merged, their sums are kept. */
@@ -33,7 +30,7 @@ append(void *array, size_t *used, size_t *capacity, size_t size, size_t most)
 static void
 take_back(Iterations *iterations, size_t rows, size_t marks)
 {
-    iterations->rows_used = rows;
+    iterations->gains_used = rows;
     iterations->marks_used = marks;
 }
 
@@ -47,7 +44,7 @@ static bool
 write_rows(Ledger *ledger, int64_t now)
 {
     Iterations *iterations = &ledger->iterations;
-    size_t rows = iterations->rows_used, marks = iterations->marks_used;
+    size_t rows = iterations->gains_used, marks = iterations->marks_used;
     /* One iteration always fits, whatever the number of its nodes: merging it with others would not help. */
     size_t most = rows == 0 && ledger->nodes_used > MAX_ROWS ? ledger->nodes_used : MAX_ROWS;
     IterationMark *mark =
@@ -69,13 +66,13 @@ write_rows(Ledger *ledger, int64_t now)
             node->shift == node->marked.shift) {
             continue;
         }
-        IterationRow *row =
-            append(&iterations->rows, &iterations->rows_used, &iterations->rows_capacity, sizeof *row, most);
+        IterationGain *row =
+            append(&iterations->gains, &iterations->gains_used, &iterations->gains_capacity, sizeof *row, most);
         if (row == NULL) {
             take_back(iterations, rows, marks);
             return false;
         }
-        *row = (IterationRow){
+        *row = (IterationGain){
             .iteration = iterations->count - 1,
             .node = node->id,
             .calls = node->calls - node->marked.calls,
@@ -183,8 +180,8 @@ iteration_drain(Ledger *ledger)
     Iterations *iterations = &ledger->iterations;
     PyObject *marks = PyBytes_FromStringAndSize((char *)iterations->marks,
                                                 (Py_ssize_t)(iterations->marks_used * sizeof(IterationMark)));
-    PyObject *rows = PyBytes_FromStringAndSize((char *)iterations->rows,
-                                               (Py_ssize_t)(iterations->rows_used * sizeof(IterationRow)));
+    PyObject *rows = PyBytes_FromStringAndSize((char *)iterations->gains,
+                                               (Py_ssize_t)(iterations->gains_used * sizeof(IterationGain)));
     PyObject *drained = marks && rows ? PyTuple_Pack(2, marks, rows) : NULL;
     Py_XDECREF(marks);
     Py_XDECREF(rows);

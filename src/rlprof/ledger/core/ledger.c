@@ -280,7 +280,7 @@ static PyMethodDef ledger_methods[] = {
     METHOD("rename", ledger_rename, METH_VARARGS, "What the driver has recorded as one operation was another."),
     METHOD("watch", ledger_watch, METH_O, "Tell somebody of every span: its operation, whether it begins."),
     METHOD("open_operations", ledger_open_operations, METH_NOARGS, "Of the calling thread's lane, outermost first."),
-    METHOD("dose", ledger_dose, METH_VARARGS, "Slow operations down as shared memory says: memory, names."),
+    METHOD("slow_down", ledger_slow_down, METH_VARARGS, "Slow operations down as shared memory says: memory, names."),
     METHOD("sample", ledger_sample, METH_VARARGS, "Keep the GIL: how long, and the CPU time others got inside."),
     METHOD("depth", ledger_depth, METH_NOARGS, "How many spans are open on the calling thread's lane."),
     METHOD("share", ledger_share, METH_VARARGS, "Share the clocks with other processes through a file: path, create."),
@@ -327,7 +327,7 @@ ledger_traverse(Ledger *ledger, visitproc visit, void *arg)
     Py_VISIT(ledger->profile);
     Py_VISIT(ledger->device);
     Py_VISIT(ledger->watcher);
-    Py_VISIT(ledger->doses.obj);
+    Py_VISIT(ledger->slowdowns.obj);
     Py_VISIT(ledger->pending);
     Py_VISIT(ledger->running_loop);
     Py_VISIT(ledger->current_task);
@@ -346,7 +346,7 @@ ledger_clear(Ledger *ledger)
     ledger->startup = ledger->startup_rest = NULL;
     ledger->mode &= ~MODE_WATCHED;
     Py_CLEAR(ledger->watcher);
-    dose_free(ledger);
+    slowdown_free(ledger);
     Py_CLEAR(ledger->profile);
     for (uint32_t i = 0; i < ledger->operations_used; i++) {
         Span *span = ledger->operations[i]->spans;
@@ -383,7 +383,7 @@ ledger_dealloc(Ledger *ledger)
     free(ledger->nodes);
     free(ledger->lanes);
     free(ledger->timeline.events);
-    free(ledger->iterations.rows);
+    free(ledger->iterations.gains);
     free(ledger->iterations.marks);
     histogram_free(&ledger->iterations.durations);
     if (ledger->clear_refs >= 0) {

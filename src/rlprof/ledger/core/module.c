@@ -71,7 +71,7 @@ setup(PyObject *module)
     }
     owner = PyInterpreterState_Get();
     histogram_init_cells();
-    return span_setup(module) < 0 || loop_setup(module) < 0 || timed_setup(module) < 0 ||
+    return layout_setup(module) < 0 || span_setup(module) < 0 || loop_setup(module) < 0 || timed_setup(module) < 0 ||
                    ledger_setup(module) < 0 || steps_setup(module) < 0
                ? -1
                : 0;

@@ -42,7 +42,7 @@ static __attribute__((noinline)) bool
 enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
 {
     Ledger *ledger = span->ledger;
-    Entry entry = {.span = span, .memory_start = -1, .memory_peak = -1, .device_peak = -1, .dosed = -1};
+    Entry entry = {.span = span, .memory_start = -1, .memory_peak = -1, .device_peak = -1, .slowed_from = -1};
     int64_t now = clock_now(&ledger->clock);
     bool device = wants_device(ledger, span);
     if (span->flags & SPAN_MEMORY || device) {
@@ -81,8 +81,8 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     if (UNLIKELY(ledger->mode & MODE_WATCHED)) {
         watch_tell(ledger, span, true);
     }
-    if (UNLIKELY(ledger->mode & MODE_DOSED && span->operation->dose != NULL)) {
-        lane->top->dosed = dose_begin(lane, span->operation->dose);
+    if (UNLIKELY(ledger->mode & MODE_SLOWED && span->operation->slowdown != NULL)) {
+        lane->top->slowed_from = slowdown_begin(lane, span->operation->slowdown);
     }
     return true;
 }
@@ -193,11 +193,11 @@ measure_end(Ledger *ledger, Entry *entry)
 }
 
 static inline void
-follow_with_dose(Ledger *ledger, const Entry *ended, int64_t now)
+slow_down(Ledger *ledger, const Entry *ended, int64_t now)
 {
     const Operation *operation = ended->span->operation;
-    if (UNLIKELY(ledger->mode & MODE_DOSED && operation->dose != NULL && ended->dosed >= 0)) {
-        dose_end(ledger, operation->dose, ended->dosed, now - ended->start);
+    if (UNLIKELY(ledger->mode & MODE_SLOWED && operation->slowdown != NULL && ended->slowed_from >= 0)) {
+        slowdown_end(ledger, operation->slowdown, ended->slowed_from, now - ended->start);
     }
 }
 
@@ -220,7 +220,7 @@ exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
     if (UNLIKELY(ledger->mode & MODE_WATCHED)) {
         watch_tell(ledger, span, false);
     }
-    follow_with_dose(ledger, &ended, now);
+    slow_down(ledger, &ended, now);
 }
 
 static Entry *
@@ -432,7 +432,7 @@ ledger_split(Ledger *ledger, PyObject *args)
     if (ledger->mode & MODE_WATCHED) {
         watch_tell(ledger, outer, false);
     }
-    follow_with_dose(ledger, &ended, now - gap);
+    slow_down(ledger, &ended, now - gap);
     return PyLong_FromLongLong(gap);
 }
 

@@ -1,6 +1,4 @@
-/* The timeline: a ring of the last closed spans.
- *
- * EVENT ENCODING, 24 bytes, native order: int64 start ns, int64 duration ns, uint32 node id, uint32 depth. */
+/* The timeline: a ring of the last spans that ended. records.h has the layout of an event. */
 #include "core.h"
 
 int

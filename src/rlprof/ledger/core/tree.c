@@ -114,7 +114,7 @@ operation_new(Ledger *ledger, PyObject *name, Py_hash_t hash, PyObject *category
     operation->id = ledger->operations_used;
     ledger->operations[ledger->operations_used++] = operation;
     *probe(ledger, operation->name, hash) = operation;
-    dose_find(ledger, operation);
+    slowdown_find(ledger, operation);
     return operation;
 failed:
     Py_DECREF(operation->name);

@@ -4,7 +4,6 @@ It has the same surface, keeps the same account to the nanosecond, and costs abo
 """
 
 from rlprof.ledger.twin.ledger import Ledger
-from rlprof.ledger.twin.loop import Loop
 from rlprof.ledger.twin.span import Span, Timed
 
-__all__ = ["Ledger", "Loop", "Span", "Timed"]
+__all__ = ["Ledger", "Span", "Timed"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlprof.ledger.histogram import pack
+from rlprof.ledger.rows import LaneRow, NodeRow, OperationRow
 
 if TYPE_CHECKING:
     from rlprof.ledger.twin.span import Span
@@ -24,8 +25,8 @@ class Operation:
     category_told: bool
     spans: dict[tuple[bool, bool, bool | None], Span] = field(default_factory=dict)
 
-    def row(self) -> tuple[int, str, str]:
-        return self.id, self.name, self.category
+    def row(self) -> OperationRow:
+        return OperationRow(self.id, self.name, self.category)
 
 
 @dataclass(slots=True, eq=False)
@@ -66,14 +67,30 @@ class Node:
     def marks(self) -> tuple[int, int, int, int, int, int]:
         return self.calls, self.self, self.shift, self.overlapped(), self.waited, self.off_cpu
 
-    def row(self) -> tuple[Any, ...]:
-        return (
-            self.id, self.parent.id if self.parent else -1, self.lane.id, self.operation.id if self.operation else -1,
-            self.calls, self.busy, self.self, self.ledger(), self.overlapped(), self.waited, self.off_cpu, self.cost,
-            0 if self.min == LONGEST else self.min, self.max,
-            self.memory_peak, self.memory_rise, self.device_peak, self.device_rise,
-            self.device_time, self.device_calls, pack(self.durations),
-        )  # fmt: skip
+    def row(self) -> NodeRow:
+        return NodeRow(
+            id=self.id,
+            parent=self.parent.id if self.parent else -1,
+            lane=self.lane.id,
+            operation=self.operation.id if self.operation else -1,
+            calls=self.calls,
+            busy=self.busy,
+            self=self.self,
+            ledger=self.ledger(),
+            overlapped=self.overlapped(),
+            waited=self.waited,
+            off_cpu=self.off_cpu,
+            cost=self.cost,
+            min=0 if self.min == LONGEST else self.min,
+            max=self.max,
+            memory_peak=self.memory_peak,
+            memory_rise=self.memory_rise,
+            device_peak=self.device_peak,
+            device_rise=self.device_rise,
+            device_ns=self.device_time,
+            device_calls=self.device_calls,
+            histogram=pack(self.durations),
+        )
 
     def move_to(self, to: Node) -> None:
         """Everything but the place: see core/rename.c."""
@@ -175,8 +192,8 @@ class Lane:
     def works(self) -> bool:
         return self.open and not self.top.waits
 
-    def row(self) -> tuple[Any, ...]:
-        return self.id, self.kind, self.name, self.on_driver, self.host is not None, self.uses
+    def row(self) -> LaneRow:
+        return LaneRow(self.id, self.kind, self.name, self.on_driver, self.host is not None, self.uses)
 
 
 @dataclass(slots=True, eq=False)

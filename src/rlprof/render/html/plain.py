@@ -1,4 +1,4 @@
-"""A page that needs nothing else, not even a script."""
+"""A self-contained page without scripts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
 def page(kind: str, title: str, body: Markup, more: str = "") -> str:
-    """`kind` says what it is, above the title and behind it in the browser's."""
+    """`kind` is shown above the title, and after it in the title of the browser."""
     filled = {
         "title": escape(f"{title} - {kind}"),
         "style": Markup(_file("page.css")),
         "header": join([element("p", kind, class_="kicker"), element("h1", title + more)]),
         "body": body,
     }
-    # In one pass: a name that looks like a place of the page is not filled in again.
+    # In one pass, so that a name that looks like a placeholder is not filled in again.
     return _PLACE.sub(lambda place: filled[place[1]], _file("plain.html"))
 
 

@@ -1,4 +1,4 @@
-"""The tables of the HTML report. They need no script to be read; with it, the large one sorts and filters."""
+"""The tables of the HTML report. They need no script; with it, the operations table can be sorted and filtered."""
 
 from __future__ import annotations
 
@@ -35,29 +35,34 @@ def _cpu(value: Figure) -> str:
 
 _Column = tuple[str, str, Callable[[Operation], Figure], Callable[[float], str]]
 _COLUMNS: tuple[_Column, ...] = (
-    ("share", "Of the wall time", lambda operation: operation.share, percent),
-    ("time", "Wall time it accounts for itself", lambda operation: operation.ledger_ns, _duration),
+    ("share", "Share of the wall time", lambda operation: operation.share, percent),
+    ("time", "Wall time that the operation itself accounts for", lambda operation: operation.ledger_ns, _duration),
     ("calls", "Calls", lambda operation: operation.calls, lambda calls: count(int(calls))),
-    ("total", "All calls, with what they called, on all lanes", lambda operation: operation.busy_ns, _duration),
-    ("mean", "Of a call", lambda operation: operation.mean_ns, _duration),
+    ("total", "All calls on all lanes, including what they called", lambda operation: operation.busy_ns, _duration),
+    ("mean", "Mean duration of a call", lambda operation: operation.mean_ns, _duration),
     ("p50", "Half of the calls were shorter", lambda operation: operation.p50_ns, _duration),
     ("p95", "95 of 100 calls were shorter", lambda operation: operation.p95_ns, _duration),
     ("p99", "99 of 100 calls were shorter", lambda operation: operation.p99_ns, _duration),
     ("min", "The shortest call", lambda operation: operation.min_ns, _duration),
     ("max", "The longest call", lambda operation: operation.max_ns, _duration),
-    ("CPU", "Of its own time, what was spent computing", lambda operation: operation.cpu_percent, _cpu),
-    ("mem peak", "The process's resident peak inside", lambda operation: operation.memory_peak, _size),
-    ("mem rise", "The most a call needed above its start", lambda operation: operation.memory_rise, _size),
-    ("GPU peak", "The device memory's peak inside", lambda operation: operation.device_peak, _size),
-    ("GPU time", "On the device", lambda operation: operation.device_ns if operation.device_calls else None, _duration),
+    ("CPU", "Part of its own time spent computing", lambda operation: operation.cpu_percent, _cpu),
+    ("mem peak", "Peak resident memory of the process during a call", lambda operation: operation.memory_peak, _size),
+    ("mem rise", "The most memory a call needed above its start", lambda operation: operation.memory_rise, _size),
+    ("GPU peak", "Peak device memory during a call", lambda operation: operation.device_peak, _size),
+    (
+        "GPU time",
+        "Time on the device",
+        lambda operation: operation.device_ns if operation.device_calls else None,
+        _duration,
+    ),
 )
-_SHOW = "Show how long its calls took"
+_SHOW = "Show the durations of its calls"
 _OPTIONAL = {"mem peak", "mem rise", "GPU peak", "GPU time", "CPU"}
-"""Left out where nothing was measured."""
+"""Columns that are left out if nothing was measured."""
 
 
 def operations(report: Report) -> Markup:
-    """Every operation in a table; `unattributed` and `rlprof` below, so that the shares sum to 100."""
+    """Every operation in a table, with `unattributed` and `rlprof` below, so that the shares sum to 100."""
     recorded = [operation for operation in report.facts.operations if operation.calls or operation.ledger_ns]
     shown = recorded[:MOST_OPERATIONS]
     if not shown:
@@ -87,7 +92,7 @@ def operations(report: Report) -> Markup:
     body = join(_operation_row(operation, columns, shares[operation.operation]) for operation in shown)
     whole = element(
         "table",
-        element("caption", "All operations, all lanes and places together"),
+        element("caption", "All operations, summed over lanes and places"),
         element("thead", head),
         element("tbody", body),
         element("tfoot", *foot),
@@ -105,7 +110,9 @@ def operations(report: Report) -> Markup:
                 class_="controls",
             ),
             element("div", whole, class_="scroll tall", tabindex="0", role="region", aria_label="Operations"),
-            element("p", f"{hidden:,} more with less time: see the CSV report.", class_="hint") if hidden else "",
+            element("p", f"{hidden:,} smaller operations are not shown: see the CSV report.", class_="hint")
+            if hidden
+            else "",
         ]
     )
 
@@ -116,7 +123,7 @@ def _heading(name: str, what: str, kind: str) -> Markup:
 
 
 def _operation_row(operation: Operation, columns: Sequence[_Column], share: float) -> Markup:
-    # Written directly: thousands of rows of fifteen elements each would take most of the time of the page.
+    # Written directly: thousands of rows with fifteen elements each would dominate the time to build the page.
     cells = []
     for name, _, value, shown in columns:
         figure = share if name == "share" else value(operation)
@@ -148,7 +155,7 @@ def categories(report: Report) -> Markup:
 
 
 def call_tree(report: Report) -> Markup:
-    """What the icicle draws, for who cannot see it or wants to read the figures."""
+    """The figures of the icicle chart as a table."""
     *operations, unattributed, rlprof = report.facts.breakdown.rows
     rows = [*(row for row in operations if row.calls or row.subtree_ledger_ns), unattributed, rlprof]
     least = _threshold([row.subtree_ledger_ns for row in rows], _MOST_TREE_ROWS)
@@ -190,13 +197,13 @@ def _indented(depth: int, name: str) -> Markup:
 def rollout(report: Report) -> Markup:
     tree = report.findings.rollout
     if tree is None:
-        return element("p", "No rollout was found: that takes iterations and an environment.", class_="empty")
+        return element("p", "No rollout was found. It needs iterations and an environment.", class_="empty")
     steps = [Step("rollout", -1, tree.total_ns, False), *tree.steps]
     least = max(tree.total_ns / 1000, _threshold([step.ns for step in steps], _MOST_STEPS))
     shown = [step for step in steps if step.ns >= least or step.bottleneck][: _MOST_STEPS + 1]
     caption = f"Mean of {many(tree.rollouts, 'rollout')}"
     rows = [_step_row(step, tree.total_ns) for step in shown]
-    return table(caption, ("operation", "time", "of it", ""), rows, "bars")
+    return table(caption, ("operation", "time", "share", ""), rows, "bars")
 
 
 def _step_row(step: Step, total: float) -> Sequence[str]:

@@ -1,1 +1,1 @@
-"""What a trace says: one question a file."""
+"""Analyses of a trace: one question per file."""

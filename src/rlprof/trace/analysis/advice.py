@@ -1,4 +1,4 @@
-"""What a trace says about how to train faster: rules over its summary, those that bring most first."""
+"""Advice on how to train faster: rules over the summary of a trace, the largest gain first."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rlprof.trace.analysis.summary import DeviceTime, TraceSummary
 ENVIRONMENT = ("env_step", "env_reset", "env_wait", "env_render", "rollout")
 
 NOTABLE = 0.05
-"""Of the window. What takes less is not worth a change."""
+"""Fraction of the window: less time is not worth a change."""
 TINY_OPERATOR = 10_000
-"""ns of the host. Below that a call mostly pays for being a call."""
+"""Time of the host in ns: a shorter call is mostly the cost of calling."""
 
 CHECK = "Capture the same steps again and compare with `rlprof trace diff BEFORE AFTER`."
 
@@ -35,11 +35,11 @@ def waiting_for_data(summary: TraceSummary) -> Advice | None:
         evidence.append(f"{_device(device)} had nothing to do for {duration(device.why_idle.data)} of that.")
     return Advice(
         rule="waiting_for_data",
-        title=f"{as_percent(share)} of the time goes into waiting for data.",
+        title=f"{as_percent(share)} of the time is spent waiting for data.",
         operations=tuple(phase.name for phase in summary.phases if LOADS.search(phase.name)),
         evidence=tuple(evidence),
-        action="Give the DataLoader workers (num_workers, persistent_workers=True, pin_memory=True), or keep the data "
-        "on the device and gather by index.",
+        action="Use worker processes in the DataLoader (num_workers, persistent_workers=True, pin_memory=True), or "
+        "keep the data on the device and gather by index.",
         gain=(1.0, speedup(share, float("inf"))),
         check=CHECK,
     )
@@ -79,23 +79,23 @@ def bound_by_launches(summary: TraceSummary) -> Advice | None:
         return None
     return Advice(
         rule="bound_by_launches",
-        title=f"The host launches too slowly: {_device(device)} is idle for {as_percent(share)} of the time because "
-        "of it.",
+        title=f"{_device(device)} is idle for {as_percent(share)} of the time because the host launches kernels too "
+        "slowly.",
         operations=tuple(name for name, _ in bound.names),
         evidence=(
             f"{bound.bound:,} of {bound.kernels:,} kernels found their device idle and took less time than the call "
             "that launched them.",
-            f"A typical kernel takes {duration(bound.kernel)}, a typical launch {duration(bound.launch)}.",
+            f"The median kernel takes {duration(bound.kernel)}, the median launch {duration(bound.launch)}.",
         ),
-        action='Larger batches, fewer and larger operators: torch.compile(mode="reduce-overhead"), CUDA graphs, fused '
-        "optimizers (fused=True); or keep a network this small on the CPU.",
+        action='Use larger batches, and fewer and larger operators: torch.compile(mode="reduce-overhead"), CUDA '
+        "graphs, fused optimizers (fused=True). Or keep a network this small on the CPU.",
         gain=(1.0, speedup(share, float("inf"))),
         check=CHECK,
     )
 
 
 def synchronising(summary: TraceSummary) -> Advice | None:
-    """`.item()`, `.cpu()` and friends, inside the loop."""
+    """`.item()`, `.cpu()` and similar calls inside the loop."""
     device = _busiest(summary.devices)
     if device is None or not summary.window or not summary.syncs:
         return None
@@ -106,17 +106,16 @@ def synchronising(summary: TraceSummary) -> Advice | None:
     steps = max(1, len(summary.steps))
     return Advice(
         rule="synchronising",
-        title=f"{_device(device)} is idle for {as_percent(share)} of the time because the host stopped to wait for "
-        "its results.",
+        title=f"{_device(device)} is idle for {as_percent(share)} of the time because the host waits for its results.",
         operations=tuple(dict.fromkeys(sync.operator or sync.call for sync in worst)),
         evidence=tuple(
             f"{sync.call} in {sync.operator or 'no operator'}"
             f"{f' from {sync.function}' if sync.function else f' in {sync.phase}' if sync.phase else ''}: "
-            f"{many(sync.calls / steps, 'call')} a step, {duration(sync.waited / steps)}."
+            f"{many(sync.calls / steps, 'call')} and {duration(sync.waited / steps)} per step."
             for sync in worst
         ),
-        action="Keep figures on the device until the end of an epoch and read them at once; replace `.item()` and "
-        "`.cpu()` in the loop, and copy with non_blocking=True from and to pinned memory.",
+        action="Keep metrics on the device until the end of an epoch and read them together. Replace `.item()` and "
+        "`.cpu()` in the loop. Copy with non_blocking=True from and to pinned memory.",
         gain=(1.0, speedup(share, float("inf"))),
         check=CHECK,
     )
@@ -153,18 +152,18 @@ def many_small_copies(summary: TraceSummary) -> Advice | None:
         return None
     return Advice(
         rule="many_small_copies",
-        title=f"{many(small / steps, 'copy')} of up to 4 KB a step go between host and device.",
+        title=f"{many(small / steps, 'copy')} of up to 4 KB per step go between host and device.",
         operations=tuple(copies.name for copies in across),
-        evidence=tuple(f"{copies.name}: {copies.small:,} of {copies.calls:,} are of up to 4 KB." for copies in across),
-        action="Put what belongs together into one tensor and copy that: all environments' observations, a whole "
-        "rollout's rewards.",
+        evidence=tuple(f"{copies.name}: {copies.small:,} of {copies.calls:,} are up to 4 KB." for copies in across),
+        action="Collect the values in one tensor and copy that: the observations of all environments, the rewards of a "
+        "whole rollout.",
         gain=None,
         check=CHECK,
     )
 
 
 def tiny_operators(summary: TraceSummary) -> Advice | None:
-    """A training on the CPU whose operators have too little to do."""
+    """Operators on the CPU that are too small."""
     total = sum(operator.total for operator in summary.operators)
     tiny = [item for item in summary.operators if item.calls and item.total / item.calls < TINY_OPERATOR]
     spent = sum(item.total for item in tiny)
@@ -174,11 +173,11 @@ def tiny_operators(summary: TraceSummary) -> Advice | None:
     share = spent / summary.window
     return Advice(
         rule="tiny_operators",
-        title=f"{as_percent(share)} of the time goes into operators of less than {duration(TINY_OPERATOR)} a call.",
+        title=f"{as_percent(share)} of the time is spent in operators of less than {duration(TINY_OPERATOR)} per call.",
         operations=tuple(item.name for item in tiny[:5]),
-        evidence=(f"{many(calls / steps, 'call')} a step, {duration(spent / calls)} each.",),
-        action="Larger minibatches and more environments a forward pass; torch.compile; foreach or fused optimizers; "
-        "vectorise loops over time steps.",
+        evidence=(f"{many(calls / steps, 'call')} per step, {duration(spent / calls)} each.",),
+        action="Use larger minibatches, more environments per forward pass, torch.compile, foreach or fused "
+        "optimizers, and vectorize loops over time steps.",
         gain=(1.0, speedup(share, 2.0)),
         check=CHECK,
     )
@@ -196,7 +195,7 @@ RULES: tuple[Callable[[TraceSummary], Advice | None], ...] = (
 
 
 def _busiest(devices: Iterable[DeviceTime]) -> DeviceTime | None:
-    """The one the training is about."""
+    """The device with the most work."""
     return max(devices, key=lambda device: device.busy, default=None)
 
 

@@ -1,4 +1,4 @@
-"""Operators and kernels by what they took, and which operator launched which kernel."""
+"""Operators and kernels by time, and which operator launched which kernel."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from rlprof.trace.kinds import Kind
 
 @dataclass(frozen=True)
 class Total:
-    """What all calls of one name, with inputs of one shape where those were recorded, took. ns."""
+    """Time of all calls with one name and, if shapes were recorded, one shape of inputs. In ns."""
 
     name: str
     shapes: str
     calls: int
     total: int
-    """Of operators, without what they called."""
+    """Time of its own: without the operators that it called."""
     longest: int
     device: int
-    """What kernels and copies took that it launched itself; of a kernel, the same as `total`."""
+    """Time of the kernels and copies that an operator launched itself; for a kernel, the same as `total`."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Who called and launched what, in a whole trace."""
+    """Which operators call and launch what, in a whole trace."""
 
     trace: Trace
     devices: list[Device]
@@ -43,8 +43,8 @@ class Calls:
 
     @cached_property
     def launched(self) -> tuple[Rows, Rows, NDArray[np.int64]]:
-        """Rows of devices, the calls that launched them, and the operators these were made by, as positions in
-        `nesting`; -1 where not known."""
+        """Rows of devices, the calls that launched them, and the operators that made these calls, as positions in
+        `nesting`; -1 if unknown."""
         rows = np.concatenate([np.zeros(0, np.int64), *(device.rows for device in self.devices)])
         calls = launches_of(self.trace, rows)
         place = np.full(len(self.trace.kind), -1, np.int64)
@@ -53,7 +53,7 @@ class Calls:
         return rows, calls, np.where(operator >= 0, self.nesting.parent[np.maximum(operator, 0)], -1)
 
     def operators(self) -> list[Total]:
-        """By self time."""
+        """Operators by self time."""
         found, trace = self.nesting, self.trace
         rows, _, operator = self.launched
         known = operator >= 0
@@ -62,7 +62,7 @@ class Calls:
         return totals(trace, found.rows[mine], found.self_time[mine], device[mine])
 
     def kernels(self) -> list[Total]:
-        """By time, with the shapes that their operators were called with."""
+        """Kernels by time, with the shapes of their operators' inputs."""
         rows, _, operator = self.launched
         kernels = self.trace.kind[rows] == Kind.KERNEL
         rows, operator = rows[kernels], operator[kernels]
@@ -78,7 +78,7 @@ def totals(
     device: NDArray[np.int64],
     shaped: Rows | None = None,
 ) -> list[Total]:
-    """Of rows by name and shape, longest first. shaped: the rows that have the shapes, if not these."""
+    """Totals of rows by name and shape, longest first. `shaped` are the rows with the shapes (default: `rows`)."""
     shapes = trace.arg("Input Dims", "Input dims").at(rows if shaped is None else shaped)
     groups, group = np.unique(np.stack([trace.name[rows].astype(np.int64), shapes]), axis=1, return_inverse=True)
     count = groups.shape[1]
@@ -102,7 +102,7 @@ def totals(
 
 
 def shape_text(shapes: Any) -> str:
-    """As people write them: `64x3x7x7, 64`. What is no tensor has none."""
+    """Shapes as people write them: `64x3x7x7, 64`. Arguments that are not tensors have none."""
     if not isinstance(shapes, list):
         return ""
     sizes = [_size(shape) for shape in shapes]

@@ -1,4 +1,4 @@
-"""What was copied between host and devices, and how fast."""
+"""Copies between host and devices, and their speed."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Copies:
     """All copies of one kind. Times in ns."""
 
     name: str
-    """As the trace calls them; it tells pageable memory from pinned."""
+    """Name in the trace, which distinguishes pageable from pinned memory."""
     direction: str
-    """`host to device`, ...; `fill` where a device only sets its own memory."""
+    """`host to device`, ...; `fill` if a device only sets its own memory."""
     calls: int
     total: int
     bytes: int | None
-    """None where the trace does not tell it of all of them."""
+    """Bytes of all copies; None if the trace lacks the size of some."""
     small: int
-    """Those of up to 4 KB."""
+    """Number of copies of up to 4 KB."""
 
     @property
     def rate(self) -> float | None:
-        """Bytes per second while they run."""
+        """Bytes per second while copies run."""
         return None if self.bytes is None or not self.total else self.bytes / (self.total / 1e9)
 
 
@@ -44,7 +44,7 @@ SMALL = 4096
 
 
 def copies_of(trace: Trace, devices: list[Device]) -> list[Copies]:
-    """Longest first."""
+    """Copies by kind, longest first."""
     rows = np.concatenate([np.zeros(0, np.int64), *(device.rows for device in devices)])
     rows = rows[np.isin(trace.kind[rows], (Kind.COPY, Kind.FILL))]
     found = []

@@ -1,4 +1,4 @@
-"""When each GPU works, and with what."""
+"""When each GPU is busy, and with what."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rlprof.trace.kinds import DEVICE_WORK, Kind
 class Device:
     number: int
     name: str
-    """As its maker calls it; empty where the trace does not say."""
+    """Product name; empty if the trace lacks it."""
     rows: Rows
-    """Its kernels, copies and fills."""
+    """Rows of its kernels, copies and fills."""
     busy: Intervals
-    """While any of them runs."""
+    """Time while any of them runs."""
     kernels: Intervals
     copies: Intervals
 
 
 def devices_of(trace: Trace) -> list[Device]:
-    """Those that did something, by number."""
+    """Devices that did something, by number."""
     rows = trace.rows(*DEVICE_WORK)
     number = trace.arg("device").at(rows)
-    for process in np.unique(trace.process[rows[number < 0]]):  # older traces tell it by the process
+    for process in np.unique(trace.process[rows[number < 0]]):  # older traces have the device as a process
         told = trace.texts[int(process)]
         number[(number < 0) & (trace.process[rows] == process)] = told if isinstance(told, int) and told >= 0 else 0
     return [_device(trace, int(found), rows[number == found]) for found in np.unique(number)]

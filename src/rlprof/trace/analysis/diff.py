@@ -1,9 +1,9 @@
-"""What differs between two sets of traces, a step, and whether that is more than their own runs differ.
+"""What differs per step between two sets of traces, and whether that is more than runs of one side differ.
 
-Two runs of one program differ by more than the steps of either: in the four runs of the ResNet that this was tried on,
-by 13 % of a step and a third of a phase, with steps that vary by 3 %. So steps tell nothing about noise, and runs do: a
-difference is noise unless it is outside of the 95 % interval of a t-test with the runs as its units. With one run a
-side only what changed by more than a factor of two is called a change.
+Two runs of one program differ by more than the steps of either. Four runs of one ResNet differed by 13 % of a step and
+by a third of a phase, while their steps varied by 3 %. So noise is computed from runs, not from steps: a difference is
+noise if it is inside the 95 % interval of a t-test with the runs as its units. With one run per side, only a change by
+more than a factor of two counts.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ SCHEMA_VERSION = 1
 
 ADDED, GONE, SLOWER, FASTER, NOISE, SHIFTED = "added", "gone", "slower", "faster", "noise", "shifted"
 NOT_JUDGED = "not judged"
-"""One trace a side, and no steps in them: nothing tells what is noise."""
+"""One trace per side without steps: the noise is unknown."""
 
 NOTABLE = 0.002
-"""Of a step. What changed by less is left out."""
+"""Fraction of a step: smaller changes are left out."""
 
 FACTOR = 2.0
-"""By which one run a side must differ."""
+"""Factor by which single runs must differ."""
 
 T_95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
 )  # fmt: skip
-"""Student's t for 95 %, two-sided, by degrees of freedom from 1 on. The last serves for more."""
+"""Student's t for 95 %, two-sided, for 1, 2, ... degrees of freedom. The last value is used for more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Per step; ns."""
+    """Times per step, in ns."""
 
     name: str
     before: float
@@ -44,7 +44,7 @@ class Change:
     calls_before: float
     calls_after: float
     noise: float | None
-    """A difference up to this is none; None where nothing tells."""
+    """Differences up to this are noise; None if unknown."""
     verdict: str
 
     @property
@@ -58,18 +58,18 @@ class TraceDiff:
     before: tuple[str, ...]
     after: tuple[str, ...]
     unit: str
-    """What noise was told by: `runs`, or `steps` where no side has two."""
+    """What the noise was computed from: `runs`, or `steps` if no side has two runs."""
     steps_before: int
     steps_after: int
     marked: bool
-    """All traces have steps; otherwise whole traces are compared."""
+    """True if all traces have steps; otherwise whole traces are compared."""
     verdict: str
-    """`slower` or `faster`, of a step; `shifted`: phases changed, and a step as a whole not beyond noise; `noise`."""
+    """`slower` or `faster` steps; `shifted` if only phases changed beyond noise; `noise`."""
     cause: str | None
-    """The phase that explains most of the difference; None where nothing changed."""
+    """The phase that explains most of the difference; None if nothing changed."""
     step: Change
     phases: tuple[Change, ...]
-    """Those that changed most first. They sum to the step."""
+    """Phases, the largest change first. They add up to the step."""
     idle: tuple[Change, ...]
     operators: tuple[Change, ...]
     kernels: tuple[Change, ...]
@@ -143,7 +143,7 @@ class _Judge:
         return Change(name, before, after, called[0], called[1], noise, _verdict(before, after, called, noise))
 
     def _between_runs(self, sides: list[list[NDArray[np.float64]]]) -> float:
-        """Half of the interval of a t-test, both sides of one variance."""
+        """Half of the interval of a t-test with one variance for both sides."""
         means = [np.array([run.mean() for run in side]) for side in sides]
         freedom = sum(len(side) - 1 for side in means)
         variance = sum(float(((side - side.mean()) ** 2).sum()) for side in means) / freedom
@@ -151,7 +151,7 @@ class _Judge:
         return float(t * np.sqrt(variance * sum(1 / len(side) for side in means)))
 
     def _between_steps(self, sides: list[list[NDArray[np.float64]]], larger: float) -> float | None:
-        """Nothing tells how runs differ. At least by as much as steps do, and by a factor."""
+        """The noise between runs is unknown, but it is larger than that between steps. So also require a factor."""
         deviations = [run.std(ddof=1) for side in sides for run in side if len(run) > 1]
         return max(2 * float(max(deviations)), larger * (1 - 1 / FACTOR)) if deviations else None
 

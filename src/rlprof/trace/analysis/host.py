@@ -1,4 +1,4 @@
-"""The thread that trains, its steps, and the time that a trace is about."""
+"""The thread that trains, its steps, and the window of time that is analysed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rlprof.trace.kinds import DEVICE_WORK, STEP_PREFIX, Kind
 _HOST = (Kind.OPERATOR, Kind.ANNOTATION, Kind.PYTHON, Kind.RUNTIME)
 
 WAITS = re.compile(r"Synchronize|^(cuda|hip)Memcpy(?!.*Async)|^cuMemcpy(?!.*Async)")
-"""Calls of the runtime in which the host waits for the device."""
+"""Runtime calls in which the host waits for the device."""
 
 LOADS = re.compile(r"DataLoader.*__next__|^data_loading$|^batch_preparation$")
 """Annotations in which the host waits for data, torch's own and rlprof's."""
@@ -30,15 +30,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Host:
-    """What happens on the thread whose progress is the training's."""
+    """Events of the thread that trains."""
 
     trace: Trace
     lane: tuple[int, int]
-    """Its process and thread, as indices of the trace's texts; (-1, -1): there is none."""
+    """Its process and thread, as indices of the trace's texts; (-1, -1) if there is none."""
 
     @classmethod
     def of(cls, trace: Trace) -> Host:
-        """The thread with the steps; where there are none, the one that operators, or Python, kept busy longest."""
+        """The thread with the steps. Without steps, the thread that operators or Python kept busy longest."""
         annotations = trace.rows(Kind.ANNOTATION)
         steps = annotations[[name.startswith(STEP_PREFIX) for name in trace.names(annotations)]]
         for rows in (steps, trace.rows(Kind.OPERATOR), trace.rows(Kind.ANNOTATION), trace.rows(*_HOST)):
@@ -55,7 +55,7 @@ class Host:
 
     @cached_property
     def steps(self) -> list[Step]:
-        """In the order of time."""
+        """Steps in order of time."""
         trace, rows = self.trace, self.rows(Kind.ANNOTATION)
         found = [
             Step(name, int(trace.start[row]), int(trace.end[row]))
@@ -66,7 +66,7 @@ class Host:
 
     @cached_property
     def window(self) -> tuple[int, int]:
-        """From the first step to the end of the last; without steps, all that was recorded."""
+        """From the first step to the end of the last. Without steps, the whole trace."""
         if self.steps:
             return self.steps[0].start, max(step.end for step in self.steps)
         rows = self.trace.rows(*_HOST, *DEVICE_WORK)
@@ -76,13 +76,13 @@ class Host:
 
     @cached_property
     def waits(self) -> Intervals:
-        """While it waits for the device."""
+        """Time while the host waits for the device."""
         rows = self.rows(Kind.RUNTIME)
         return self._named(rows, WAITS)
 
     @cached_property
     def loads(self) -> Intervals:
-        """While it waits for data."""
+        """Time while the host waits for data."""
         return self._named(self.rows(Kind.ANNOTATION, Kind.OPERATOR), LOADS)
 
     def _named(self, rows: Rows, pattern: re.Pattern[str]) -> Intervals:

@@ -1,4 +1,4 @@
-"""Why a GPU is idle: what the host was doing in each instant in which it had nothing to run.
+"""Why a GPU is idle: what the host did while the GPU had nothing to run.
 
 What ends a gap on a device is a kernel or a copy that a call on the host has launched. Until that call began, the
 device waits for the host: while the host waits for the device itself (it could have launched ahead), while it waits for
@@ -20,19 +20,19 @@ from rlprof.trace.columns import Trace
 
 @dataclass(frozen=True)
 class Idle:
-    """Of one device, inside a window. The five parts are all of it."""
+    """Idle time of one device inside a window, in five parts that add up to it."""
 
     total: Intervals
     launching: Intervals
-    """Work is launched and has not begun."""
+    """Work was launched but has not started."""
     data: Intervals
     """The host waits for data."""
     sync: Intervals
-    """The host waits for the device, and has launched nothing further."""
+    """The host waits for the device and has launched nothing more."""
     host: Intervals
-    """The host works, and has launched nothing."""
+    """The host is busy and has launched nothing."""
     ending: Intervals
-    """Nothing is launched any more before the window ends."""
+    """Nothing more is launched before the window ends."""
 
 
 def idle_of(host: Host, device: Device, window: tuple[int, int]) -> Idle:
@@ -46,7 +46,7 @@ def idle_of(host: Host, device: Device, window: tuple[int, int]) -> Idle:
 
 
 def _launching(trace: Trace, device: Device, total: Intervals) -> tuple[Intervals, Intervals]:
-    """Of each gap, the part after the launch of what ends it; and the gaps that nothing ends."""
+    """The part of each gap after the launch that ends the gap, and the gaps that no launch ends."""
     order = np.argsort(trace.start[device.rows], kind="stable")
     rows = device.rows[order]
     starts = trace.start[rows]

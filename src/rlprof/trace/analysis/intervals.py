@@ -1,4 +1,4 @@
-"""Sets of instants: sorted intervals that do not touch, and how long they are inside others."""
+"""Sets of instants: sorted intervals that do not touch, and how much of them lies inside others."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Intervals:
-    """From each start until before its end. Sorted, apart from one another, none of them empty."""
+    """Half-open intervals: sorted, disjoint, none of them empty."""
 
     start: Times
     end: Times
 
     @classmethod
     def of(cls, start: Times, end: Times) -> Intervals:
-        """The instants that lie in any of these, which may overlap as they like."""
+        """The union of these intervals, which may overlap."""
         real = end > start
         start, end = start[real], end[real]
         order = np.argsort(start, kind="stable")
@@ -48,7 +48,7 @@ class Intervals:
         return np.concatenate([[0], np.cumsum(self.end - self.start)])
 
     def before(self, times: Times) -> Times:
-        """How much of this lies before each of these instants."""
+        """Length of this set before each of these instants."""
         index = np.searchsorted(self.start, times, "right")
         if not len(self.start):
             return np.zeros(len(times), np.int64)
@@ -56,7 +56,7 @@ class Intervals:
         return self._lengths[index] - np.where(index > 0, over, 0)
 
     def within(self, start: Times, end: Times) -> Times:
-        """How much of this lies inside each of these intervals, which may overlap."""
+        """Length of this set inside each of these intervals, which may overlap."""
         found: Times = np.maximum(0, self.before(end) - self.before(start))
         return found
 
@@ -70,7 +70,7 @@ class Intervals:
         return self & ~other
 
     def __invert__(self) -> Intervals:
-        """All other instants."""
+        """The complement."""
         low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         start, end = np.concatenate([[low], self.end]), np.concatenate([self.start, [high]])
         real = end > start
@@ -78,7 +78,7 @@ class Intervals:
 
 
 def joined(parts: Iterable[Intervals]) -> Intervals:
-    """The instants that lie in any of these."""
+    """The union of these sets."""
     parts = list(parts)
     empty = np.zeros(0, np.int64)
     return Intervals.of(

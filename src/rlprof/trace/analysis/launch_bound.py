@@ -1,4 +1,4 @@
-"""Kernels that a device gets through faster than the host can launch them."""
+"""Kernels that a device runs faster than the host can launch them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rlprof.trace.kinds import Kind
 
 @dataclass(frozen=True, slots=True)
 class LaunchBound:
-    """A kernel is launch-bound where its device had run dry, and it took less time than the call that launched it."""
+    """A kernel is launch-bound if it found its device idle and took less time than the call that launched it."""
 
     kernels: int
-    """Whose launch is in the trace."""
+    """Number of kernels whose launch is in the trace."""
     bound: int
     total: int
-    """ns that those took."""
+    """Time of the launch-bound kernels in ns."""
     launch: int
-    """ns of a typical call that launches one."""
+    """Median time of a launching call in ns."""
     kernel: int
-    """ns of a typical kernel."""
+    """Median time of a kernel in ns."""
     names: tuple[tuple[str, int], ...]
-    """Those that are so most often, with how often."""
+    """The most frequent launch-bound kernels, with their number of calls."""
 
 
 def launch_bound(trace: Trace, devices: list[Device]) -> LaunchBound | None:
-    """None where the trace has no kernels, or tells no launches."""
+    """None if the trace has no kernels or no launches."""
     rows, dry = [], []
     for device in devices:
         mine = device.rows[trace.kind[device.rows] == Kind.KERNEL]

@@ -1,4 +1,4 @@
-"""Which call on the host has launched which work of a device."""
+"""Which call on the host launched which work of a device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlprof.trace.kinds import Kind
 
 
 def launches_of(trace: Trace, rows: Rows) -> Rows:
-    """The calls on the host that have launched these, by their correlation; -1 where there is none in the trace."""
+    """The calls on the host that launched these rows, by correlation; -1 if the trace has no such call."""
     calls = trace.rows(Kind.RUNTIME)
     numbers = trace.arg("correlation").at(calls)
     calls, numbers = calls[numbers > 0], numbers[numbers > 0]

@@ -1,4 +1,4 @@
-"""How much memory torch had at most, where a trace recorded that."""
+"""Peaks of torch's memory, if the trace has recorded allocations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlprof.trace.columns import Trace
 from rlprof.trace.kinds import Kind
 
 _CPU = 0
-"""Of `Device Type`, as c10 numbers them."""
+"""Number of the `Device Type` in c10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,13 @@ class MemoryPeak:
     device: str
     """`CPU`, `GPU 0`."""
     allocated: int
-    """Bytes."""
+    """Bytes at the peak."""
     reserved: int | None
-    """By torch's own cache; on a CPU there is none."""
+    """Bytes in torch's own cache; None on a CPU."""
     phase: str
-    """The annotation it happened in; empty: outside of the window."""
+    """The innermost annotation at the peak; empty outside the window."""
     changes: int
-    """Allocations and releases."""
+    """Number of allocations and releases."""
     largest: int
     """The largest single allocation."""
 

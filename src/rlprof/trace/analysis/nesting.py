@@ -1,4 +1,4 @@
-"""Which event of a thread was called by which, and what each took without those it called."""
+"""Which event of a thread called which, and the time of each without its callees."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rlprof.trace.columns import Rows, Trace
 
 @dataclass(frozen=True)
 class Nesting:
-    """Of some rows of a trace, in the order of thread and time. All arrays are as long as `rows`."""
+    """Nesting of some rows of a trace, ordered by thread and time. All arrays are as long as `rows`."""
 
     rows: Rows
     parent: NDArray[np.int64]
-    """A position in `rows`; -1: none of these called it."""
+    """Position of the caller in `rows`; -1 if none of them called it."""
     depth: NDArray[np.int64]
     self_time: NDArray[np.int64]
     overlaps: int
-    """Events that end after the one they began in: no thread can do that."""
+    """Number of events that end after their caller, which no thread can do."""
 
 
 def nest(trace: Trace, rows: Rows) -> Nesting:
-    """Level by level, since a loop over millions of events would be most of the work."""
+    """Computed level by level, because a loop over millions of events would take too long."""
     lanes, lane = np.unique(trace.process[rows].astype(np.int64) << 32 | trace.thread[rows], return_inverse=True)
     start, duration = trace.start[rows], trace.duration[rows]
     order = np.lexsort((-duration, start, lane))
@@ -49,8 +49,8 @@ def nest(trace: Trace, rows: Rows) -> Nesting:
 
 
 def _depths(lane: NDArray[np.int64], lanes: int, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many of the events before an event on its lane have not ended when it starts."""
-    end = np.maximum(end, start + 1)  # one that took no time was still called by what it began in
+    """Number of earlier events on the same lane that have not ended when an event starts."""
+    end = np.maximum(end, start + 1)  # an event without duration was still called by the event around it
     depth = np.empty(len(lane), np.int64)
     bounds = np.searchsorted(lane, np.arange(lanes + 1))
     for first, last in pairwise(bounds):

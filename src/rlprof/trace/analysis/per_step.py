@@ -1,4 +1,4 @@
-"""What each step of a trace was made of."""
+"""The parts of each step of a trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATA = "data_loading"
 
 @dataclass(frozen=True)
 class Parts:
-    """By name, one value a step."""
+    """By name, one value per step."""
 
     ns: dict[str, NDArray[np.float64]]
     calls: dict[str, NDArray[np.float64]]
@@ -31,17 +31,17 @@ class Parts:
 class Steps:
     path: str
     ns: NDArray[np.float64]
-    """Of each step."""
+    """Time of each step."""
     marked: bool
-    """By the profiler; otherwise the whole trace is one."""
+    """True if the profiler marked steps; otherwise the whole trace is one step."""
     phases: Parts
-    """They sum to the step."""
+    """Phases, which add up to the step."""
     idle: Parts
-    """Of the busiest device: why it had nothing to do. Empty where there is none."""
+    """Why the busiest device was idle. Empty without a device."""
     operators: Parts
-    """Self time on the host."""
+    """Self time of operators on the host."""
     kernels: Parts
-    """Time on the device, in the step that launched them."""
+    """Time of kernels on the device, in the step that launched them."""
 
 
 def steps_of(trace: Trace) -> Steps:
@@ -68,7 +68,7 @@ def steps_of(trace: Trace) -> Steps:
 
 
 def phase_name(name: str) -> str:
-    """The same for what does the same: a DataLoader names its iterator's class, which tells how many workers it has."""
+    """One name for the same work: a DataLoader's name includes its iterator's class, which depends on its workers."""
     return DATA if LOADS.search(name) else name
 
 
@@ -105,7 +105,7 @@ def _idle(host: Host, devices: list[Device], steps: list[Step]) -> Parts:
     start, end = (np.array([getattr(step, side) for step in steps], np.int64) for side in ("start", "end"))
     parts = {"launching": why.launching, "data": why.data, "sync": why.sync, "host": why.host, "ending": why.ending}
     ns = {name: part.within(start, end).astype(np.float64) for name, part in parts.items()}
-    return Parts(ns, {name: np.ones(len(values)) for name, values in ns.items()})  # nothing of this is ever called
+    return Parts(ns, {name: np.ones(len(values)) for name, values in ns.items()})  # idle time has no calls
 
 
 def _step_of(steps: list[Step], when: Times) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What the host's time was spent in, by the innermost annotation, and whether host or device worked meanwhile."""
+"""Time of the host by innermost annotation, and whether host or device was busy meanwhile."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from rlprof.trace.analysis.nesting import nest
 from rlprof.trace.kinds import STEP_PREFIX, Kind
 
 UNMARKED = "(unmarked)"
-"""Time inside no annotation but a step."""
+"""Name for time inside a step but inside no other annotation."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Times in ns. `cpu`, `gpu`, `overlapped` and `idle` are all of `wall`."""
+    """Times in ns. `cpu`, `gpu`, `overlapped` and `idle` add up to `wall`."""
 
     name: str
     calls: int
     wall: int
-    """While it was the innermost annotation."""
+    """Time while the phase was the innermost annotation."""
     cpu: int
-    """The host worked alone."""
+    """Only the host was busy."""
     gpu: int
-    """A device worked, and the host waited for it or for data."""
+    """A device was busy while the host waited for it or for data."""
     overlapped: int
-    """Both worked."""
+    """Both were busy."""
     idle: int
-    """Neither."""
+    """Neither was busy."""
     launched: int
-    """What kernels and copies took that were launched here, whenever they ran."""
+    """Time of the kernels and copies that were launched in the phase, whenever they ran."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Segments:
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     label: NDArray[np.int64]
-    """An index of `names`."""
+    """Index of the innermost annotation in `names`."""
     names: list[str]
     calls: list[int]
 
     def at(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The labels of these instants; -1 outside of the window."""
+        """The labels of these instants; -1 outside the window."""
         if not len(self.start):
             return np.full(len(times), -1, np.int64)
         place = np.searchsorted(self.start, times, "right") - 1
@@ -71,7 +71,7 @@ def segments_of(host: Host) -> Segments:
     calls = np.bincount(label, minlength=len(names)) if len(label) else np.zeros(len(names), np.int64)
     above = np.where(found.parent >= 0, label[found.parent], unmarked) if len(label) else label
     start, end = trace.start[found.rows], trace.end[found.rows]
-    # Where several begin at once the innermost comes last, where several end at once the outermost does.
+    # If several begin at once, the innermost comes last; if several end at once, the outermost comes last.
     time = np.concatenate([[low], start, end])
     order = np.lexsort(
         (
@@ -88,7 +88,7 @@ def segments_of(host: Host) -> Segments:
 
 
 def phases_of(host: Host, devices: list[Device], segments: Segments) -> list[Phase]:
-    """Longest first; those that took no time as the innermost, but launched something, too."""
+    """Phases, longest first, including those without time of their own that launched something."""
     busy = joined(device.busy for device in devices)
     waiting = host.waits | host.loads
     count = len(segments.names)

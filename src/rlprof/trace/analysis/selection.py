@@ -16,14 +16,15 @@ from rlprof.trace.kinds import DEVICE_WORK, STEP_PREFIX, Kind
 
 
 def selected(trace: Trace, steps: Sequence[int] = (), phases: Sequence[str] = ()) -> Rows:
-    """What the host did meanwhile, what was launched then, whenever it ran, and what the trace says about processes.
+    """Events of the host inside the chosen steps and phases, what they launched, and the metadata of processes.
 
-    Of a trace that was read with its places, in the order of the file. What began before and lasts longer is whole.
+    Rows are in file order. The trace must have been read with places=True. Events that begin before or end after are
+    kept whole.
     """
     host = Host.of(trace)
     during = _steps(trace, host, steps) & _phases(trace, host, phases)
     if not during.total:
-        raise RlprofError(f"{trace.path}: those phases do not happen in those steps")
+        raise RlprofError(f"{trace.path}: the chosen steps do not contain the chosen phases.")
     timed = trace.phase == ord("X")
     begin = np.where(trace.start == ABSENT, np.iinfo(np.int64).max, trace.start)
     end = np.where(timed & (trace.duration > 0), begin + np.maximum(trace.duration, 0), begin + 1)
@@ -45,7 +46,7 @@ def _steps(trace: Trace, host: Host, wanted: Sequence[int]) -> Intervals:
     for number in wanted:
         if number not in numbers:
             there = ", ".join(str(known) for known in sorted(numbers)[:20]) or "none"
-            raise RlprofError(f"{trace.path} has no step {number}; it has {there}")
+            raise RlprofError(f"{trace.path} has no step {number}. It has {there}.")
     found = [numbers[number] for number in wanted]
     return Intervals.of(np.array([step.start for step in found]), np.array([step.end for step in found]))
 
@@ -64,13 +65,13 @@ def _phases(trace: Trace, host: Host, wanted: Sequence[str]) -> Intervals:
         if not np.any(names == phase):
             known = sorted({name for name in names if not name.startswith(STEP_PREFIX)})
             there = ", ".join(known[:20]) or "none: it was captured without annotations"
-            raise RlprofError(f"{trace.path} has no phase {phase}; it has {there}")
+            raise RlprofError(f"{trace.path} has no phase {phase}. It has {there}.")
     mine = rows[np.isin(names.astype(str), list(wanted))]
     return Intervals.of(trace.start[mine], trace.end[mine])
 
 
 def _touching(trace: Trace, arrows: Rows, chosen: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether each of these ends where a chosen event begins."""
+    """For each arrow, whether it ends where a chosen event begins."""
 
     def keys(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.void]]:
         columns = np.stack([trace.process[rows], trace.thread[rows], trace.start[rows]], axis=1).astype(np.int64)

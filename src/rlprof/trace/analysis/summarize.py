@@ -1,4 +1,4 @@
-"""Looks at a trace from every side."""
+"""Runs every analysis on a trace."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def summarize(trace: Trace) -> TraceSummary:
 
 
 def ranks_of(trace: Trace) -> tuple[int | None, int | None]:
-    """Of a distributed training: which process this is, of how many. None where the trace does not say."""
+    """Rank and number of ranks in a distributed training. None if the trace lacks them."""
     told: Any = trace.header.get("distributedInfo")
     if not isinstance(told, dict):
         return None, None
@@ -95,4 +95,4 @@ def _oddities(calls: Calls) -> list[str]:
     if not overlaps:
         return []
     what = "operator or call ends" if overlaps == 1 else "operators or calls end"
-    return [f"{overlaps:,} {what} after what it was called from; what lies outside counts for itself"]
+    return [f"{overlaps:,} {what} after its caller; the time outside counts separately"]

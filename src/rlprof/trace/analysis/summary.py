@@ -1,4 +1,4 @@
-"""Everything that is said of one trace."""
+"""The result of analysing traces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StepTime:
 
 @dataclass(frozen=True, slots=True)
 class IdleParts:
-    """Why a device was idle; ns. They sum to all of its idle time."""
+    """Why a device was idle, in ns. The parts add up to its idle time."""
 
     launching: int
     data: int
@@ -34,21 +34,21 @@ class IdleParts:
 
 @dataclass(frozen=True, slots=True)
 class DeviceTime:
-    """One device inside the window. `busy` and `idle` are all of it; ns."""
+    """Time of one device inside the window, in ns. `busy` and `idle` add up to the window."""
 
     number: int
     name: str
     busy: int
     idle: int
     kernels: int
-    """While a kernel runs."""
+    """Time while a kernel runs."""
     copies: int
-    """While something is copied or filled; both may run at once."""
+    """Time while something is copied or filled. Kernels and copies may run at once."""
     launches: int
-    """Kernels."""
+    """Number of kernels."""
     why_idle: IdleParts
     idle_in: tuple[tuple[str, int], ...]
-    """By what the host was in meanwhile, longest first."""
+    """Idle time by the innermost annotation on the host, longest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class TraceSummary:
     ranks: int | None
     events: int
     bytes: int
-    """Of JSON, unpacked."""
+    """Bytes of JSON after unpacking."""
     window: int
-    """From the first step to the end of the last; without steps, all that was recorded."""
+    """From the first step to the end of the last. Without steps, the whole trace."""
     steps: tuple[StepTime, ...]
     devices: tuple[DeviceTime, ...]
     phases: tuple[Phase, ...]
@@ -73,15 +73,15 @@ class TraceSummary:
     syncs: tuple[Sync, ...]
     memory: tuple[MemoryPeak, ...]
     profiler: int
-    """What the profiler itself took on the host, inside the window, as far as it says."""
+    """Time of the profiler itself on the host inside the window, as far as the trace has it."""
     advice: tuple[Advice, ...] = ()
     problems: tuple[str, ...] = ()
-    """What could not be used, counted."""
+    """Problems of the file, as sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What `rlprof trace summary --format json` writes: one entry a file."""
+    """The content of `rlprof trace summary --format json`: one entry per file."""
 
     schema_version: int
     traces: tuple[TraceSummary, ...]

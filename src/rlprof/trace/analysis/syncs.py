@@ -1,4 +1,4 @@
-"""Where the host stops to wait for a device, and who made it."""
+"""Where the host waits for a device, and which code makes it wait."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlprof.trace.columns import Rows, Trace
 from rlprof.trace.kinds import STEP_PREFIX, Kind
 
 NOT_THE_USERS = re.compile(r"^(torch/|.*/torch/|<built-in|<frozen|nn\.Module|builtins)|site-packages/(torch|numpy)/")
-"""Python functions that a user did not write: the sync is his who called them."""
+"""Python functions of libraries. A synchronization in them counts for the user's function that called them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +22,20 @@ class Sync:
     """All calls of one kind from one place."""
 
     call: str
-    """Of CUDA's or HIP's runtime."""
+    """Call of the CUDA or HIP runtime."""
     operator: str
-    """The outermost operator it happened in; empty: none."""
+    """The outermost operator around the call; empty if there is none."""
     function: str
-    """The innermost Python function that is not torch's, where stacks were recorded."""
+    """The innermost Python function outside of libraries, if stacks were recorded."""
     phase: str
     """The innermost annotation."""
     calls: int
     waited: int
-    """ns."""
+    """Time in ns."""
 
 
 def syncs_of(trace: Trace) -> list[Sync]:
-    """Of all threads, those that waited longest first."""
+    """Synchronizations of all threads, longest wait first."""
     rows = _waits(trace)
     if not len(rows):
         return []
@@ -62,7 +62,7 @@ def _waits(trace: Trace) -> Rows:
 
 
 def _callers(trace: Trace, found: Nesting, place: int) -> tuple[str, str, str]:
-    """Upwards from a call: the outermost operator, the user's innermost function, the innermost annotation."""
+    """The outermost operator, the user's innermost function and the innermost annotation around a call."""
     operator = function = phase = ""
     place = int(found.parent[place])
     while place >= 0 and not phase:

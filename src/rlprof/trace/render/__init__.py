@@ -1,1 +1,1 @@
-"""What is said of torch traces: one output a file."""
+"""Torch traces for people and programs: one output format per file."""

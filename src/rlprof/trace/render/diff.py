@@ -1,4 +1,4 @@
-"""How two sets of traces differ, as text: the verdict, the phase that explains it, then operators and kernels."""
+"""The difference of two sets of traces as text: the verdict, the phase that explains it, operators and kernels."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def render(diff: TraceDiff, console: Console) -> None:
     if explanation := cause(diff):
         layout.line(explanation, "bold")
     layout.line(_basis(diff))
-    what = "a step" if diff.marked else "in all"
+    what = "per step" if diff.marked else "in total"
     for title, changes in (
         (f"Phases, {what}", diff.phases),
         (f"Why the GPU is idle, {what}", diff.idle),
-        (f"Operators, {what}, by time of their own on the host", diff.operators),
+        (f"Operators, {what}, by their own time on the host", diff.operators),
         (f"Kernels, {what}", diff.kernels),
     ):
         _table(title, changes, layout, _UNCALLED if changes is diff.idle else _COLUMNS)
 
 
 def verdict(diff: TraceDiff) -> str:
-    step, what = diff.step, "A step" if diff.marked else "The whole"
+    step, what = diff.step, "A step" if diff.marked else "The whole trace"
     times = f"{duration(step.before)} in A, {duration(step.after)} in B"
-    tells_nothing = f"less than {duration(step.noise or 0)} apart tells nothing here"
+    within_noise = f"a difference below {duration(step.noise or 0)} is noise here"
     if diff.verdict == NOISE:
-        return f"Noise: {what.lower()} takes {times}; {tells_nothing}, and no phase differs by more than its own noise."
+        return f"Noise: {what.lower()} takes {times}; {within_noise}, and no phase differs by more than its own noise."
     if diff.verdict == SHIFTED:
-        return f"Phases differ, {what.lower()} as a whole does not: {times}; {tells_nothing}."
+        return f"Phases differ, but {what.lower()} does not: {times}; {within_noise}."
     if diff.verdict == NOT_JUDGED:
-        return f"{what} takes {times}; whether that is noise cannot be told from one trace a side without steps."
+        return f"{what} takes {times}. One trace per side without steps cannot show whether that is noise."
     more = abs(step.difference)
     return (
         f"{what} is {step.verdict} in B: {times}, {duration(more)} ({as_percent(more / step.before)}) "
@@ -70,12 +70,12 @@ def _basis(diff: TraceDiff) -> str:
         f"{many(len(diff.after), 'trace')} with {many(diff.steps_after, 'step')} in B."
     )
     if diff.unit == "runs":
-        return f"{sizes} Noise: inside the 95 % interval of a t-test between runs. One name in 20 is outside by chance."
+        return f"{sizes} Noise is the 95 % interval of a t-test between runs. One name in 20 is outside by chance."
     if diff.step.noise is None:
-        return f"{sizes} Give several traces a side."
+        return f"{sizes} Give several traces per side."
     return (
-        f"{sizes} One trace a side tells nothing about how runs differ, which is by more than steps do: only what "
-        "changed by more than a factor of two counts. Several traces a side tell more."
+        f"{sizes} One trace per side cannot show how much runs differ, and runs differ more than steps. So only a "
+        "change by more than a factor of two counts. Give several traces per side for more."
     )
 
 
@@ -103,4 +103,4 @@ def _table(title: str, changes: tuple[Change, ...], layout: Layout, columns: tup
     styles = [{SLOWER: "red", FASTER: "green", NOISE: "dim"}.get(change.verdict, "") for change in shown]
     layout.table("", [change.name for change in shown], shown, columns, styles)
     if hidden := len(changes) - len(shown):
-        layout.line(f"{hidden:,} more with a smaller difference: see --format json.")
+        layout.line(f"{hidden:,} more with a smaller difference are in --format json.")

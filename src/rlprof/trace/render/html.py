@@ -1,4 +1,4 @@
-"""What traces say, as one HTML page that needs nothing else, not even a script."""
+"""A summary of traces as one self-contained HTML page without scripts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlprof.analysis.figures import as_percent, count, duration, many, size
+from rlprof.render.html.advice import advice_card
 from rlprof.render.html.markup import Markup, colour, element, figures, join, plain_name, prose, table
 from rlprof.render.html.plain import page
-from rlprof.report.html.findings import advice_card
 from rlprof.trace.analysis.calls import Total
 from rlprof.trace.analysis.phases import Phase
 from rlprof.trace.analysis.summary import DeviceTime, Summary, TraceSummary
@@ -24,7 +24,7 @@ _SIDES = (
     ("idle", "neither", "idle"),
 )
 _REASONS = {"host": "rendering", "launching": "transfer", "data": "storage", "sync": "teacher", "ending": "idle"}
-"""Why a device is idle, and the colour of what category shows it."""
+"""Reasons for idle time, and the category whose colour shows each."""
 
 
 def to_html(summary: Summary) -> str:
@@ -46,7 +46,7 @@ def _ranks(summary: Summary) -> Markup:
         )
         for trace in summary.traces
     ]
-    return _section("Side by side", table("One row a trace", ("trace", "steps", "a step", "GPU busy"), rows))
+    return _section("Side by side", table("One row per trace", ("trace", "steps", "per step", "GPU busy"), rows))
 
 
 def _trace(trace: TraceSummary, several: bool) -> Markup:
@@ -56,7 +56,7 @@ def _trace(trace: TraceSummary, several: bool) -> Markup:
     if trace.window:
         parts += [_section("Phases", *_phases(trace))]
     for title, rows, name in (
-        ("Operators, by time of their own on the host", trace.operators, "operator"),
+        ("Operators, by their own time on the host", trace.operators, "operator"),
         ("Kernels, by time", trace.kernels, "kernel"),
     ):
         if rows:
@@ -78,14 +78,14 @@ def _verdict(trace: TraceSummary) -> list[Markup]:
     shown = []
     if trace.steps:
         times = [step.ns for step in trace.steps]
-        shown.append(("a step", duration(sum(times) / len(times)), many(len(times), "step")))
+        shown.append(("per step", duration(sum(times) / len(times)), many(len(times), "step")))
     else:
-        shown.append(("recorded", duration(trace.window), "no steps in it"))
+        shown.append(("recorded", duration(trace.window), "no steps were marked"))
     for device in trace.devices:
         share = device.busy / trace.window if trace.window else 0.0
         shown.append((f"GPU {device.number} busy", as_percent(share), device.name))
     if not trace.devices:
-        shown.append(("GPU", "none", "nothing ran on one"))
+        shown.append(("GPU", "none", "nothing ran on a GPU"))
     shown.append(("size", size(trace.bytes), many(trace.events, "event")))
     found = [figures(shown)]
     found += [element("p", f"{problem}.", class_="warning", role="note") for problem in map(prose, trace.problems)]
@@ -195,7 +195,7 @@ def _syncs(trace: TraceSummary) -> Markup:
         (plain_name(caller(sync)), duration(sync.waited), count(sync.calls), duration(sync.waited / sync.calls))
         for sync in trace.syncs[:_MOST_ROWS]
     ]
-    return table("By what was called, and by whom", ("call", "waited", "calls", "avg"), rows)
+    return table("By the call that waits, and its callers", ("call", "waited", "calls", "avg"), rows)
 
 
 def _memory(trace: TraceSummary) -> Markup:
@@ -211,4 +211,4 @@ def _memory(trace: TraceSummary) -> Markup:
         for peak in trace.memory
     ]
     headers = ("device", "allocated", "reserved", "in", "changes", "largest")
-    return table("At most", headers, rows)
+    return table("Peak per device", headers, rows)

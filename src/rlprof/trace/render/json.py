@@ -1,4 +1,4 @@
-"""What is said of traces as JSON, from the very types that the analysis returns."""
+"""Summaries and differences as JSON, straight from the types that the analysis returns."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from rlprof.trace.analysis.summary import Summary, TraceSummary
 
 
 def ranks(summary: Summary, layout: Layout) -> TraceSummary:
-    """A table of them; returns the slowest."""
+    """Print a table of the traces, and return the slowest."""
     shown = sorted(summary.traces, key=lambda trace: (trace.rank is None, trace.rank or 0, trace.path))
     columns: list[Column[TraceSummary]] = [
         Column("steps", 5, lambda trace: str(len(trace.steps)) if trace.steps else ""),
-        Column("a step", 8, lambda trace: duration(pace(trace))),
+        Column("per step", 8, lambda trace: duration(pace(trace))),
         Column("GPU busy", 8, lambda trace: _share(trace, "busy")),
         Column("GPU idle", 8, lambda trace: _share(trace, "idle")),
         Column("events", 9, lambda trace: f"{trace.events:,}", 1),
@@ -24,12 +24,12 @@ def ranks(summary: Summary, layout: Layout) -> TraceSummary:
     fastest, slowest = min(shown, key=pace), max(shown, key=pace)
     if pace(fastest) and pace(slowest) > 1.02 * pace(fastest):
         layout.line(
-            f"{label(slowest)} takes {as_percent(pace(slowest) / pace(fastest) - 1)} longer for a step than "
+            f"{label(slowest)} takes {as_percent(pace(slowest) / pace(fastest) - 1)} longer per step than "
             f"{label(fastest)}."
         )
     missing = _missing(shown)
     if missing:
-        layout.line(f"Not given: {missing}.", "yellow")
+        layout.line(f"Traces of {missing} are missing.", "yellow")
     return slowest
 
 
@@ -39,7 +39,7 @@ def label(trace: TraceSummary) -> str:
 
 
 def pace(trace: TraceSummary) -> float:
-    """ns of a step; without steps, of all that was recorded."""
+    """Nanoseconds per step, or of the whole trace if it has no steps."""
     return trace.window / max(1, len(trace.steps))
 
 
@@ -50,7 +50,7 @@ def _share(trace: TraceSummary, what: str) -> str:
 
 
 def _missing(traces: list[TraceSummary]) -> str:
-    """Ranks that the traces speak of and that are not among them."""
+    """Ranks of the training that have no trace here."""
     sizes = {trace.ranks for trace in traces if trace.ranks}
     if len(sizes) != 1:
         return ""

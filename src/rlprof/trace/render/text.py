@@ -1,4 +1,4 @@
-"""What a trace says, as text: why the device is idle first, then what took the time."""
+"""A summary of traces as text: why the device is idle first, then what took the time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from rlprof.analysis.figures import as_percent, count, duration, many, size
+from rlprof.render.advice import advice
 from rlprof.render.layout import Column, Layout, plain
-from rlprof.report import sections
 from rlprof.trace.analysis.calls import Total
 from rlprof.trace.analysis.copies import Copies
 from rlprof.trace.analysis.phases import Phase
@@ -22,11 +22,11 @@ MOST_PHASES = 25
 MOST_STEPS = 12
 
 WHY = {
-    "host": "the host works, and has launched nothing",
-    "launching": "work is launched, and has not begun",
+    "host": "the host is busy and has launched nothing",
+    "launching": "work was launched but has not started",
     "data": "the host waits for data",
-    "sync": "the host waits for the device, and has launched nothing further",
-    "ending": "nothing is launched any more",
+    "sync": "the host waits for the device and has launched nothing more",
+    "ending": "nothing more is launched",
 }
 
 
@@ -35,12 +35,12 @@ def to_text(summary: Summary, width: int = 120) -> str:
 
 
 def render(summary: Summary, console: Console) -> None:
-    """One trace whole; of several, how they compare, and the slowest whole."""
+    """One trace in full. For several: how they compare, and the slowest one in full."""
     layout = Layout(console)
     if len(summary.traces) > 1:
         slowest = ranks(summary, layout)
         layout.line("")
-        layout.line(f"The slowest of them, {Path(slowest.path).name}:")
+        layout.line(f"The slowest trace, {Path(slowest.path).name}:")
         _one(slowest, layout)
     else:
         _one(summary.traces[0], layout)
@@ -50,7 +50,7 @@ def _one(trace: TraceSummary, layout: Layout) -> None:
     _head(trace, layout)
     _devices(trace, layout)
     _phases(trace, layout)
-    sections.advice(trace.advice, layout)
+    advice(trace.advice, layout)
     _operators(trace, layout)
     _kernels(trace, layout)
     _copies(trace, layout)
@@ -64,23 +64,21 @@ def _head(trace: TraceSummary, layout: Layout) -> None:
     for problem in trace.problems:
         layout.line(f"Warning: {problem}.", "yellow")
     if not trace.window:
-        layout.line(
-            "None of its events is an operator, an annotation or a kernel as torch.profiler writes them.", "bold"
-        )
+        layout.line("None of its events is an operator, an annotation or a kernel of torch.profiler.", "bold")
         return
     if trace.steps:
         times = [step.ns for step in trace.steps]
         spread = f" on average, {duration(min(times))} to {duration(max(times))}" if len(times) > 1 else ""
         layout.line(f"{many(len(times), 'step')} of {duration(sum(times) / len(times))}{spread}.", "bold")
     else:
-        layout.line(f"{duration(trace.window)} without steps.", "bold")
+        layout.line(f"{duration(trace.window)}, without marked steps.", "bold")
     if not trace.devices:
-        layout.line("No GPU did anything in it.", "bold")
+        layout.line("No GPU was used.", "bold")
     for device in trace.devices:
         name = f" ({device.name})" if device.name else ""
         reason = max(WHY, key=lambda why: getattr(device.why_idle, why))
         why = f"; idle mostly because {WHY[reason]}" if device.idle > 0.02 * trace.window else ""
-        layout.line(f"GPU {device.number}{name}: busy for {as_percent(device.busy / trace.window)}{why}.", "bold")
+        layout.line(f"GPU {device.number}{name}: busy {as_percent(device.busy / trace.window)}{why}.", "bold")
     if trace.profiler > 0.02 * trace.window:
         layout.line(f"The profiler itself took {as_percent(trace.profiler / trace.window)} of the time.")
     if len(trace.steps) > 1:
@@ -102,7 +100,7 @@ def _devices(trace: TraceSummary, layout: Layout) -> None:
 def _idle(device: DeviceTime, window: int, layout: Layout) -> None:
     parts: list[tuple[str, int]] = [
         (f"GPU {device.number} computes (kernels)", device.kernels),
-        ("... of it copies at the same time", max(0, device.kernels + device.copies - device.busy)),
+        ("... and copies at the same time", max(0, device.kernels + device.copies - device.busy)),
         (f"GPU {device.number} only copies", max(0, device.busy - device.kernels)),
         *((f"idle: {text}", getattr(device.why_idle, why)) for why, text in WHY.items()),
     ]
@@ -136,11 +134,11 @@ def _phases(trace: TraceSummary, layout: Layout) -> None:
     share: Column[Phase] = Column("of time", 7, lambda phase: as_percent(phase.wall / trace.window))
     layout.table("annotation", [phase.name for phase in shown], shown, (share, *_PHASE_COLUMNS))
     if hidden := len(trace.phases) - len(shown):
-        layout.line(f"{hidden:,} more with less time: see --format json.")
+        layout.line(f"{hidden:,} more with less time are in --format json.")
     if trace.devices:
         layout.line(
-            "Time while it was the innermost annotation; CPU only, GPU only, both and neither are all of it. "
-            "Launched: what ran on the device for it, whenever that was."
+            "Time is while the phase was the innermost annotation; CPU only, GPU only, both and neither add up to it. "
+            "Launched is what ran on the device for the phase, at any time."
         )
 
 
@@ -155,7 +153,7 @@ _TOTAL_COLUMNS: tuple[Column[Total], ...] = (
 def _operators(trace: TraceSummary, layout: Layout) -> None:
     if not trace.operators:
         return
-    layout.heading("Operators, by time of their own on the host")
+    layout.heading("Operators, by their own time on the host")
     shown = trace.operators[:MOST_ROWS]
     on_device: Column[Total] = Column("on GPU", 8, lambda total: duration(total.device) if total.device else "", 1)
     layout.table("operator", [_shaped(total) for total in shown], shown, (*_TOTAL_COLUMNS, on_device))
@@ -173,7 +171,7 @@ def _kernels(trace: TraceSummary, layout: Layout) -> None:
     if bound is not None:
         layout.line(
             f"Launch-bound: {bound.bound:,} of {bound.kernels:,} kernels found their device idle and took less time "
-            f"than the call that launched them (typically {duration(bound.kernel)} and {duration(bound.launch)})."
+            f"than the call that launched them (medians {duration(bound.kernel)} and {duration(bound.launch)})."
         )
 
 
@@ -183,7 +181,7 @@ def _shaped(total: Total) -> str:
 
 def _more(hidden: int, layout: Layout) -> None:
     if hidden > 0:
-        layout.line(f"{hidden:,} more with less time: see --format json.")
+        layout.line(f"{hidden:,} more with less time are in --format json.")
 
 
 def _copies(trace: TraceSummary, layout: Layout) -> None:

@@ -1,16 +1,16 @@
-// How an operation's calls are spread over durations. Bucket i covers [2^(i/32), 2^((i+1)/32)) ns.
+// Distribution of the durations of an operation's calls. Bucket i covers [2^(i/32), 2^((i+1)/32)) ns.
 
 const MOST_BINS = 90;
-const SHORTEST_AXIS = 1.5; // from its begin to its end; calls that all took the same are a bar then, not a wall
+const SHORTEST_AXIS = 1.5; // ratio of the ends of the axis; calls of equal length then draw a bar and do not fill the chart
 const LABEL_SIZE = 12;
 
-/** Two ends around the same middle, of which the second is at least so many times the first. */
+/** Two ends around the same middle, with at least this ratio. */
 function atLeast(ratio, low, high) {
   const missing = Math.max(1, Math.sqrt(ratio / (high / low)));
   return [low / missing, high * missing];
 }
 
-/** Neighbouring buckets put together until they are few enough to be seen: [start ns, end ns, calls]. */
+/** Neighbouring buckets merged until each is wide enough to be seen: [start ns, end ns, calls]. */
 function bins(buckets) {
   const first = buckets[0];
   const last = buckets[buckets.length - 2];
@@ -33,7 +33,7 @@ function distribution(element, data) {
   const logarithmic = document.getElementById("distribution-log");
   if (!data.length) {
     select.closest(".controls").remove();
-    nothing(element, "No call has ended, so there are no durations to show.");
+    nothing(element, "No call has ended, so there are no durations.");
     return { show: () => false };
   }
   data.forEach(({ name }, place) => select.append(new Option(shorter(name, 44), String(place))));
@@ -80,13 +80,13 @@ function distribution(element, data) {
       showgrid: false,
     });
     const most = Math.max(...trace.y);
-    // There is no half a call.
+    // Calls are whole numbers.
     const steps = most <= 10 ? { dtick: Math.ceil(most / 5) } : {};
     const linear = { rangemode: "tozero", tickformat: countFormat(), ...steps };
     layout.yaxis = axis("calls", { ...(log ? { type: "log", dtick: 1, tickformat: ",d" } : linear), fixedrange: true });
     const plotted = layout.height - layout.margin.t - layout.margin.b;
-    // Each has a row of its own above the bars, so that they stay readable where they nearly coincide. The shortest
-    // is in the highest row: right of its label only the lines of longer ones stand, and those end below it.
+    // Each label has its own row above the bars, so that labels stay readable if they nearly coincide. The shortest
+    // duration has the highest row: to the right of its label are only longer durations, whose lines end lower.
     const rise = (row) => 18 * (marks.length - 1 - row);
     layout.shapes = marks.map(({ ns }, row) => ({
       type: "line",
@@ -119,7 +119,7 @@ function distribution(element, data) {
   register(draw);
   addEventListener("resize", draw); // the labels take the same px of a narrower axis
   return {
-    /** Choose an operation by its name; false where it has no distribution. */
+    /** Choose an operation by its name. Returns false if it has no distribution. */
     show(name) {
       const place = data.findIndex((operation) => operation.name === name);
       if (place < 0) return false;

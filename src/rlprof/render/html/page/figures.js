@@ -1,4 +1,4 @@
-// Figures as rlprof writes them everywhere, and names that plotly must not read as markup.
+// Figures in the same form as in all rlprof output, and names that plotly must not interpret as markup.
 
 const DURATION_UNITS = [
   [1, "ns", 999.5],
@@ -21,7 +21,7 @@ function digits(value) {
   return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 
-/** Whole numbers with commas, in every language of the reader: the rest of the page is in one language too. */
+/** Whole numbers with commas, independent of the locale, as the whole page is in English. */
 function whole(number) {
   return Math.round(number).toLocaleString("en-US");
 }
@@ -36,12 +36,12 @@ function many(number, noun) {
   return `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** A name for a plotly label. plotly reads <b>, <a href> and entities in texts; the page shows names as they are. */
+/** A name for a plotly label. plotly interprets <b>, <a href> and entities in texts; names must be shown unchanged. */
 function label(name) {
   return name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
-/** At most so many characters of a name. The middle goes, as in the text report. */
+/** At most `most` characters of a name. The middle is cut, as in the text report. */
 function shorter(name, most) {
   const characters = Array.from(name);
   if (characters.length <= most) return name;
@@ -56,13 +56,13 @@ function shortLabel(name, most) {
 const FAMILY = getComputedStyle(document.body).fontFamily;
 const ruler = document.createElement("canvas").getContext("2d");
 
-/** How many px a text of a chart is wide. */
+/** Width of a chart text in px. */
 function widthOf(text, size) {
   ruler.font = `${size}px ${FAMILY}`;
   return ruler.measureText(text).width;
 }
 
-/** As much of a name as so many px have room for; empty where that is next to nothing. */
+/** As much of a name as fits into `room` px; empty if almost nothing fits. */
 function fitting(name, room, size) {
   const least = 4;
   let most = Math.min(Array.from(name).length, 28);
@@ -70,7 +70,7 @@ function fitting(name, room, size) {
   return most >= Math.min(least, Array.from(name).length) ? shorter(name, most) : "";
 }
 
-/** Values and texts of the ticks of a logarithmic axis of durations. */
+/** Tick values and labels for a logarithmic axis of durations. */
 function durationTicks(low, high) {
   const decades = Math.log10(high / low);
   const factors = decades > 4 ? [1] : decades > 1.5 ? [1, 3] : [1, 1.5, 2, 3, 4, 5, 7];
@@ -82,13 +82,13 @@ function durationTicks(low, high) {
     }
   }
   if (values.length < 3) {
-    // So short an axis has few or none of the round numbers above: even steps then.
+    // A short axis has few or none of these round numbers, so it gets even steps.
     const step = [1, 2, 5, 10].map((factor) => factor * 10 ** Math.floor(Math.log10((high - low) / 5)))
       .find((size) => (high - low) / size <= 6);
     values.length = 0;
     for (let times = Math.ceil(low / step); times * step <= high; times++) values.push(times * step);
   }
-  // Three digits are for figures that were measured; a tick is where it is.
+  // Measured figures have three digits; ticks drop trailing zeros.
   const texts = values.map((value) => duration(value).replace(/\.0+ /, " ").replace(/(\.\d*[1-9])0+ /, "$1 "));
   return { tickvals: values, ticktext: texts };
 }

@@ -1,4 +1,4 @@
-// The call tree as an icicle: left to right, so that names have room however thin a place is.
+// The call tree as an icicle chart from left to right, so that even thin places have room for names.
 
 function icicle(element, data) {
   const reset = document.getElementById("icicle-reset");
@@ -12,7 +12,7 @@ function icicle(element, data) {
   data.parents.forEach((parent, place) => depths.push(parent < 0 ? 0 : depths[parent] + 1));
   let level = "0";
 
-  /** How many columns are drawn from the level on. */
+  /** Number of columns that are drawn from this level on. */
   function columns(most) {
     const inside = new Set([Number(level)]);
     let deepest = depths[level];
@@ -24,7 +24,7 @@ function icicle(element, data) {
     return Math.min(most, deepest - depths[level] + 1);
   }
 
-  /** Label and template of a place: plotly drops a text that is too wide, so it is shortened to its column here. */
+  /** Label and template of a place: plotly drops texts that are too wide, so they are shortened here. */
   function written(place, room, height, size) {
     const name = data.names[place];
     const share = widthOf(`   ${data.texts[place]}`, size);
@@ -32,7 +32,7 @@ function icicle(element, data) {
     if (beside === shorter(name, 28)) return [beside, " %{label}  %{text}"];
     const two = height > 3.2 * size && widthOf(data.texts[place], size) <= room;
     if (two) return [alone, " %{label}<br> %{text}"];
-    // On one line the name says more than the figure, which the hover has too.
+    // On one line the name is more useful than the figure, which the hover also shows.
     return beside.length >= 8 ? [beside, " %{label}  %{text}"] : [alone, " %{label}"];
   }
 
@@ -51,7 +51,7 @@ function icicle(element, data) {
       labels: texts.map(([name]) => label(name)),
       values: data.values,
       text: data.texts,
-      // plotly breaks lines at <br>; the names around them are escaped.
+      // plotly breaks lines at <br>. The names are escaped.
       hovertext: data.hovers.map((hover, place) => {
         const lines = [`<b>${shortLabel(data.names[place], narrow.matches ? 32 : 60)}</b>`, ...hover.split("\n").map(label)];
         return lines.join("<br>");
@@ -73,7 +73,7 @@ function icicle(element, data) {
       textfont: { color: colours.map(inkOn), size },
       root: { color: css("--raised") },
     };
-    // Text that would have to be smaller is left out: the hover and the table have it.
+    // Text that does not fit is left out. The hover and the table show it.
     layout.uniformtext = { minsize: size, mode: "hide" };
     reset.disabled = level === "0";
     const found = Array.from(new Set(data.categories.filter(Boolean)));
@@ -84,16 +84,16 @@ function icicle(element, data) {
   register(draw);
   let width = element.clientWidth;
   addEventListener("resize", () => {
-    // plotly fits the columns to the page by itself, but not what is written in them.
+    // plotly resizes the columns by itself, but not their labels.
     if (element.clientWidth === width) return;
     width = element.clientWidth;
     draw();
   });
   element.on("plotly_icicleclick", (event) => {
     level = event.nextLevel || "0";
-    Plotly.Fx.loneUnhover(element._fullLayout._hoverlayer.node()); // it tells about what was there before
+    Plotly.Fx.loneUnhover(element._fullLayout._hoverlayer.node()); // it describes the previous place
     draw();
-    return false; // drawn already, with labels for the room there is now
+    return false; // already drawn, with labels for the new widths
   });
   reset.addEventListener("click", () => {
     level = "0";

@@ -1,23 +1,23 @@
-// The accounts over the iterations, stacked: each point sums to its wall time. Below them, how fast it went.
+// The accounts over the iterations, stacked: each point sums to its wall time. Below them, steps per second.
 
 function ledger(element, data) {
   const buttons = Array.from(document.querySelectorAll("[data-unit]"));
   if (!data) {
     buttons[0].parentElement.remove();
-    nothing(element, "No iteration was marked, so nothing can be shown over them. profiler.iteration() marks one.");
+    nothing(element, "No iterations were marked, so there is no chart over iterations. Mark them with profiler.iteration().");
     return;
   }
   const points = data.first.length;
-  const turns = data.first.map((first, point) => data.last[point] - first + 1);
+  const iterations = data.first.map((first, point) => data.last[point] - first + 1);
   const middle = data.first.map((first, point) => (first + data.last[point]) / 2);
-  const merged = Math.max(...turns);
+  const merged = Math.max(...iterations);
   const withSteps = data.steps.some((steps) => steps > 0);
   const hidden = new Set();
   let unit = "percent";
 
   function area(part, colour) {
     const percent = part.ns.map((ns, point) => (data.wall[point] ? (100 * ns) / data.wall[point] : 0));
-    const each = part.ns.map((ns, point) => ns / turns[point]);
+    const each = part.ns.map((ns, point) => ns / iterations[point]);
     const shared = {
       name: shortLabel(part.name, 40),
       visible: !hidden.has(part.name),

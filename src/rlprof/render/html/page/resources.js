@@ -1,8 +1,8 @@
-// CPU and memory over time. What was not measured is a gap, never a zero.
+// CPU and memory over time. Missing values are gaps, not zeros.
 
 function resources(element, data) {
   if (!data) {
-    nothing(element, "The machine was not sampled: the run was too short, or sampling failed.");
+    nothing(element, "The machine was not sampled, because the run was too short or sampling failed.");
     return;
   }
   const seconds = data.time_ns.map((ns) => ns / 1e9);

@@ -1,4 +1,4 @@
-// Everything above is only defined; here it starts.
+// The scripts above only define functions. The page starts here.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const durations = distribution(document.getElementById("distribution"), data.distributions);

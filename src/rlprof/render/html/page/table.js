@@ -1,4 +1,4 @@
-// The operations table: sorted by a click on a column, filtered by what is typed.
+// The operations table: a click on a column sorts it, typing filters it.
 
 function operationsTable(table, showDistribution) {
   if (!table) return;
@@ -15,7 +15,7 @@ function operationsTable(table, showDistribution) {
     const sign = descending ? -1 : 1;
     rows.sort((one, other) => {
       const [left, right] = [keys.get(one), keys.get(other)];
-      // What was not measured is neither large nor small: it comes last either way.
+      // Values that were not measured always come last.
       if (left === null || right === null) return (left === null) - (right === null);
       return sign * (asText ? left.localeCompare(right, "en") : left - right);
     });
@@ -29,7 +29,7 @@ function operationsTable(table, showDistribution) {
     const button = heading.firstElementChild;
     button.addEventListener("click", () => {
       const now = heading.getAttribute("aria-sort");
-      // Names from A, figures from the largest; the second click turns it round.
+      // Names start with A, figures with the largest. A second click reverses the order.
       sort(column, now === "none" ? button.dataset.kind === "number" : now === "ascending");
     });
   });

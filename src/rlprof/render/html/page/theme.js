@@ -2,7 +2,7 @@
 
 const narrow = matchMedia("(max-width: 600px)");
 const paper = matchMedia("print");
-const PAPER_WIDTH = 680; // px of A4 and Letter inside their margins; browsers tell nobody before they lay the paper out
+const PAPER_WIDTH = 680; // px of A4 and Letter inside their margins; a page cannot ask the browser before printing
 const charts = [];
 
 function css(name) {
@@ -25,7 +25,7 @@ function mix(colour, other, share) {
   return "#" + mixed.map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/** Operations of one category: its colour, then darker and lighter in turn, so that neighbours differ. */
+/** Operations of one category: its colour, then alternately darker and lighter, so that neighbours differ. */
 function shade(colour, place) {
   const share = place === 0 ? 0 : [0.26, 0.44, 0.14, 0.36][Math.floor((place - 1) / 2) % 4];
   return mix(colour, place % 2 ? "#000000" : "#ffffff", share);
@@ -39,7 +39,7 @@ function luminance(colour) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** Black or white, whichever can be read on it: one of the two always has a contrast of 4.5. */
+/** Black or white, whichever is readable on a colour: one of the two always has a contrast of 4.5. */
 function inkOn(colour) {
   return luminance(colour) > 0.179 ? "#000000" : "#ffffff";
 }
@@ -73,26 +73,26 @@ function axis(title, more = {}) {
     tickcolor: css("--line"),
     tickfont: { color: css("--muted") },
     zeroline: false,
-    // A finger that moves over a chart scrolls the page.
+    // On a touch screen, moving over a chart scrolls the page.
     fixedrange: narrow.matches,
     ...more,
   };
 }
 
-/** Of ticks that count: 20,000 where there is room, otherwise 20k. */
+/** Format of ticks that count: 20,000 on wide screens, 20k on narrow ones. */
 function countFormat() {
   return narrow.matches ? "~s" : ",";
 }
 
 const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, scrollZoom: false, showTips: false };
 
-/** Keep a chart drawn: now, and again when the colours or the width of the page change. */
+/** Draw a chart now, and again when the colours or the width of the page change. */
 function register(draw) {
   charts.push(draw);
   draw();
 }
 
-/** What the colours mean, below a chart: names wrap there, and are text to every browser and reader. */
+/** The legend below a chart: names wrap, and are text for every browser and screen reader. */
 function legend(list, items, toggle) {
   list.replaceChildren(...items.map(({ name, title, colour, shown }, place) => {
     const item = document.createElement("li");
@@ -117,7 +117,7 @@ function legend(list, items, toggle) {
   }));
 }
 
-/** A sentence where a chart would have nothing to show. */
+/** A sentence in place of a chart without data. */
 function nothing(element, text) {
   element.classList.add("empty");
   element.removeAttribute("role");

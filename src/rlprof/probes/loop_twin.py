@@ -7,11 +7,11 @@ from contextlib import nullcontext
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from rlprof.probes.loop import EVALUATION, NONE, PREFILL, ROLLOUT, UPDATE
+
 if TYPE_CHECKING:
     from rlprof.ledger.twin.ledger import Ledger
     from rlprof.ledger.twin.span import Span
-
-NONE, ROLLOUT, UPDATE, PREFILL, EVALUATION = range(5)
 
 MAX_FORWARDS = 32
 

@@ -1,4 +1,4 @@
-"""The parts of a training, each alone: how many environment steps a second it could serve."""
+"""Measure each part of a training in isolation: how many seconds it needs per environment step."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from time import perf_counter
 
 ROUNDS = 7
 ROUND_SECONDS = 0.25
-"""Of each part in each round. Parts take turns in random order, so that what the machine does meanwhile meets all."""
+"""Time for each part in each round. The order is random, so that a busy machine affects all parts alike."""
 
 
-def measure_alone(
+def measure_isolated(
     parts: Mapping[str, Callable[[], int]], rounds: int = ROUNDS, seconds: float = ROUND_SECONDS
 ) -> dict[str, list[float]]:
-    """Seconds an environment step of each part, one figure a round; a first round to warm up is not among them."""
+    """Seconds per environment step for each part, one value per round. A warm-up round is not included."""
     chance = random.Random(1)
     measured: dict[str, list[float]] = {name: [] for name in parts}
     for number in range(rounds + 1):

@@ -1,23 +1,12 @@
-/* Slowing an operation down by a known part of what it costs, for an experiment: what would it bring to make it faster?
+/* Slows an operation down by a known fraction of its cost, for an experiment: what would a faster one bring?
  *
- * The doses are in memory that the processes of a training share, so that whoever experiments changes them between two
- * iterations. A call's dose is a part of its CPU time, computed once more, with the GIL or without; where the operation
- * waits, a part of its duration, slept. It follows the call: whoever needs its result waits that much longer. While
- * nobody experiments no span pays for it, as for a watcher. */
+ * The slowdowns are in memory that the processes of a training share, so that the experiment can change them between two
+ * iterations. A call is slowed down by a fraction of its CPU time, computed once more, with the GIL or without; where
+ * the operation waits, by a fraction of its duration, slept. The slowdown follows the call: whoever needs the result
+ * waits that much longer. Without an experiment, no span pays for it. */
 #include "core.h"
 
 #include <time.h>
-
-/* As rlprof.experiment.slowdown_memory packs it. */
-struct Dose {
-    double spin;  /* of a call's CPU time */
-    double held;  /* of that, with the GIL */
-    double sleep; /* of a call's duration */
-    int64_t calls, cpu, wall; /* of the calls, as they were */
-    int64_t added;            /* computed and slept */
-    int64_t missed;           /* calls of asyncio tasks: others run on their thread meanwhile */
-    int64_t sampled, progress; /* as rlprof.experiment.slowdown_memory samples it */
-};
 
 static int64_t
 cpu_of_clock(clockid_t clock)
@@ -40,12 +29,12 @@ add(int64_t *total, int64_t value)
 }
 
 void
-dose_find(Ledger *ledger, Operation *operation)
+slowdown_find(Ledger *ledger, Operation *operation)
 {
-    operation->dose = NULL;
-    for (Py_ssize_t i = 0; ledger->dosed != NULL && i < PyTuple_GET_SIZE(ledger->dosed); i++) {
-        if (PyUnicode_Compare(PyTuple_GET_ITEM(ledger->dosed, i), operation->name) == 0) {
-            operation->dose = (Dose *)ledger->doses.buf + i;
+    operation->slowdown = NULL;
+    for (Py_ssize_t i = 0; ledger->slowed != NULL && i < PyTuple_GET_SIZE(ledger->slowed); i++) {
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(ledger->slowed, i), operation->name) == 0) {
+            operation->slowdown = (Slowdown *)ledger->slowdowns.buf + i;
         }
     }
 }
@@ -53,7 +42,7 @@ dose_find(Ledger *ledger, Operation *operation)
 /* A span has begun; of calls inside calls of the same operation, only the outermost counts. Returns -1 where it does
  * not, else the CPU time from which it does. */
 int64_t
-dose_begin(const Lane *lane, Dose *dose)
+slowdown_begin(const Lane *lane, Slowdown *slowdown)
 {
     for (const Entry *entry = lane->top - 1; entry > lane->stack; entry--) {
         if (entry->span->operation == lane->top->span->operation) {
@@ -61,7 +50,7 @@ dose_begin(const Lane *lane, Dose *dose)
         }
     }
     if (lane->kind == LANE_TASK) {
-        add(&dose->missed, 1);
+        add(&slowdown->missed, 1);
         return -1;
     }
     return thread_cpu();
@@ -88,7 +77,7 @@ spin_in_python(Ledger *ledger, int64_t ns)
     Py_XDECREF(answer);
 }
 
-/* A sleep is always a little longer than told: the next one is that much shorter. */
+/* A sleep always takes a little longer than requested; the next one is that much shorter. */
 static void
 nap(const Clock *clock, int64_t ns)
 {
@@ -107,15 +96,15 @@ nap(const Clock *clock, int64_t ns)
 
 /* A span has ended that took `wall`, and began at `begun` of CPU time. An exception that ends it is laid aside. */
 void
-dose_end(Ledger *ledger, Dose *dose, int64_t begun, int64_t wall)
+slowdown_end(Ledger *ledger, Slowdown *slowdown, int64_t begun, int64_t wall)
 {
     int64_t cpu = thread_cpu() - begun;
-    add(&dose->calls, 1);
-    add(&dose->cpu, cpu);
-    add(&dose->wall, wall);
-    int64_t computed = (int64_t)(dose->spin * (double)cpu);
-    int64_t held = (int64_t)(dose->held * (double)computed);
-    int64_t slept = (int64_t)(dose->sleep * (double)wall);
+    add(&slowdown->calls, 1);
+    add(&slowdown->cpu, cpu);
+    add(&slowdown->wall, wall);
+    int64_t computed = (int64_t)(slowdown->spin * (double)cpu);
+    int64_t held = (int64_t)(slowdown->held * (double)computed);
+    int64_t slept = (int64_t)(slowdown->sleep * (double)wall);
     if (computed <= 0 && slept <= 0) {
         return;
     }
@@ -131,45 +120,45 @@ dose_end(Ledger *ledger, Dose *dose, int64_t begun, int64_t wall)
         nap(&ledger->clock, slept);
     }
     PyErr_Restore(type, value, traceback);
-    add(&dose->added, computed + slept);
+    add(&slowdown->added, computed + slept);
 }
 
 void
-dose_free(Ledger *ledger)
+slowdown_free(Ledger *ledger)
 {
-    ledger->mode &= ~MODE_DOSED;
-    if (ledger->doses.obj != NULL) {
-        PyBuffer_Release(&ledger->doses);
+    ledger->mode &= ~MODE_SLOWED;
+    if (ledger->slowdowns.obj != NULL) {
+        PyBuffer_Release(&ledger->slowdowns);
     }
-    Py_CLEAR(ledger->dosed);
+    Py_CLEAR(ledger->slowed);
 }
 
-/* dose(memory, names): from now on these operations are slowed down as the memory says, one Dose each. Before their
- * first span: what is open has not noted where it began. */
+/* slow_down(memory, names): from now on these operations are slowed down as the memory says, one Slowdown each. Call it
+ * before their first span: a span that is open has not noted where it began. */
 PyObject *
-ledger_dose(Ledger *ledger, PyObject *args)
+ledger_slow_down(Ledger *ledger, PyObject *args)
 {
     PyObject *memory, *names;
     if (!PyArg_ParseTuple(args, "OO!", &memory, &PyTuple_Type, &names)) {
         return NULL;
     }
-    if (ledger->dosed != NULL) {
+    if (ledger->slowed != NULL) {
         PyErr_SetString(PyExc_RuntimeError, "operations are slowed down already");
         return NULL;
     }
-    if (PyObject_GetBuffer(memory, &ledger->doses, PyBUF_WRITABLE) < 0) {
+    if (PyObject_GetBuffer(memory, &ledger->slowdowns, PyBUF_WRITABLE) < 0) {
         return NULL;
     }
-    if (ledger->doses.len < (Py_ssize_t)sizeof(Dose) * PyTuple_GET_SIZE(names)) {
-        PyBuffer_Release(&ledger->doses);
+    if (ledger->slowdowns.len < (Py_ssize_t)sizeof(Slowdown) * PyTuple_GET_SIZE(names)) {
+        PyBuffer_Release(&ledger->slowdowns);
         PyErr_SetString(PyExc_ValueError, "the memory is too small for so many operations");
         return NULL;
     }
-    ledger->dosed = Py_NewRef(names);
+    ledger->slowed = Py_NewRef(names);
     for (uint32_t i = 0; i < ledger->operations_used; i++) {
-        dose_find(ledger, ledger->operations[i]);
+        slowdown_find(ledger, ledger->operations[i]);
     }
-    ledger->mode |= MODE_DOSED;
+    ledger->mode |= MODE_SLOWED;
     Py_RETURN_NONE;
 }
 
