@@ -27,7 +27,7 @@ from rlprof import Profiler
 from rlprof.ledger.snapshot import SpanCost
 from rlprof.recording.recording import Recording
 from rlprof.session.info import gather
-from rlprof.session.records import Batch
+from rlprof.session.records import Flush
 from rlprof.session.writer import SessionWriter
 
 OPERATIONS = 20
@@ -60,10 +60,10 @@ def make_session(folder: Path, rows: int) -> Path:
         profiler.add_steps(1_024)
         if iteration % 300 == 0:
             marks, gains = profiler.drain_iterations()
-            writer.write(Batch(now, ledger.raw(), profiler.span_costs, iterations=marks, gains=gains))
+            writer.write(Flush(now, ledger.raw(), profiler.span_costs, iterations=marks, gains=gains))
     profiler.disable()
     marks, gains = profiler.drain_iterations()
-    writer.write(Batch(now, ledger.raw(), profiler.span_costs, iterations=marks, gains=gains))
+    writer.write(Flush(now, ledger.raw(), profiler.span_costs, iterations=marks, gains=gains))
     writer.end("finished")
     writer.close()
     return folder

@@ -15,7 +15,7 @@ from rlprof.analysis.facts import Facts, gather_facts
 from rlprof.analysis.report import Report, build_report
 from rlprof.session.info import Info
 from rlprof.session.reader import Session
-from rlprof.session.records import Batch, Sample
+from rlprof.session.records import Flush, Sample
 from rlprof.session.writer import SessionWriter
 
 INFO = Info(
@@ -49,13 +49,13 @@ class Written:
         self.writer = SessionWriter(self.path, INFO, **writer)
         self.samples: list[Sample] = []
 
-    def batch(self) -> Batch:
+    def batch(self) -> Flush:
         profiler = self.fake.profiler
         iterations, gains = profiler.drain_iterations()
         events, lost = profiler.drain_timeline()
         samples, self.samples = self.samples, []
         raw = profiler.ledger.raw() | {"process_peak": 64 << 20}
-        return Batch(
+        return Flush(
             time=self.fake.wall,
             raw=raw,
             after_ns=raw["now"] - raw["trained"] if raw["trained"] else 0,

@@ -1,4 +1,4 @@
-"""`import rlprof.auto` as a script's first line does what `rlprof run` does, from inside."""
+"""`import rlprof.auto` as the first line of a script records it, as `rlprof run` does."""
 
 from __future__ import annotations
 

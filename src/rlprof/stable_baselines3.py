@@ -1,4 +1,4 @@
-"""One line for a training with stable-baselines3: `model.learn(total, callback=RlprofCallback())`."""
+"""Records a training with stable-baselines3: `model.learn(total, callback=RlprofCallback())`."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ except ImportError as error:
     raise ImportError("RlprofCallback needs stable-baselines3: pip install stable-baselines3") from error
 
 _running: dict[int, RlprofCallback] = {}
-"""The one that records, by the thread that it trains on."""
+"""The callback that records, by the thread that trains."""
 
 
 class RlprofCallback(BaseCallback):
-    """Records a session for as long as learn() runs, with every operation timed that rlprof knows.
+    """Records a session while learn() runs, and times every operation that rlprof knows.
 
-    name: of the session; the algorithm's unless told.
-    options: those of `rlprof.record`.
+    name: session name (default: the algorithm's name).
+    options: options of `rlprof.record`.
 
-    Where the program is recorded already, by `rlprof run` or by `record`, it only sees to it that operations are timed.
+    If the program is already recorded, by `rlprof run` or by `record`, the callback only times operations.
     """
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
         super().__init__()
         self.recording: Recording | None = None
-        """Of the last learn(); None where somebody else records."""
+        """The recording of the last learn(). None if the program was recorded already."""
         self._name = name
         self._options = options
         self._attached: Attached | None = None
@@ -44,18 +44,18 @@ class RlprofCallback(BaseCallback):
     def _on_training_start(self) -> None:
         left = _running.get(get_ident())
         if left is not None and not left._is_learning():
-            left._end("failed")  # its learn() was left by an exception, which no callback hears of
+            left._end("failed")  # an exception ended its learn(), and callbacks are not called then
         profiler = get_profiler()
         try:
             if not is_attached():
                 self._attached = Attached(profiler)
                 self._attached.attach(find_probes())
-                phases.off()  # that learn() has begun, the probe has not seen
+                phases.off()  # the probe was attached after learn() began
             self.recording = None
             if profiler.recording is None:
                 self.recording = record(self._name or type(self.model).__name__.lower(), **self._options)
         except Exception as error:
-            profiler.warn("this training is not recorded as asked", error)
+            profiler.warn("this training cannot be recorded as configured", error)
         if self._attached is not None or self.recording is not None:
             self._learn = _caller("learn")
             _running[get_ident()] = self
@@ -77,7 +77,7 @@ class RlprofCallback(BaseCallback):
             self._attached = None
 
     def _is_learning(self) -> bool:
-        """Whether the learn() that it started with is still on the way."""
+        """True if the learn() that started this recording is still running."""
         frame: FrameType | None = sys._getframe()
         while frame is not None and frame is not self._learn:
             frame = frame.f_back
@@ -85,7 +85,7 @@ class RlprofCallback(BaseCallback):
 
 
 def _caller(name: str) -> FrameType | None:
-    """The innermost function of that name that is on the way."""
+    """The innermost running function of this name."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_name != name:
         frame = frame.f_back

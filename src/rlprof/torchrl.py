@@ -1,4 +1,4 @@
-"""One line for a training with TorchRL's Trainer: `RlprofHook().register(trainer)`."""
+"""Records a training with TorchRL's Trainer: `RlprofHook().register(trainer)`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ except ImportError as error:
 
 
 class RlprofHook(TrainerHookBase):  # type: ignore[misc]  # TorchRL has no type hints
-    """Records a session for as long as train() runs, with every operation timed that rlprof knows.
+    """Records a session while train() runs, and times every operation that rlprof knows.
 
-    name: of the session; the trainer's class unless told.
-    options: those of `rlprof.record`.
+    name: session name (default: the name of the trainer's class).
+    options: options of `rlprof.record`.
 
-    Where the program is recorded already, by `rlprof run` or by `record`, it only sees to it that operations are timed.
-    A train() that is left by an exception tells no hook: the session then goes on to the next train(), or to the end of
-    the process.
+    If the program is already recorded, by `rlprof run` or by `record`, the hook only times operations. No hook is
+    called if an exception ends train(). The session then ends with the next train() or with the process.
     """
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
         self.recording: Recording | None = None
-        """Of the last train(); None where somebody else records."""
+        """The recording of the last train(). None if the program was recorded already."""
         self._name = name
         self._options = options
         self._attached: Attached | None = None
@@ -53,7 +52,7 @@ class RlprofHook(TrainerHookBase):  # type: ignore[misc]  # TorchRL has no type 
             if profiler.recording is None:
                 self.recording = record(self._name, **self._options)
         except Exception as error:
-            profiler.warn("this training is not recorded as asked", error)
+            profiler.warn("this training cannot be recorded as configured", error)
 
     def stop(self, how: str = "finished") -> None:
         """Called after the last batch."""
@@ -64,7 +63,7 @@ class RlprofHook(TrainerHookBase):  # type: ignore[misc]  # TorchRL has no type 
             self._attached = None
 
     def state_dict(self) -> dict[str, Any]:
-        """A checkpoint needs nothing of it."""
+        """Nothing: the hook has no state to save."""
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

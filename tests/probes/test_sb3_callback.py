@@ -126,7 +126,7 @@ def test_a_training_that_was_interrupted_ends_when_the_next_begins(sessions):
 
 @pytest.mark.long
 def test_what_cannot_be_recorded_is_trained_all_the_same(sessions):
-    with pytest.warns(match="not recorded as asked"):
+    with pytest.warns(match="cannot be recorded as configured"):
         model = on_policy(stable_baselines3.PPO).learn(64, callback=RlprofCallback(unheard_of=1))
     assert model.num_timesteps == 64
 

@@ -74,7 +74,7 @@ def test_an_empty_file(name, tmp_path):
 @pytest.mark.parametrize("kept", [10, 100, 1_000, 5_000, 20_000])
 def test_a_truncated_session(kept, session, tmp_path):
     (tmp_path / "session.db").write_bytes(session.read_bytes()[:kept])
-    refused(tmp_path / "session.db", because="is no session|cannot be read|damaged")
+    refused(tmp_path / "session.db", because="so no session|cannot be read|damaged")
 
 
 def test_text_that_is_neither(tmp_path):
@@ -87,7 +87,7 @@ def test_somebody_elses_sqlite_file(tmp_path):
     connection.execute("CREATE TABLE users (name)")
     connection.commit()
     connection.close()
-    refused(tmp_path / "other.db", because="no rlprof session")
+    refused(tmp_path / "other.db", because="not an rlprof session")
 
 
 def test_a_newer_format(session, tmp_path):
@@ -109,15 +109,15 @@ def change(path: Path, *statements: str) -> None:
     [
         ("UPDATE node SET calls = 'many'", "table node"),
         ("UPDATE node SET ledger = ledger + 1 WHERE id = 1", "accounts sum to"),
-        ("UPDATE node SET parent = 9 WHERE id = 1", "hangs nowhere"),
-        ("UPDATE node SET lane = 7", "hangs nowhere"),
+        ("UPDATE node SET parent = 9 WHERE id = 1", "is not part of a tree"),
+        ("UPDATE node SET lane = 7", "is not part of a tree"),
         ("UPDATE node SET self = 9000000000000000000", "table node"),
         ("UPDATE node SET histogram = x'0102'", "it is cut"),
         ("UPDATE node SET histogram = x'ffff0100000000000000' WHERE id = 1", "bucket that does not exist"),
         ("UPDATE node SET busy = -1", "table node"),
-        ("DELETE FROM lane", "hangs nowhere"),
+        ("DELETE FROM lane", "is not part of a tree"),
         ("DELETE FROM operation", "has no operation"),
-        ("DELETE FROM session WHERE key = 'info'", "what was recorded"),
+        ("DELETE FROM session WHERE key = 'info'", "has no description of the run"),
         ("DELETE FROM session WHERE key = 'state'", "before its first flush"),
         ("UPDATE session SET value = '[1, 2]' WHERE key = 'info'", "info"),
         ("UPDATE session SET value = replace(value, 'python', x'ff') WHERE key = 'info'", "UTF-8|info"),

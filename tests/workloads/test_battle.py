@@ -59,7 +59,7 @@ def scores(server, **settings):
         (["--opponent", "nobody"], "'nobody' is not one of 'random', 'max_damage', 'self'"),
         (["--battle-format", "gen1ou"], "gen1ou"),
         (["--parallel", "0"], "envs: expected int >= 1"),
-        (["hidden=100", "heads=8"], "hidden=100 is not a multiple of heads=8; choose one that is"),
+        (["hidden=100", "heads=8"], "hidden=100 is not a multiple of heads=8; use one that is"),
         (["--server-dir", "nowhere"], "is not installed in"),
         (["--server-dir", "nowhere"], "run rlprof train battle --setup --server-dir"),
         (["--episode_s", "3"], "No such option"),
@@ -76,7 +76,7 @@ def test_what_is_asked_for_wrongly_is_said_before_anything_is_recorded(words, sa
 def test_an_address_is_short_or_whole():
     whole = "ws://127.0.0.1:8000/showdown/websocket"
     assert address_of("127.0.0.1:8000") == address_of(whole) == whole
-    with pytest.raises(RlprofError, match="'8000' is no address of a server; write host:port or ws://"):
+    with pytest.raises(RlprofError, match="'8000' is not a server address; write host:port or ws://"):
         address_of("8000")
 
 
@@ -276,7 +276,7 @@ def test_a_server_that_dies_ends_the_training_with_a_sentence_and_a_session(fold
         said = program.stderr.read()
     last = said.splitlines()[-1]
     assert last.startswith("rlprof: the game server at ws://127.0.0.1:")
-    assert last.endswith("has closed the connection in mid-battle; see whether it still runs, and train again")
+    assert last.endswith("closed the connection during a battle; check that it still runs, then train again")
     (session,) = (tmp_path / "rlprof-runs").glob("battle_*")
     with Session(session) as opened:
         assert "RlprofError" in opened.end.how

@@ -73,7 +73,7 @@ def test_mixed_precision_multiplies_in_bfloat16(wanted, dtype):
 def test_a_capture_that_the_run_is_too_short_for_is_said_and_one_of_nothing_recorded_too(capsys):
     words = ("iterations=2", "supervised_steps=0", "trainer.profiler.enabled=True")
     plain = scores_of(*words)
-    assert "nothing is recorded, so trainer.profiler leaves no trace" in capsys.readouterr().err
+    assert "trainer.profiler writes no trace, because nothing is recorded" in capsys.readouterr().err
     get_profiler().enable()
     try:
         assert scores_of(*words, "trainer.profiler.wait_steps=5", "timing_every=0") == plain
@@ -106,21 +106,24 @@ def test_each_part_does_a_piece_of_the_training():
 def test_the_lengths_of_a_run_are_in_agent_steps():
     settings = settings_of("envs=3", "agents=5", "bptt=10", "supervised_steps=301", "trainer.total_timesteps=1_000")
     assert settings.steps_per_iteration == 150
-    assert (settings.turns, settings.supervised_turns) == (7, 3)
+    assert (settings.total_iterations, settings.supervised_iterations) == (7, 3)
     assert settings_of("run=msb_profile").session_name == "msb_profile"
-    assert settings_of("timesteps=2048").turns == 2
-    assert settings_of("supervised_steps=0").supervised_turns == 0
+    assert settings_of("timesteps=2048").total_iterations == 2
+    assert settings_of("supervised_steps=0").supervised_iterations == 0
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("trainer.batch_size=100", "trainer.batch_size=100: a batch is whole segments of bptt=32 steps; 128 would do"),
+        (
+            "trainer.batch_size=100",
+            "trainer.batch_size=100: a batch must consist of whole segments of bptt=32 steps; try 128",
+        ),
         ("trainer.batch_size=2048", "trainer.batch_size=2048: a rollout has only 1024 agent steps"),
-        ("policy.heads=5", "policy.width=64 cannot be cut into policy.heads=5 heads; 65 would do"),
-        ("seed=-1", "seed=-1: a seed is not negative"),
+        ("policy.heads=5", "policy.width=64 cannot be divided into policy.heads=5 heads; try 65"),
+        ("seed=-1", "seed=-1: a seed must not be negative"),
         ("agents=41 base_missions=extractor_hub_14", "agents=41: extractor_hub_14 has room for 40"),
-        ("device=nowhere", "torch finds no device 'nowhere' here"),
+        ("device=nowhere", "torch has no device 'nowhere'"),
         ("base_missions=nowhere", "base_missions: invalid enum value 'nowhere'"),
         ("trainer.profiler.active_steps=0", "trainer.profiler.active_steps: expected int >= 1"),
         ("evaluator.interval=2", "there is no setting evaluator.interval; did you mean evaluator.epoch_interval?"),

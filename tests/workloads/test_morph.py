@@ -313,9 +313,9 @@ def test_a_setting_that_cannot_be_is_refused(words, said):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--device", "cuda:7"], "torch finds no device 'cuda:7' here; cpu is always there"),
-        (["--devices", "cpu", "gpu"], "torch finds no device 'gpu' here; cpu is always there"),
-        (["--telemetry-level", "debug"], "tells nobody without --telemetry-dir"),
+        (["--device", "cuda:7"], "torch has no device 'cuda:7' on this machine; cpu always works"),
+        (["--devices", "cpu", "gpu"], "torch has no device 'gpu' on this machine; cpu always works"),
+        (["--telemetry-level", "debug"], "writes nothing without --telemetry-dir"),
         (["--telemetry-dir", __file__], "cannot be written to"),
     ],
 )

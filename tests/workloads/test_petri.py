@@ -72,7 +72,7 @@ def test_turbo_and_its_opposite_train_the_same(trained):
     ("words", "said"),
     [
         (["minibatch=1000"], "minibatch=1000: a batch has only 640 frames"),
-        (["device=cuda:7"], "torch finds no device 'cuda:7' here; cpu is always there"),
+        (["device=cuda:7"], "torch has no device 'cuda:7' on this machine; cpu always works"),
     ],
 )
 def test_what_cannot_be_trained_is_one_sentence(words, said):

@@ -76,8 +76,8 @@ def test_a_number_may_have_an_exponent(tmp_path):
 
 
 def test_timesteps_decide_over_iterations_and_are_rounded_up():
-    assert Example().turns == 3
-    assert Example(timesteps=101).turns == 2
+    assert Example().total_iterations == 3
+    assert Example(timesteps=101).total_iterations == 2
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_timesteps_decide_over_iterations_and_are_rounded_up():
         (["trainer.batch_size=0"], "trainer.batch_size: expected int >= 1"),
         (["mode=grey"], "mode: invalid enum value 'grey'"),
         (["turbo=3"], "turbo: expected bool, got int"),
-        (["seed=1", "seed.x=2"], "seed was given a value before"),
-        (["seed"], "'seed' is no setting: write key=value"),
-        (["=3"], "is no setting"),
+        (["seed=1", "seed.x=2"], "seed already has a value"),
+        (["seed"], "'seed' is not a setting; write key=value"),
+        (["=3"], "is not a setting"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_with_its_place(words, said):
@@ -116,7 +116,11 @@ def test_a_file_may_be_yaml_or_json(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [(b"[1, 2]", "has a list where settings"), (b"a: [1,", "line 1: this is neither"), (b"\xff\xfe", "cannot be read")],
+    [
+        (b"[1, 2]", "holds a list; write settings"),
+        (b"a: [1,", "line 1: the file is neither"),
+        (b"\xff\xfe", "cannot be read"),
+    ],
 )
 def test_a_file_that_is_none_is_said_by_its_name(tmp_path, text, said):
     (tmp_path / "bad.yaml").write_bytes(text)

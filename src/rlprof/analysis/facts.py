@@ -47,7 +47,7 @@ class Facts:
 def gather_facts(session: Session) -> Facts:
     """Read a session."""
     snapshot = session.snapshot()
-    iterations = session.turns()
+    iterations = session.iterations()
     used = resources(session, snapshot)
     return Facts(
         session=session.info,

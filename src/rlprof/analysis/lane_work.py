@@ -11,7 +11,7 @@ from rlprof.analysis.series import calls_inside, groups_of, own_share
 from rlprof.ledger.catalogue import WAITS
 from rlprof.ledger.hooks import group_of
 from rlprof.ledger.snapshot import Lane, Snapshot, SpanCost
-from rlprof.session.reader import Gain, Session, Turn
+from rlprof.session.reader import Gain, IterationRow, Session
 
 BATCHES = 20
 """Groups of neighbouring iterations: the number of values that an uncertainty is estimated from."""
@@ -111,7 +111,7 @@ def together(batches: Sequence[IterationBatch]) -> IterationBatch:
 def work_of(session: Session, most: int = BATCHES) -> Work:
     """The iterations of a session without the first ones. No batches if the session has no iterations."""
     snapshot = session.snapshot()
-    iterations = session.turns()
+    iterations: Sequence[IterationRow] = session.iterations()
     steady = [one for one in iterations if one.first >= WARM_UP]
     iterations = steady if 2 * len(steady) >= len(iterations) else iterations
     places = _places(snapshot)
@@ -139,7 +139,7 @@ def _places(snapshot: Snapshot) -> dict[int, _Place]:
 
 
 def _batch(
-    iterations: Sequence[Turn], gains: Sequence[Gain], places: Mapping[int, _Place], cost: SpanCost
+    iterations: Sequence[IterationRow], gains: Sequence[Gain], places: Mapping[int, _Place], cost: SpanCost
 ) -> IterationBatch:
     inside = calls_inside(gains, {id: place.parent for id, place in places.items()})
     sums: defaultdict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(lambda: [0.0] * 4)

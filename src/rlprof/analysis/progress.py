@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rlprof.ledger.catalogue import EVALUATION, PREFILL, STARTUP, SUSPENDED
 from rlprof.ledger.histogram import quantile
 from rlprof.ledger.snapshot import Node, Snapshot
-from rlprof.session.reader import Turn
+from rlprof.session.reader import IterationRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Progress:
         return self.wall_ns - self.startup_ns - self.suspended_ns - self.after_ns
 
 
-def progress(snapshot: Snapshot, iterations: Sequence[Turn], after_ns: int = 0) -> Progress:
+def progress(snapshot: Snapshot, iterations: Sequence[IterationRow], after_ns: int = 0) -> Progress:
     startup = sum(account.ledger_ns for account in snapshot.accounts if account.operation == STARTUP)
     prefill, evaluation = _inside(snapshot, PREFILL), _inside(snapshot, EVALUATION)
     suspended = snapshot.account(SUSPENDED).ledger_ns
@@ -96,7 +96,7 @@ def _inside(snapshot: Snapshot, operation: str) -> int:
     return sum(node.wall_ns for node in nodes if is_outermost(node))
 
 
-def _spread(snapshot: Snapshot, iterations: Sequence[Turn]) -> Spread | None:
+def _spread(snapshot: Snapshot, iterations: Sequence[IterationRow]) -> Spread | None:
     """Stored iterations may be merged, and may include time in which the process was stopped, so the ledger keeps its
     own histogram. If each iteration is stored by itself, the quantiles are exact."""
     histogram = snapshot.iteration_histogram

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.ledger.snapshot import Snapshot, SpanCost
-from rlprof.session.reader import Gain, Session, Turn
+from rlprof.session.reader import Gain, IterationRow, Session
 
 POINTS = 300
 
@@ -39,7 +39,7 @@ class Series:
             assert total == wall, f"iterations {self.first[place]} to {self.last[place]} sum to {total} ns of {wall} ns"
 
 
-def series(session: Session, snapshot: Snapshot, iterations: Sequence[Turn], points: int = POINTS) -> Series:
+def series(session: Session, snapshot: Snapshot, iterations: Sequence[IterationRow], points: int = POINTS) -> Series:
     """The iterations of a session, with neighbours merged into at most `points` points."""
     operation_of = {node.id: node.operation for node in snapshot.nodes}
     parent_of = {node.id: node.parent for node in snapshot.nodes}
@@ -60,12 +60,12 @@ def series(session: Session, snapshot: Snapshot, iterations: Sequence[Turn], poi
     )
 
 
-def groups_of(iterations: Sequence[Turn], points: int) -> Iterator[list[Turn]]:
+def groups_of(iterations: Sequence[IterationRow], points: int) -> Iterator[list[IterationRow]]:
     """Groups of neighbours with about equal numbers of iterations."""
     if not iterations:
         return
     size = max(1, -(-sum(one.last - one.first + 1 for one in iterations) // points))
-    group: list[Turn] = []
+    group: list[IterationRow] = []
     for one in iterations:
         group.append(one)
         if one.last - group[0].first + 1 >= size:

@@ -16,7 +16,7 @@ import msgspec
 from rlprof.analysis.series import Series, series
 from rlprof.export.spans import Spans, iteration_name, write_items
 from rlprof.ledger.snapshot import Snapshot
-from rlprof.session.reader import Session, Turn
+from rlprof.session.reader import IterationRow, Session
 
 POINTS = 10_000
 """Most points of the ledger's counters. With more iterations, neighbours are merged."""
@@ -30,7 +30,7 @@ Event = dict[str, Any]
 def write_chrome(session: Session, file: BinaryIO) -> str | None:
     """Write the trace. Returns a remark for its reader, which is also in the file."""
     spans = Spans(session)
-    iterations = session.turns()
+    iterations = session.iterations()
     points = series(session, spans.snapshot, iterations, POINTS)
     pid, origin = session.info.pid, _zero(session, spans, iterations)
     tracks: dict[tuple[int, int], int] = {}
@@ -50,7 +50,7 @@ def write_chrome(session: Session, file: BinaryIO) -> str | None:
     return remark
 
 
-def _zero(session: Session, spans: Spans, iterations: Sequence[Turn]) -> int:
+def _zero(session: Session, spans: Spans, iterations: Sequence[IterationRow]) -> int:
     """Where the trace's time begins: with the recording, or what was under way then, since Perfetto drops all before
     0."""
     earliest = spans.earliest()
@@ -76,7 +76,7 @@ def _spans(spans: Spans, pid: int, origin: int, tracks: dict[tuple[int, int], in
         }
 
 
-def _iteration(iteration: Turn, pid: int, origin: int) -> Event:
+def _iteration(iteration: IterationRow, pid: int, origin: int) -> Event:
     return {
         "ph": "X",
         "name": iteration_name(iteration),

@@ -112,7 +112,7 @@ def _otlp_bucket(bucket: int) -> int:
 def _gauges(session: Session) -> Iterator[Json]:
     points = [
         {"timeUnixNano": str(unix_time(session, iteration.end)), "asDouble": iteration.steps / iteration.wall_ns * 1e9}
-        for iteration in session.turns()
+        for iteration in session.iterations()
         if iteration.steps > 0 and iteration.wall_ns
     ]
     yield _gauge("rlprof.steps_per_second", "At the end of each iteration, over that iteration.", "{step}/s", points)

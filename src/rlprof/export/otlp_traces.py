@@ -11,7 +11,7 @@ import msgspec
 
 from rlprof.export.otlp import Json, attributes, resource, scope, unix_time
 from rlprof.export.spans import Span, Spans, iteration_name, write_items
-from rlprof.session.reader import Session, Turn
+from rlprof.session.reader import IterationRow, Session
 
 INTERNAL = 1
 """Kind of a span that neither sends nor receives."""
@@ -36,7 +36,7 @@ class _Traces:
     def __init__(self, session: Session) -> None:
         info = session.info
         self._session = session
-        self._iterations = session.turns()
+        self._iterations = session.iterations()
         self._starts = [iteration.start for iteration in self._iterations]
         # The same session always gets the same ids, so that sending it twice does not duplicate it.
         self._seed = f"{info.host} {info.pid} {info.started} {info.name}"
@@ -55,7 +55,7 @@ class _Traces:
     def _id(self, of: str) -> str:
         return blake2b(f"{self._seed} {of}".encode(), digest_size=16).hexdigest()
 
-    def _iteration(self, place: int, iteration: Turn) -> Json:
+    def _iteration(self, place: int, iteration: IterationRow) -> Json:
         return {
             "traceId": self._ids[place],
             "spanId": self._ids[place][:16],

@@ -14,7 +14,7 @@ import msgspec
 
 from rlprof.ledger.rows import EVENT
 from rlprof.ledger.snapshot import Node
-from rlprof.session.reader import Session, Turn
+from rlprof.session.reader import IterationRow, Session
 
 NOT_KEPT = "the session has no spans, only their sums; record(timeline=100_000) keeps spans for an export"
 
@@ -123,7 +123,7 @@ def _is_over(later: Span, span: Span) -> bool:
     return later.start > span.end
 
 
-def iteration_name(iteration: Turn) -> str:
+def iteration_name(iteration: IterationRow) -> str:
     """`iteration 7`, or `iterations 7 to 9` if the session has merged them."""
     first, last = iteration.first + 1, iteration.last + 1
     return f"iterations {first} to {last}" if last > first else f"iteration {first}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rlprof.analysis.series import series
 from rlprof.render.scalars import Scalars
-from rlprof.session.reader import Session, Turn
+from rlprof.session.reader import IterationRow, Session
 from rlprof.session.records import Sample
 
 POINTS = 10_000
@@ -38,7 +38,7 @@ def write_tensorboard(session: Session, folder: Path) -> Path:
 
 def _iterations(session: Session) -> Iterator[Scalar]:
     """Scalars at the end of each iteration. Merged iterations give their mean at the end of the last."""
-    iterations = session.turns()
+    iterations = session.iterations()
     ends = {iteration.last + 1: iteration.end for iteration in iterations}
     points = series(session, session.snapshot(), iterations, POINTS)
     for place in range(len(points)):
@@ -55,7 +55,7 @@ def _iterations(session: Session) -> Iterator[Scalar]:
 
 def _samples(session: Session) -> Iterator[Scalar]:
     """One point per iteration for its samples, at the last sample. Without iterations the step is a second."""
-    iterations = session.turns()
+    iterations = session.iterations()
     starts = [iteration.start for iteration in iterations]
 
     def step(sample: Sample) -> int:
@@ -78,7 +78,7 @@ def _samples(session: Session) -> Iterator[Scalar]:
                 yield samples[-1].time, number, tag, value
 
 
-def _iteration_at(time: int, iterations: list[Turn], starts: list[int]) -> int:
+def _iteration_at(time: int, iterations: list[IterationRow], starts: list[int]) -> int:
     """The iteration that was running just before a time, or the last one before it; 0 before the first."""
     place = bisect_left(starts, time) - 1
     return iterations[place].last + 1 if place >= 0 else 0

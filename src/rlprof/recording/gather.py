@@ -20,7 +20,7 @@ from rlprof.recording.worker_counts import Counts
 from rlprof.recording.worker_iterations import Allotment
 from rlprof.recording.worker_trees import Dump, Graft
 from rlprof.session.folder import PRIVATE_FOLDER
-from rlprof.session.records import Batch
+from rlprof.session.records import Flush
 from rlprof.session.schema import FIRST_OF_WORKERS
 
 PATIENCE = 0.05
@@ -84,7 +84,7 @@ class Workers:
         for pid in ended:
             self._ledger.dismiss(pid)
 
-    def add_to(self, batch: Batch) -> None:
+    def add_to(self, batch: Flush) -> None:
         """The workers' part of what a flush writes."""
         raw = batch.raw
         if raw["epoch"] != self._epoch:

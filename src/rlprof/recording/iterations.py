@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.ledger.rows import unpack_gains, unpack_marks
-from rlprof.session.records import Batch
+from rlprof.session.records import Flush
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Points:
     def __init__(self) -> None:
         self._operations: dict[int, str] = {}
 
-    def of(self, batch: Batch) -> Iterator[Point]:
+    def of(self, batch: Flush) -> Iterator[Point]:
         """The iterations that a flush wrote."""
         names = {row.id: row.name for row in batch.raw["operations"]}
         for row in batch.raw["nodes"]:

@@ -18,13 +18,13 @@ from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
 from rlprof.recording.iterations import Point, Points, together
 from rlprof.render.running import to_summary
 from rlprof.render.scalars import Scalars
-from rlprof.session.records import Batch
+from rlprof.session.records import Flush
 
 
 class Watcher(Protocol):
     """Called after each flush with what it wrote; closed when the run has ended."""
 
-    def __call__(self, batch: Batch) -> None: ...
+    def __call__(self, batch: Flush) -> None: ...
     def close(self) -> None: ...
 
 
@@ -52,7 +52,7 @@ class Summary:
     _printed: int = 0
     _before: Snapshot | None = None
 
-    def __call__(self, batch: Batch) -> None:
+    def __call__(self, batch: Flush) -> None:
         done = batch.raw["iterations"] // self.every
         if done > self._printed:
             self._printed = done
@@ -72,7 +72,7 @@ class JsonLines:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab", buffering=0)
 
-    def __call__(self, batch: Batch) -> None:
+    def __call__(self, batch: Flush) -> None:
         lines = b"".join(msgspec.json.encode(point) + b"\n" for point in self._points.of(batch))
         if lines:
             self._file.write(lines)
@@ -93,7 +93,7 @@ class TensorBoard:
         name = f"events.out.tfevents.{int(time.time())}.{platform.node()}.{os.getpid()}.rlprof"
         self._scalars = Scalars(folder / name, time.time())
 
-    def __call__(self, batch: Batch) -> None:
+    def __call__(self, batch: Flush) -> None:
         # A scalar takes tens of microseconds that the training cannot use; nobody looks at hundreds of them a second.
         for point in together(list(self._points.of(batch)), MOST_POINTS):
             for tag, value in scalars_of(point).items():

@@ -23,7 +23,7 @@ from rlprof.recording.system import SystemSampler
 from rlprof.recording.worker import leave, work_for
 from rlprof.session.folder import DATABASE, PRIVATE_FILE, REQUEST, new_folder
 from rlprof.session.info import described, gather, readable
-from rlprof.session.records import Artifact, Batch, Lost, Mark, Sample
+from rlprof.session.records import Artifact, Flush, Lost, Mark, Sample
 from rlprof.session.secrets import mask_text
 from rlprof.session.writer import SessionWriter
 
@@ -37,7 +37,7 @@ END_SECONDS = 8.0
 JOIN_SECONDS = 6.0
 """How long the end of a run waits for a flush that is under way: a disk may hang, a training must not."""
 
-Watcher = Callable[[Batch], None]
+Watcher = Callable[[Flush], None]
 """Called after each flush, on the flushing thread, with what it wrote."""
 
 
@@ -76,7 +76,7 @@ class Recording:
         self._sampler: SystemSampler | None = None
         self._workers: Workers | None = None
         self._no_workers: Exception | None = None
-        self._unwritten: Batch | None = None
+        self._unwritten: Flush | None = None
         self._failure: BaseException | None = None
         """Why that could not be written."""
         self._marks: list[Mark] = []
@@ -283,7 +283,7 @@ class Recording:
 
         answer(self, self.folder / REQUEST)
 
-    def _collect(self) -> Batch:
+    def _collect(self) -> Flush:
         """The ledger's state, and the journals. What could not be written comes first; until it is, nothing is drained,
         and the ledger keeps and merges what comes."""
         resets = self.profiler.resets
@@ -291,7 +291,7 @@ class Recording:
             self._resets, self._unwritten, self._cpu_ns = resets, None, 0
         batch = self._unwritten
         if batch is None:
-            batch = Batch(resets=resets, samples=self._sample())
+            batch = Flush(resets=resets, samples=self._sample())
             self._unwritten = batch  # whatever fails from here on, what was drained is not lost
             batch.iterations, batch.gains = self.profiler.drain_iterations()
             batch.events, batch.events_lost = self.profiler.drain_timeline()

@@ -167,6 +167,11 @@ def join(profiler: Profiler, folder: str | os.PathLike[str]) -> bool:
     return True
 
 
+def joined_folder() -> Path | None:
+    """Folder of the session that this process records to as a worker."""
+    return _here.worker.folder if _here.worker is not None else None
+
+
 def work_for(profiler: Profiler, folder: Path) -> None:
     """This process shares the clocks of the driver's already: it was forked from one that does, or has just joined."""
     profiler.driver = 0  # none of its threads

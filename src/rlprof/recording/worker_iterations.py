@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from rlprof.ledger.rows import GAIN, MARK, IterationMark, NodeRow, unpack_gains, unpack_marks
 from rlprof.ledger.sharing import apportion
-from rlprof.session.records import Batch
+from rlprof.session.records import Flush
 
 MOST_MARKS = 4
 MOST_ROWS = 128
@@ -36,7 +36,7 @@ class Allotment:
         self._written.clear()
         self._received.clear()
 
-    def add_to(self, batch: Batch, rows: Sequence[NodeRow]) -> None:
+    def add_to(self, batch: Flush, rows: Sequence[NodeRow]) -> None:
         """Complete the marks and gains that the driver's ledger has written."""
         marks = list(unpack_marks(batch.iterations))
         if not marks:

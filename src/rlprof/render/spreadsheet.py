@@ -128,7 +128,7 @@ def _tree(session: Session) -> Rows:
 def _iterations(session: Session) -> Rows:
     """One column per operation; with `unattributed` and `rlprof` they sum to wall_ns. In long runs, old iterations are
     merged, so that first and last differ."""
-    iterations = session.turns()
+    iterations = session.iterations()
     # As many points as iterations, so that no iterations are merged that the session stores separately.
     points = series(session, session.snapshot(), iterations, points=iterations[-1].last + 1 if iterations else 1)
     yield (

@@ -1,7 +1,7 @@
 """The tables of session.db.
 
 Times are ns of the ledger's clock; `origin` in the session's info is that clock when recording began. Cumulative tables
-(operation, lane, node) hold the state at the last flush, journals (iteration, sample, ...) one row an event.
+(operation, lane, node) hold the state at the last flush. Journals (iteration, sample, ...) have one row per event.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import sqlite3
 from rlprof.ledger.rows import IterationGain, IterationMark, LaneRow, NodeRow
 
 APPLICATION_ID = 0x726C7066
-""" "rlpf" in the file's header: this is a session, not somebody else's SQLite file."""
+""" "rlpf" in the file's header, to tell a session from other SQLite files."""
 
 VERSION = 2
-"""Counted up when a reader would have to know."""
+"""Increased whenever a reader must know of a change."""
 
 FIRST_OF_WORKERS = 1 << 20
-"""Ids of operations, lanes and nodes below it are the driver's process's; each worker process has as many above."""
+"""Operations, lanes and nodes of the driver's process have ids below this. Each worker process has as many above it."""
 
 ROOM_FOR_END = "end room"
-"""A key of the session table that comes next to `end`, which takes its place when the run has ended."""
+"""Key of a placeholder in the session table. `end` takes its place when the run has ended."""
 
 NODE_COLUMNS = NodeRow._fields
 ITERATION_COLUMNS = (*IterationMark._fields, "wall")

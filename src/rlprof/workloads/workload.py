@@ -1,4 +1,4 @@
-"""What the command line needs to know of a reference training before it imports its libraries."""
+"""Description of a reference training, for the command line. It imports none of the training's libraries."""
 
 from __future__ import annotations
 
@@ -12,49 +12,47 @@ from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import Settings
 
 Components = Mapping[str, Any]
-"""Titles, and the operations (words of a string) that are under each, or components again."""
+"""By title, the operations below it as words of a string, or nested components."""
 
 Parts = Mapping[str, Callable[[], int]]
-"""What a training consists of, each alone: does a piece of the work, and returns for how many environment steps the
-training would do as much of it."""
+"""The parts of a training. Each does a piece of its work when called, and returns for how many environment steps the
+training would do that much of it."""
 
 
 class Program(Protocol):
-    """The module of a workload that trains."""
+    """The module of a workload that holds the training."""
 
     def train(self, settings: Any, progress: Progress) -> None:
-        """Until `settings` are fulfilled; `progress` hears of each iteration and of its score."""
+        """Train for as long as `settings` says. `progress` gets the score of each iteration."""
 
     def parts(self, settings: Any) -> Parts:
-        """For `--expect`."""
+        """The parts that `--expect` measures separately."""
 
 
 @dataclass(frozen=True)
 class Workload:
     name: str
     settings: type[Settings]
-    program: str
-    """The module that trains; imports torch and all that."""
-    score: str
-    """What `progress` is told of each iteration: "mean return"."""
+    score: str = "mean return"
+    """Name of the score that `progress` gets for each iteration."""
     components: Components = field(default_factory=dict)
-    """Its breakdown in the words of its field."""
+    """The breakdown of its time, in the terms of its field."""
     cure: str = ""
     """The setting (`turbo`) that removes its bottleneck."""
     before: str = ""
-    """`module:function` that is called with the settings before anything is recorded. True: that was all."""
+    """`module:function` to call with the settings before recording. If it returns True, nothing is trained."""
 
     def prepare(self, settings: Settings) -> bool:
-        """Whether nothing is to be trained."""
+        """Do what must be done before recording. Returns True if nothing is to be trained."""
         if not self.before:
             return False
         module, _, name = self.before.partition(":")
         return bool(getattr(import_module(module), name)(settings))
 
     def load(self) -> Program:
-        """Import what it is made of."""
+        """Import the training with its libraries. Raises MissingLibraryError if one is not installed."""
         try:
-            program: Any = import_module(self.program)
+            program: Any = import_module(f"rlprof.workloads.{self.name}.training")
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "rlprof":
                 raise

@@ -25,7 +25,7 @@ FEW = 5
 
 def compare_cure(workload: Workload, settings: Settings, pairs: int | None, breakdown: bool, detailed: bool) -> None:
     """Both arms have these settings, except for the cure. Each pair has as many iterations as the settings say."""
-    blocks = settings.turns if settings.turns != workload.settings().turns else FEW
+    blocks = settings.total_iterations if settings.total_iterations != workload.settings().total_iterations else FEW
     given = [word for word in as_words(settings) if word.partition("=")[0] not in ("iterations", "timesteps")]
     arms = tuple([*given, f"{workload.cure}={cure}"] for cure in ("false", "true"))
     enough = f"iterations={MOST * blocks + WARM_UP + 2}"

@@ -1,6 +1,6 @@
-"""Pokemon battles on a real game server, a Pokemon Showdown of one's own: recurrent PPO, one thread an environment.
+"""Pokemon battles on a local Pokemon Showdown server: recurrent PPO, one thread per environment.
 
-The bottleneck is planted where the agents act: every thread asks the networks for itself, one observation at a time.
+The bottleneck is in the agents: every thread calls the networks by itself, with one observation at a time.
 `--batched-inference` answers all threads together, in one forward pass.
 """
 
@@ -31,8 +31,6 @@ COMPONENTS = {
 WORKLOAD = Workload(
     name="battle",
     settings=BattleSettings,
-    program="rlprof.workloads.battle.training",
-    score="mean return",
     components=COMPONENTS,
     cure="batched_inference",
     before="rlprof.workloads.battle.install:prepare",

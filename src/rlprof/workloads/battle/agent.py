@@ -1,4 +1,4 @@
-"""The agent that plays: asked by many threads, each for one decision of its battle."""
+"""The agent that plays. Many threads call it, each for one decision of its battle."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def agent_of(networks: Networks, settings: BattleSettings) -> Agent:
 
 
 class Agent(Protocol):
-    """Players are numbered: those who learn first, then their opponents where these are the agent, too."""
+    """Players are numbered: first those that learn, then their opponents if the agent plays those, too."""
 
     def begin(self, player: int) -> None:
-        """Its battle begins."""
+        """A battle of this player begins."""
 
     def choose(self, player: int, seen: Observation, mask: Mask, chance: random.Random) -> Choice:
-        """On the thread of the battle."""
+        """Choose an action. Called on the thread of the battle."""
 
     def end(self, player: int) -> None:
-        """Its battle is over, or was broken off."""
+        """The battle of this player has ended or was aborted."""
 
 
 class RandomAgent:
-    """Costs nothing."""
+    """Random actions, which cost nothing."""
 
     def begin(self, player: int) -> None:
         pass
@@ -72,7 +72,7 @@ class RandomAgent:
 
 
 class AloneAgent:
-    """Every thread calls the networks for itself, with one observation."""
+    """Every thread calls the networks by itself, with one observation."""
 
     def __init__(self, networks: Networks, players: int) -> None:
         self._networks = networks
@@ -98,9 +98,9 @@ class AloneAgent:
 
 
 class TogetherAgent:
-    """The threads are answered together: one of them does it for all, as soon as every battle that goes on waits.
+    """Answers all threads together. One thread computes for all, as soon as every running battle waits.
 
-    Every player has a row of its own in a batch of one size, so that an answer does not depend on who else has asked.
+    Every player has its own row in a batch of constant size, so an answer does not depend on which others wait.
     """
 
     def __init__(self, networks: Networks, players: int, battles: int) -> None:
@@ -111,7 +111,7 @@ class TogetherAgent:
         self._value_memory = networks.value.empty(players)
         self._playing: set[int] = set()
         self._fresh: set[int] = set()
-        """Whose battle has begun, and who has not asked since."""
+        """Players whose battle has begun and who have not called since."""
         self._asked: dict[int, Observation] = {}
         self._answers: dict[int, tuple[Tensor, float]] = {}
         self._answering = False
@@ -167,7 +167,7 @@ class TogetherAgent:
 
     @torch.inference_mode()
     def forward(self, asked: Mapping[int, Observation], fresh: set[int]) -> dict[int, tuple[Tensor, float]]:
-        """Logits and values. For one thread at a time."""
+        """Logits and values. Not for several threads at once."""
         networks, players = self._networks, self._players
         observations = torch.zeros(players, OBSERVATION)
         for player, seen in asked.items():
@@ -188,7 +188,7 @@ class TogetherAgent:
 
 
 def sample(logits: Tensor, mask: Mask, chance: random.Random) -> tuple[int, float]:
-    """One of the allowed actions, and the logarithm of its probability."""
+    """Sample one of the allowed actions. Returns it with the logarithm of its probability."""
     log_probs = torch.where(torch.from_numpy(mask), logits.cpu(), -torch.inf).log_softmax(-1).numpy()
     cumulated: NDArray[np.float64] = np.cumsum(np.exp(log_probs, dtype=np.float64))
     action = int(np.searchsorted(cumulated, chance.random() * cumulated[-1], side="right"))

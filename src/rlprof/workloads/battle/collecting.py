@@ -1,4 +1,4 @@
-"""Battles in all environments at the same time, a thread each."""
+"""Battles in all environments at the same time, one thread each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rlprof.workloads.battle.settings import BattleSettings
 
 @dataclass
 class Played:
-    """A battle, as the side that learns has played it."""
+    """A battle from the view of the side that learns."""
 
     observations: list[Observation] = field(default_factory=list)
     masks: list[Mask] = field(default_factory=list)
@@ -29,8 +29,8 @@ class Played:
 
 
 class Arena:
-    """The environments, their threads, and the agent that plays in them. Thread timing decides nothing: each
-    environment has random numbers of its own, and battles are returned in the environments' order."""
+    """The environments, their threads, and the agent that plays in them. Thread timing changes no result: each
+    environment has its own random numbers, and battles are returned in the order of the environments."""
 
     def __init__(self, settings: BattleSettings, address: str, agent: Agent, pool: ThreadPoolExecutor) -> None:
         self._agent = agent
@@ -44,12 +44,12 @@ class Arena:
             env.log_in()
 
     def play(self) -> list[Played]:
-        """One battle in each."""
+        """Play one battle in each environment."""
         with profile("rollout"), profile("env_parallel_execution", wait=True):
             return list(self._pool.map(self._play, self._envs))
 
     def close(self) -> None:
-        """Threads that wait for the server stop waiting."""
+        """Make threads that wait for the server stop waiting."""
         for env in self._envs:
             env.close()
 
@@ -90,7 +90,7 @@ class Arena:
 
 @contextmanager
 def arena(settings: BattleSettings, address: str, agent: Agent) -> Iterator[Arena]:
-    """Players have entered the server; they leave it at the end, before their threads are waited for."""
+    """An arena whose players have logged in. At the end they log out before their threads are joined."""
     with ThreadPoolExecutor(settings.envs, "battle") as pool:
         made = Arena(settings, address, agent, pool)
         try:

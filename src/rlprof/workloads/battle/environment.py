@@ -1,4 +1,4 @@
-"""A battle as an environment: one side learns, and the other is a part of the game."""
+"""A battle as an environment. One side learns, and the other one is part of the environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rlprof.workloads.battle.settings import BattleSettings
 
 @dataclass(frozen=True)
 class Decision:
-    """That a player has to take."""
+    """A decision that a player has to make."""
 
     battle: Battle
     orders: list[str]
@@ -37,11 +37,11 @@ def decide(battle: Battle) -> Decision:
 
 
 Opponent = Callable[[Battle], str]
-"""Gives the order."""
+"""Chooses an order for a decision."""
 
 
 class BattleEnv:
-    """Belongs to one thread. All chance in it comes from the seed and its number: its own, and the server's."""
+    """Used by one thread. All its random numbers, and the server's, come from the seed and its number."""
 
     def __init__(self, number: int, settings: BattleSettings, address: str) -> None:
         token = hashlib.sha256(f"{settings.seed} {number}".encode()).hexdigest()[:12] + secrets.token_hex(2)
@@ -60,7 +60,7 @@ class BattleEnv:
 
     @profile_function("env_reset")
     def reset(self, opponent: Opponent) -> Decision:
-        """A new battle begins."""
+        """Begin a new battle."""
         self._opponent = opponent
         self._turns = 0
         self._own.challenge(self._other)
@@ -71,7 +71,7 @@ class BattleEnv:
 
     @profile_function("env_step")
     def step(self, action: int) -> tuple[Decision | None, float]:
-        """The next decision, None where the battle is over, and the reward."""
+        """Returns the next decision (None if the battle has ended) and the reward."""
         assert self._decision is not None
         battle = self._decision.battle
         self._turns += 1
@@ -88,7 +88,7 @@ class BattleEnv:
             seat.close()
 
     def _advance(self) -> Decision | None:
-        """To where the learning side has to decide; the other side has decided then."""
+        """Go on until the learning side has to decide. The other side has decided by then."""
         while True:
             own_asked, other_asked = self._own.read(), self._other.read()
             battle, other_battle = self._own.battle, self._other.battle
@@ -105,12 +105,12 @@ class BattleEnv:
 
 
 def at_random(chance: random.Random) -> Opponent:
-    """Anything that is allowed."""
+    """Any order that is allowed."""
     return lambda battle: chance.choice([order for order in choices(battle) if order])
 
 
 def max_damage(battle: Battle) -> str:
-    """The move that hurts most; without one the first thing that is allowed."""
+    """The move with the most damage, or the first allowed order if there is no move."""
     orders = choices(battle)
     own, other = battle.active_pokemon, battle.opponent_active_pokemon
     hurts = {}

@@ -1,4 +1,4 @@
-"""The game server: Pokemon Showdown from npm, in a folder of the user's."""
+"""Installs the game server, Pokemon Showdown from npm, in a folder of the user's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSION = "0.11.11"
 INSTALL_SECONDS = 600
 
 STARTED_BY = "RLPROF_STARTED"
-"""In the server's environment, when it is to end with whoever started it."""
+"""Environment variable that makes the server end with the process that started it."""
 
 CONFIG = """\
 // Written by `rlprof train battle --setup`. What is not here is as in config-example.js.
@@ -73,18 +73,18 @@ exports.startuphook = () => {
 """
 
 READY = "rlprof: ready"
-"""What it says then. It listens seconds before it answers."""
+"""The server prints this when it is ready. It listens some seconds earlier."""
 
 
 def prepare(settings: BattleSettings) -> bool:
-    """Before anything is recorded: install the server if that is asked for, and see that what is needed is there.
-    Returns whether that was all."""
+    """Install the server if --setup was given, and check that everything needed is there. Runs before recording.
+    Returns True if nothing is to be trained."""
     if settings.setup:
         folder = folder_of(settings)
         _say(f"{PACKAGE} {VERSION} is in {folder}" + ("" if install(folder) else " already"))
         return True
     if settings.hidden % settings.heads:
-        raise RlprofError(f"hidden={settings.hidden} is not a multiple of heads={settings.heads}; choose one that is")
+        raise RlprofError(f"hidden={settings.hidden} is not a multiple of heads={settings.heads}; use one that is")
     if not settings.server:
         check_installed(folder_of(settings))
     return False
@@ -98,12 +98,12 @@ def folder_of(settings: BattleSettings) -> Path:
 
 
 def package_of(folder: Path) -> Path:
-    """Where npm puts it."""
+    """Folder into which npm installs the package."""
     return folder / "node_modules" / PACKAGE
 
 
 def is_installed(folder: Path) -> bool:
-    """This version, configured by this rlprof."""
+    """True if this version is installed and configured by this version of rlprof."""
     package = package_of(folder)
     try:
         version = json.loads((package / "package.json").read_text(encoding="utf-8"))["version"]
@@ -122,7 +122,7 @@ def check_installed(folder: Path) -> None:
 
 
 def install(folder: Path) -> bool:
-    """False if it is there already."""
+    """Install the server. Returns False if it is installed already."""
     if is_installed(folder):
         return False
     find("node")
@@ -156,7 +156,7 @@ def find(program: str) -> str:
 
 
 def _configure(package: Path) -> None:
-    for name in ("logs", "config/chat-plugins"):  # it writes into both, and makes neither
+    for name in ("logs", "config/chat-plugins"):  # npm writes into both folders, and creates neither
         (package / name).mkdir(parents=True, exist_ok=True)
     (package / "config" / "config.js").write_text(CONFIG, encoding="utf-8")
 

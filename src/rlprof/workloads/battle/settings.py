@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rlprof.workloads.settings import Count, Positive, Settings, Share, setting
+from rlprof.workloads.settings import Count, Positive, PPOSettings, Settings, Share, setting
 
 TYPICAL_TURNS = 50
-"""Of a battle between players that choose at random; what decides how many battles `timesteps` are thought to take."""
+"""Decisions of a battle between random players. Used to estimate how many battles `timesteps` take."""
 
 Format = Literal[
     "gen1randombattle", "gen2randombattle", "gen3randombattle", "gen4randombattle", "gen5randombattle",
@@ -17,54 +17,46 @@ Format = Literal[
 
 
 @dataclass(frozen=True)
-class BattleSettings(Settings):
+class BattleSettings(PPOSettings, Settings):
     batched_inference: bool = False
-    """answer all threads together, in one forward pass, instead of each for itself"""
+    """Answer all threads together in one forward pass, instead of one thread at a time."""
     setup: bool = False
-    """only install the game server, with npm, and end"""
+    """Only install the game server with npm, then exit."""
     server: str = ""
-    """a running server to play on, host:port or ws://host:port/showdown/websocket; none is started then"""
+    """Running server to play on: host:port or ws://host:port/showdown/websocket (default: start one)."""
     server_dir: str = ""
-    """where the game server is installed; rlprof/pokemon-showdown in the user's data folder unless told"""
+    """Folder of the game server (default: rlprof/pokemon-showdown in the user's data folder)."""
     battle_format: Format = "gen1randombattle"
-    """rules of the battles; the first generation's are the fastest"""
+    """Rules of the battles. Those of the first generation are the fastest."""
     opponent: Literal["random", "max_damage", "self"] = "random"
-    """what the other side does: anything, what hurts most, or what the policy says"""
+    """The opponent: random moves, the move with the most damage, or the policy itself."""
     iterations: Count = setting(14, "--episodes")
-    """episodes: one battle in every environment, then an update"""
+    """Episodes. Each is one battle per environment, then an update."""
     envs: Count = setting(8, "--parallel")
-    """battles at the same time, a thread each"""
+    """Battles at the same time, one thread each."""
     max_turns: Count = 200
-    """decisions after which a battle is given up"""
+    """Decisions after which a battle is forfeited."""
     hidden: Count = 256
-    """units of a network's first layer, its LSTM and its attention"""
+    """Units of a network's first layer, its LSTM and its attention."""
     heads: Count = 8
-    """of the attention; a divisor of hidden"""
+    """Attention heads. Must divide --hidden."""
     memory: Count = 16
-    """earlier decisions of a battle that the attention looks back on"""
+    """Earlier decisions of a battle that the attention sees."""
     batch_size: Count = 4
-    """battles in a gradient step"""
+    """Battles per gradient step."""
     epochs: Count = 4
-    """passes over the battles of an episode"""
+    """Passes over the battles of an episode."""
     learning_rate: Positive = 5e-4
-    """of Adam"""
     gamma: Share = 0.997
-    """discount of the reward"""
-    gae_lambda: Share = 0.95
-    """how far an advantage looks ahead"""
-    clip: Positive = 0.2
-    """how far a probability ratio may leave 1"""
-    entropy: float = 0.01
-    """weight of the entropy bonus"""
     max_gradient: Positive = 0.5
-    """norm that gradients are clipped to"""
+    """Norm to which gradients are clipped."""
 
     @property
     def players(self) -> int:
-        """Of a battle, that the agent plays for."""
+        """Players of a battle for which the agent plays."""
         return 2 if self.opponent == "self" else 1
 
     @property
     def steps_per_iteration(self) -> int:
-        """About: a battle takes as long as it takes."""
+        """An estimate, because battles differ in length."""
         return self.envs * TYPICAL_TURNS

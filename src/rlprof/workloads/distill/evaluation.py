@@ -1,4 +1,4 @@
-"""What the student does without chance, in worlds of its own: it takes no random numbers from the training."""
+"""Evaluates the student without random actions, in its own worlds. Uses none of the training's random numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Evaluator:
     @profile_function("evaluation")
     @torch.no_grad()
     def mean_return(self) -> float:
-        """Of an agent over a rollout, always in the same worlds."""
+        """Mean return of an agent over a rollout, always in the same worlds."""
         settings = self.settings
         worlds = Worlds(settings.base_missions, settings.envs, settings.agents, (settings.seed, 1))
         state = self.student.first_state(settings.pupils)

@@ -1,4 +1,4 @@
-"""Learning from a rollout: what the teacher did while there is one, then PPO; a value function all along."""
+"""Learning from a rollout: imitation while there is a teacher, then PPO. The value function learns in both."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ class Learner:
             self._update(rollout, advantages, supervised)
 
     def _advantages(self, rollout: Rollout) -> Tensor:
-        """Generalised advantage estimation. An episode is cut off, not over, where a world is made anew: what would
-        have followed is estimated."""
+        """Generalised advantage estimation.
+
+        An episode does not end where a world is replaced by a new one, so the value of its continuation is estimated.
+        """
         gamma, decay = self.settings.gamma, self.settings.gamma * self.settings.gae_lambda
         with profile("value_forward"), torch.no_grad(), precision(self.settings, self.device):
             _, next_values, _ = self.student(rollout.after[None], rollout.after_state)
@@ -80,7 +82,7 @@ class Learner:
 
 
 def imitation_loss(log_probs: Tensor, taught: Tensor) -> Tensor:
-    """How unlikely the student finds what the teacher does."""
+    """Negative log-likelihood of the teacher's actions under the student's policy."""
     return -_of(log_probs, taught).mean()
 
 

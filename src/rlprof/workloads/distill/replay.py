@@ -1,4 +1,4 @@
-"""What a rollout leaves to learn from."""
+"""The steps of a rollout, stored for learning."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Steps:
     values: Tensor
     rewards: Tensor
     taught: Tensor
-    """The teacher's actions; the pupils' own where there is no teacher."""
+    """The teacher's actions, or the pupils' own if there is no teacher."""
 
 
 NAMES = tuple(field.name for field in fields(Steps))
 
 
 class Replay:
-    """Keeps the steps of a rollout: each by itself until the rollout has ended; or, preallocated, in tensors that are
-    made once, so that the next rollout writes over what `whole` returned."""
+    """Keeps the steps of a rollout in a list until the rollout has ended. If preallocated, keeps them in tensors that
+    are allocated once: the next rollout then overwrites what `whole` returned."""
 
     def __init__(self, length: int, preallocated: bool) -> None:
         self._length = length
@@ -51,7 +51,7 @@ class Replay:
 
     @profile_function("replay_store")
     def whole(self) -> Steps:
-        """The steps of the rollout; the next begins."""
+        """Return the steps of the rollout, and begin the next."""
         self._stored = 0
         if self._kept is not None:
             return self._kept

@@ -1,4 +1,4 @@
-"""Collecting: the student acts, and while it is supervised the teacher says what it would have done."""
+"""Collecting: the student acts, and in supervised rollouts the teacher provides the right actions."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from rlprof.workloads.distill.world import Worlds
 class Rollout:
     steps: Steps
     state: State
-    """Of the recurrent layer before the first step."""
+    """State of the recurrent layer before the first step."""
     after: Tensor
     """The observations after the last step."""
     after_state: State
 
     @property
     def mean_return(self) -> float:
-        """Of an agent, over the rollout."""
+        """Mean return of an agent over the rollout."""
         return self.steps.rewards.sum(dim=0).mean().item()
 
 
 class Collector:
-    """Where the worlds, and what the students remember, stand from one rollout to the next."""
+    """Keeps the worlds and the students' recurrent state from one rollout to the next."""
 
     def __init__(self, settings: DistillSettings, student: Student, device: torch.device) -> None:
         self.settings = settings
@@ -82,13 +82,13 @@ class Collector:
 
     @profile_function("host_to_device")
     def to_device(self, name: str, of_agents: NDArray[Any]) -> Tensor:
-        """[envs, agents, ...] as [pupils, ...]."""
+        """Reshape [envs, agents, ...] to [pupils, ...]."""
         tensor = torch.from_numpy(of_agents).flatten(0, 1)
         return tensor.to(self.device) if self._kept is None else self._kept[name].copy_(tensor)
 
     @profile_function("env_reset")
     def _end_episodes(self) -> None:
-        """Of some worlds after each rollout, so that all rollouts have beginnings and ends in them alike."""
+        """Reset some of the worlds after each rollout, so that every rollout has as many episode starts and ends."""
         self._rollouts += 1
         settings = self.settings
         ends = (np.arange(settings.envs) + self._rollouts) % settings.episode_segments == 0

@@ -1,4 +1,4 @@
-"""From observations on the device to the teacher's actions there: by way of the host, where the teacher is."""
+"""The teacher's actions for observations on the device. Both are copied, because the teacher runs on the host."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Teaching:
 
     @profile_function("teacher_total")
     def actions(self, observations: Tensor) -> Tensor:
-        """[pupils], for observations [pupils, TOKENS, 3]."""
+        """Actions [pupils] for observations [pupils, TOKENS, 3]."""
         with profile("teacher_reshape"):
             by_env = observations.view(self.envs, self.agents, TOKENS, 3)
         with profile("device_to_host"):
@@ -46,7 +46,7 @@ class Teaching:
 
 
 def ask_one_by_one(observations: Grid) -> list[Places]:
-    """One call an environment, which looks at one agent after the other."""
+    """One call per environment, which handles one agent after the other."""
     answers = []
     for env in observations:
         with profile("agent_calls"):
@@ -55,7 +55,7 @@ def ask_one_by_one(observations: Grid) -> list[Places]:
 
 
 def ask_at_once(observations: Grid) -> list[Places]:
-    """One call."""
+    """One call for all environments."""
     with profile("agent_calls"):
         envs, agents = observations.shape[:2]
         return [choose_all(observations.reshape(envs * agents, TOKENS, 3)).reshape(envs, agents)]

@@ -1,4 +1,4 @@
-"""The training: turns of collecting and learning, first with the teacher, then without it."""
+"""The training: iterations of collecting and learning, first with the teacher, then without it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable
 from itertools import cycle
 
 import numpy as np
-import torch
 
 from rlprof import TorchCapture, get_profiler, profile
-from rlprof.workloads.devices import find_device
+from rlprof.workloads.devices import prepare_torch
 from rlprof.workloads.distill import ROLLOUT
 from rlprof.workloads.distill.evaluation import Evaluator
 from rlprof.workloads.distill.learning import Learner
@@ -24,13 +23,11 @@ from rlprof.workloads.workload import Parts
 
 
 class Training:
-    """What it consists of."""
+    """The parts of the training."""
 
     def __init__(self, settings: DistillSettings) -> None:
         settings.check()
-        torch.set_num_threads(settings.torch_threads)
-        torch.manual_seed(settings.seed)
-        self.device = find_device(settings.device)
+        self.device = prepare_torch(settings)
         self.student = Student(settings.policy).to(self.device)
         self.collector = Collector(settings, self.student, self.device)
         self.learner = Learner(settings, self.student, self.device)
@@ -41,24 +38,27 @@ def train(settings: DistillSettings, progress: Progress) -> None:
     training = Training(settings)
     timing = RolloutTiming(ROLLOUT, settings.timing_every)
     profiler = get_profiler()
-    progress.begin(settings.turns)
+    progress.begin(settings.total_iterations)
     with _capture(settings):
-        for turn in range(1, settings.turns + 1):
+        for iteration in range(1, settings.total_iterations + 1):
             with profiler.iteration():
-                supervised = turn <= settings.supervised_turns
+                supervised = iteration <= settings.supervised_iterations
                 rollout = training.collector.collect(supervised)
-                timing.rollout_ended(turn * settings.steps_per_iteration, settings.bptt)
+                timing.rollout_ended(iteration * settings.steps_per_iteration, settings.bptt)
                 training.learner.learn(rollout, supervised)
-                if settings.evaluator.evaluate_local and turn % settings.evaluator.epoch_interval == 0:
+                if settings.evaluator.evaluate_local and iteration % settings.evaluator.epoch_interval == 0:
                     score = training.evaluator.mean_return()
                     with profile("logging"):
-                        _say(f"evaluation after {turn} iterations: mean return {score:.4g}")
+                        _say(f"evaluation after {iteration} iterations: mean return {score:.4g}")
                 with profile("logging"):
                     progress.advance(rollout.mean_return, settings.steps_per_iteration)
 
 
 def parts(settings: DistillSettings) -> Parts:
-    """What is done in one of the two phases only counts for as many steps of the training as it has a share."""
+    """The operations, each measured separately.
+
+    An operation of one of the two phases counts for the share of steps that its phase has.
+    """
     training = Training(settings)
     collector, learner = training.collector, training.learner
     rollout = collector.collect(supervised=True)
@@ -69,38 +69,40 @@ def parts(settings: DistillSettings) -> Parts:
         collector.worlds.step(chance.integers(0, ACTIONS, collector.worlds.load.shape))
         collector.worlds.observe()
 
-    def part(do: Callable[[], object], steps: int, turns: int) -> Callable[[], int]:
-        def alone() -> int:
+    def part(do: Callable[[], object], steps: int, iterations: int) -> Callable[[], int]:
+        def measured() -> int:
             do()
-            return round(steps * settings.turns / turns)
+            return round(steps * settings.total_iterations / iterations)
 
-        return alone
+        return measured
 
     step, whole = settings.pupils, settings.steps_per_iteration
-    taught, evaluated = settings.supervised_turns, _evaluations(settings)
+    taught, evaluated = settings.supervised_iterations, _evaluations(settings)
     found = {
-        "env_step": part(env_step, step, settings.turns),
-        "policy_forward": part(lambda: collector.act(next(seen)), step, settings.turns),
+        "env_step": part(env_step, step, settings.total_iterations),
+        "policy_forward": part(lambda: collector.act(next(seen)), step, settings.total_iterations),
     }
     if taught:
         found["teacher_total"] = part(lambda: collector.teaching.actions(next(seen)), step, taught)
         found["update, imitating"] = part(lambda: learner.learn(rollout, supervised=True), whole, taught)
-    if taught < settings.turns:
-        found["update, PPO"] = part(lambda: learner.learn(rollout, supervised=False), whole, settings.turns - taught)
+    if taught < settings.total_iterations:
+        found["update, PPO"] = part(
+            lambda: learner.learn(rollout, supervised=False), whole, settings.total_iterations - taught
+        )
     if evaluated:
         found["evaluation"] = part(training.evaluator.mean_return, whole, evaluated)
     return found
 
 
 def _evaluations(settings: DistillSettings) -> int:
-    return settings.turns // settings.evaluator.epoch_interval if settings.evaluator.evaluate_local else 0
+    return settings.total_iterations // settings.evaluator.epoch_interval if settings.evaluator.evaluate_local else 0
 
 
 def _capture(settings: DistillSettings) -> TorchCapture:
     wanted = settings.trainer.profiler
     recorded = get_profiler().enabled
     if wanted.enabled and not recorded:
-        _say("nothing is recorded, so trainer.profiler leaves no trace")
+        _say("trainer.profiler writes no trace, because nothing is recorded")
     capture = TorchCapture(
         enabled=wanted.enabled and recorded,
         wait_steps=wanted.wait_steps,
@@ -110,12 +112,12 @@ def _capture(settings: DistillSettings) -> TorchCapture:
         step="iteration",
     )
     capture.say = _say_in_settings
-    capture.plan(settings.turns)
+    capture.plan(settings.total_iterations)
     return capture
 
 
 def _say_in_settings(text: str) -> None:
-    """What a capture says of its flags, in the words of the settings."""
+    """Report a capture's message with the names of the settings instead of the flags."""
     for part in ("wait", "warmup", "active"):
         text = text.replace(f"--torch-profiler-{part} ", f"trainer.profiler.{part}_steps=")
     _say(text)

@@ -1,7 +1,7 @@
 """PPO that controls the training of small convolutional networks: a step of its environment is an epoch of a host.
 
-The bottleneck is planted in how the hosts are fed: a DataLoader augments image by image, and collates them.
-`--experimental-gpu-preload-gather` cuts whole batches out of a tensor that is on the device already. Both yield the
+The bottleneck is data loading: a DataLoader augments image by image and collates the images.
+`--experimental-gpu-preload-gather` cuts whole batches out of a tensor that is already on the device. Both yield the
 same batches, bit for bit.
 """
 
@@ -13,7 +13,5 @@ from rlprof.workloads.workload import Workload
 WORKLOAD = Workload(
     name="morph",
     settings=MorphSettings,
-    program="rlprof.workloads.morph.training",
-    score="mean return",
     cure="experimental_gpu_preload_gather",
 )

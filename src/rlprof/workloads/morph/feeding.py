@@ -1,4 +1,4 @@
-"""How batches come to the hosts: from a DataLoader, from one over images on the device, or gathered there at once.
+"""Three ways to load batches: a DataLoader, a DataLoader over images on the device, or a gather on the device.
 
 All three yield the same batches in the same order, bit for bit.
 """
@@ -19,11 +19,11 @@ from rlprof.workloads.morph.settings import MorphSettings
 Batch = tuple[Tensor, Tensor]
 """Images and labels."""
 Feed = Generator[list[Batch], None, None]
-"""A batch for each host, without end; closing it ends its workers."""
+"""Yields a batch for each host, endlessly. Closing it ends its workers."""
 
 
 def feed(settings: MorphSettings, images: Images, devices: Sequence[torch.device]) -> Feed:
-    """`devices` has that of each host."""
+    """Load batches as configured. `devices` has the device of each host."""
     if settings.experimental_gpu_preload_gather:
         return _gathered(settings, images, devices)
     if settings.gpu_preload:
@@ -32,7 +32,7 @@ def feed(settings: MorphSettings, images: Images, devices: Sequence[torch.device
 
 
 class Augmented(Dataset[tuple[Tensor, int]]):
-    """One image at a time, as most datasets do it."""
+    """Loads one image at a time, as most datasets do."""
 
     def __init__(self, images: Images) -> None:
         self.images = images
@@ -54,7 +54,7 @@ def _loader(images: Images, draws: Iterable[Draw], workers: int) -> DataLoader[t
         Augmented(images),
         batch_sampler=(draw.keys() for draw in draws),
         num_workers=workers,
-        generator=torch.Generator(),  # a loader takes a number from the global one otherwise, and actions change
+        generator=torch.Generator(),  # else a loader uses the global generator, which changes the actions
     )
 
 
@@ -67,7 +67,7 @@ def _loaded(settings: MorphSettings, images: Images, devices: Sequence[torch.dev
 
 
 def _preloaded(settings: MorphSettings, images: Images, devices: Sequence[torch.device]) -> Feed:
-    """One loader a device, in this process: tensors on a device cannot be collated in another."""
+    """One loader per device, in this process, because tensors on a device cannot be collated in another process."""
     loaders = []
     for device in dict.fromkeys(devices):
         hosts = [host for host, place in enumerate(devices) if place == device]
@@ -93,7 +93,7 @@ def _gathered(settings: MorphSettings, images: Images, devices: Sequence[torch.d
 
 
 class Gather:
-    """Batches by index: where each pixel of an augmented image lies in the tensor of all images."""
+    """Gathers batches by index: the place of each pixel of an augmented image in the tensor of all images."""
 
     def __init__(self, images: Images) -> None:
         self.images = images
@@ -102,7 +102,7 @@ class Gather:
         self.row = torch.arange(images.size, device=images.pixels.device)
 
     def batch(self, draw: Draw) -> Batch:
-        """Of one host."""
+        """The batch of one host."""
         (index, top, left, mirrored, gain, hole_top, hole_left) = (
             torch.from_numpy(part[0]).to(self.row.device, non_blocking=True) for part in draw
         )
@@ -114,12 +114,12 @@ class Gather:
         return images.masked_fill_(hole, 0), self.images.labels[index]
 
     def _hole(self, first: Tensor) -> Tensor:
-        """Which rows, or columns, it goes through."""
+        """The rows or columns that it covers."""
         return (self.row >= first[:, None]) & (self.row < first[:, None] + HOLE)
 
 
 def _places(images: Images) -> Tensor:
-    """For each shift down, shift right and mirroring: where in an image with its margin the pixels lie."""
+    """Places of the pixels in an image with its margin, for each shift down, shift right and mirroring."""
     size = images.size
     whole = torch.arange(images.pixels[0].numel(), device=images.pixels.device).view(images.pixels.shape[1:])
     windows = []

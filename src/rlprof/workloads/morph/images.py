@@ -1,4 +1,4 @@
-"""Images to train hosts on, and which of them make a batch: drawn in one place, however the batch is loaded."""
+"""The images, and the random choice of images for each batch, which is the same however the batch is loaded."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rlprof.workloads.morph.settings import ImageSettings, MorphSettings
 
 CHANNELS = 3
 MARGIN = 2
-"""Pixels that an image may be shifted by, to each side."""
+"""Maximum shift of an image in pixels, to each side."""
 SHIFTS = 2 * MARGIN + 1
 GAINS = (0.8, 1.25)
-"""What an image's contrast is multiplied by lies between these."""
+"""Range of the factor for an image's contrast."""
 HOLE = 3
-"""Rows and columns of a square that is cut out of an image."""
+"""Side of the square that is cut out of an image."""
 SPREAD = 0.25
 """Standard deviation of a pattern, of a brightness from 0 to 1 around 0.5."""
 
@@ -41,12 +41,12 @@ class Images:
 
 
 def chance_of(seed: int, *purpose: int) -> np.random.Generator:
-    """Numbers by lot, others for each purpose."""
+    """A random generator for each purpose."""
     return np.random.default_rng([seed % 2**64, *purpose])
 
 
 def make_images(settings: ImageSettings, number: int, seed: int, split: int) -> Images:
-    """Each a pattern of its class, with noise. The patterns are the seed's; the images are the split's, too."""
+    """Images, each the pattern of its class with noise. Patterns depend on the seed, images also on the split."""
     patterns = _patterns(settings, chance_of(seed, 0))
     chance = chance_of(seed, 1, split)
     labels = chance.permutation(np.arange(number) % settings.classes)
@@ -57,7 +57,7 @@ def make_images(settings: ImageSettings, number: int, seed: int, split: int) -> 
 
 
 def _patterns(settings: ImageSettings, chance: np.random.Generator) -> NDArray[np.float64]:
-    """One a class: coarse blotches of colour, blurred."""
+    """One pattern per class: coarse, blurred blotches of colour."""
     blotches = torch.from_numpy(chance.normal(0, 1, (settings.classes, CHANNELS, 4, 4)))
     patterns = functional.interpolate(blotches, (settings.size, settings.size), mode="bilinear").numpy()
     spread: NDArray[np.float64] = patterns / patterns.std((1, 2, 3), keepdims=True) * SPREAD
@@ -65,7 +65,7 @@ def _patterns(settings: ImageSettings, chance: np.random.Generator) -> NDArray[n
 
 
 class Draw(NamedTuple):
-    """Of which images a batch of every host consists, and how each is augmented: arrays of hosts x images."""
+    """The images of a batch for every host, and their augmentation: arrays of hosts x images."""
 
     image: NDArray[Any]
     top: NDArray[Any]
@@ -79,12 +79,12 @@ class Draw(NamedTuple):
         return Draw(*(part[hosts] for part in self))
 
     def keys(self) -> list[tuple[Any, ...]]:
-        """One an image, host after host."""
+        """Iterate over the images, host after host."""
         return list(zip(*(part.ravel().tolist() for part in self)))
 
 
 def draw_batches(settings: MorphSettings) -> Iterator[Draw]:
-    """Without end. In each epoch every host sees every image once, in an order of its own."""
+    """Draw batches endlessly. In each epoch every host sees every image once, in its own order."""
     chance = chance_of(settings.seed, 2)
     shape = hosts, batch = settings.envs, settings.host.batch_size
     whole = np.tile(np.arange(settings.host.batches * batch), (hosts, 1))
@@ -103,6 +103,6 @@ def normalize(pixels: Tensor) -> Tensor:
 
 
 def middle(images: Images) -> Tensor:
-    """Of every image what is inside the margin, as it is."""
+    """Every image without its margin, not augmented."""
     inside = slice(MARGIN, MARGIN + images.size)
     return normalize(images.pixels[:, :, inside, inside])

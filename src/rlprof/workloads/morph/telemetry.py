@@ -1,4 +1,4 @@
-"""What happens in the training, as JSON lines in a file."""
+"""Events of the training as JSON lines in a file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rlprof.workloads.morph.settings import MorphSettings
 
 
 class Telemetry:
-    """With a folder and a level; without, it does nothing. Runs that share a folder follow each other in its file."""
+    """Writes events if there is a folder and the level is not off. Runs that share a folder append to one file."""
 
     def __init__(self, settings: MorphSettings) -> None:
         self._file: TextIO | None = None
         self.is_debug = settings.telemetry_level == "debug"
         if settings.telemetry_dir is None:
             if self.is_debug:
-                raise RlprofError("telemetry_level=debug tells nobody without --telemetry-dir; give a folder")
+                raise RlprofError("telemetry_level=debug writes nothing without --telemetry-dir; give a folder")
         elif settings.telemetry_level != "off":
             folder = Path(settings.telemetry_dir)
             try:
@@ -28,7 +28,7 @@ class Telemetry:
             except OSError as error:
                 raise RlprofError(f"telemetry cannot be written to {folder}: {error.strerror}") from error
 
-    def tell(self, event: str, **facts: Any) -> None:
+    def write(self, event: str, **facts: Any) -> None:
         if self._file is not None:
             with profile("telemetry"):
                 self._file.write(json.dumps({"event": event, **facts}) + "\n")

@@ -1,4 +1,4 @@
-"""Train the controller: rounds of hosts that it trains, and a PPO update after each."""
+"""Trains the controller: in each round it trains the hosts, then PPO updates it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rlprof import get_profiler, profile
-from rlprof.workloads.devices import find_device
+from rlprof.workloads.devices import find_device, prepare_torch
 from rlprof.workloads.morph.controller import Controller, Rollout, State, advantages_of, log_prob, update
 from rlprof.workloads.morph.environment import (
     ACCURACY,
@@ -33,7 +33,7 @@ TRAINING, VALIDATION = range(2)
 
 
 class Setup(NamedTuple):
-    """What is trained, and with what."""
+    """The parts of the training."""
 
     feed: Feed
     environments: Environments
@@ -43,15 +43,15 @@ class Setup(NamedTuple):
 
 
 def train(settings: MorphSettings, progress: Progress) -> None:
-    """Until `settings` are fulfilled; `progress` hears of each round and of the mean return of its episodes."""
+    """Train for as many rounds as `settings` has. `progress` gets the mean return of the episodes of each round."""
     profiler = get_profiler()
     with Telemetry(settings) as telemetry:
         made = set_up(settings)
-        telemetry.tell("run_began", settings=asdict(settings))
-        progress.begin(settings.turns)
-        profiler.plan(iteration=settings.turns, epoch=settings.turns * settings.episode_length)
+        telemetry.write("run_began", settings=asdict(settings))
+        progress.begin(settings.total_iterations)
+        profiler.plan(iteration=settings.total_iterations, epoch=settings.total_iterations * settings.episode_length)
         with closing(made.feed):
-            for number in range(1, settings.turns + 1):
+            for number in range(1, settings.total_iterations + 1):
                 with profiler.iteration():
                     collect(made, telemetry)
                     advantages = advantages_of(made.rollout, settings.controller)
@@ -59,13 +59,11 @@ def train(settings: MorphSettings, progress: Progress) -> None:
                     with profile("logging"):
                         score = made.rollout.rewards.sum(0).mean().item()
                         progress.advance(score, settings.steps_per_iteration)
-                    telemetry.tell("round_ended", round=number, mean_return=score, loss=loss)
+                    telemetry.write("round_ended", round=number, mean_return=score, loss=loss)
 
 
 def set_up(settings: MorphSettings) -> Setup:
-    torch.set_num_threads(settings.torch_threads)
-    torch.manual_seed(settings.seed)
-    device = find_device(settings.device)
+    device = prepare_torch(settings)
     places = [find_device(name) for name in settings.devices] or [device]
     hosts = [places[host % len(places)] for host in range(settings.envs)]
     images = make_images(settings.images, settings.host.batches * settings.host.batch_size, settings.seed, TRAINING)
@@ -82,7 +80,7 @@ def set_up(settings: MorphSettings) -> Setup:
 
 
 def collect(made: Setup, telemetry: Telemetry) -> None:
-    """An episode of every host."""
+    """Train every host for one episode."""
     profiler = get_profiler()
     rollout, environments = made.rollout, made.environments
     with profile("rollout"):
@@ -90,7 +88,7 @@ def collect(made: Setup, telemetry: Telemetry) -> None:
         state: State | None = None
         for epoch in range(len(rollout.rewards)):
             profiler.epoch()
-            heads, value, state = look(made.controller, seen, state)
+            heads, value, state = observe(made.controller, seen, state)
             action = choose(heads)
             following, reward = environments.step(action.cpu().numpy())
             with profile("buffer_add"):
@@ -102,12 +100,12 @@ def collect(made: Setup, telemetry: Telemetry) -> None:
                 seen = following.to(seen.device)
             profiler.add_steps(len(reward))
             if telemetry.is_debug:
-                tell_epoch(telemetry, epoch, action, reward, environments)
+                write_epoch(telemetry, epoch, action, reward, environments)
         profiler.add_episodes(len(environments.hosts))
 
 
-def look(controller: Controller, seen: Tensor, state: State | None) -> tuple[list[Tensor], Tensor, State]:
-    """The controller's view of one moment."""
+def observe(controller: Controller, seen: Tensor, state: State | None) -> tuple[list[Tensor], Tensor, State]:
+    """Run the controller on the current observations."""
     with profile("policy_forward"), torch.no_grad():
         heads, value, state = controller(seen[None], state)
         return [head[0] for head in heads], value[0], state
@@ -118,9 +116,9 @@ def choose(heads: list[Tensor]) -> Tensor:
         return torch.cat([torch.multinomial(head.exp(), 1) for head in heads], -1)
 
 
-def tell_epoch(telemetry: Telemetry, epoch: int, action: Tensor, reward: Tensor, environments: Environments) -> None:
+def write_epoch(telemetry: Telemetry, epoch: int, action: Tensor, reward: Tensor, environments: Environments) -> None:
     for number, (host, measured) in enumerate(zip(environments.hosts, environments.measured.tolist())):
-        telemetry.tell(
+        telemetry.write(
             "epoch_ended",
             env=number,
             epoch=epoch + 1,
@@ -135,7 +133,7 @@ def tell_epoch(telemetry: Telemetry, epoch: int, action: Tensor, reward: Tensor,
 
 
 def parts(settings: MorphSettings) -> Parts:
-    """The feeding of hosts, their training, the controller's choices and its learning, each alone."""
+    """Data loading, training of hosts, choice of actions and the update, each measured separately."""
     made = set_up(settings)
     collect(made, Telemetry(replace(settings, telemetry_level="off")))
     rollout, controller, environments = made.rollout, made.controller, made.environments
@@ -156,7 +154,7 @@ def parts(settings: MorphSettings) -> Parts:
         return settings.steps_per_iteration
 
     def choose_actions() -> int:
-        choose(look(controller, rollout.observations[0], None)[0])
+        choose(observe(controller, rollout.observations[0], None)[0])
         return settings.envs
 
     def learn() -> int:

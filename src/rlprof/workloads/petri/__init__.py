@@ -1,7 +1,7 @@
 """A wafer cluster tool as a timed Petri net, scheduled by TorchRL's PPO.
 
-`--no-turbo` is a net as it is drawn, places with tokens and transitions with arcs; `--turbo` does the same step for
-step on numbers. The rest of an environment's step is TorchRL's, and has an account of its own.
+`--no-turbo` is a net of objects: places with tokens and transitions with arcs. `--turbo` does the same, step for step,
+on numbers. The rest of an environment's step is TorchRL's and has its own account.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ COMPONENTS = {
 WORKLOAD = Workload(
     name="petri",
     settings=PetriSettings,
-    program="rlprof.workloads.petri.training",
-    score="mean return",
     components=COMPONENTS,
     cure="turbo",
 )

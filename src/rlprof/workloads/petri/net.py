@@ -1,4 +1,4 @@
-"""The net as it is drawn: places that hold tokens, transitions with arcs from and to places."""
+"""The net as objects: places that hold tokens, transitions with arcs from and to places."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Bools = NDArray[np.bool_]
 
 @dataclass
 class Token:
-    """A wafer, or a robot that is free."""
+    """A wafer, or a free robot."""
 
     number: int
     seconds: int = 0
-    """Since it is where it is."""
+    """Seconds since the token came to its place."""
 
 
 @dataclass
@@ -31,11 +31,11 @@ class Place:
     processing_seconds: int = 0
     limit: int | None = None
     tokens: deque[Token] = field(default_factory=deque)
-    """The first has been here longest."""
+    """Tokens, the oldest first."""
 
     @property
     def ready(self) -> bool:
-        """Whether its first token may leave."""
+        """True if the first token may leave."""
         return bool(self.tokens) and self.tokens[0].seconds >= self.processing_seconds
 
     @property
@@ -51,7 +51,7 @@ class Place:
         return rules.AT_A_PORT if self.name.startswith("LP") else rules.FREE_TO_STAY
 
     def pass_time(self, seconds: int) -> int:
-        """The reward for it."""
+        """Let time pass. Returns the reward."""
         reward = 0
         for token in self.tokens:
             before, token.seconds = token.seconds, token.seconds + seconds
@@ -68,7 +68,7 @@ class Place:
 
 @dataclass
 class Transition:
-    """Fires for a wafer; takes a robot along, or gives it back."""
+    """Moves a wafer, and takes or returns a robot."""
 
     source: Place
     target: Place
@@ -107,11 +107,11 @@ class Net:
             self.places[robot].tokens.append(Token(0))
 
     def mask(self) -> list[bool]:
-        """Which actions there are; waiting always is."""
+        """Mask of the enabled actions. Waiting always is."""
         return [*(transition.enabled for transition in self.transitions), True]
 
     def step(self, action: int) -> tuple[int, bool]:
-        """The reward, and whether the tool has finished or made scrap."""
+        """Take an action. Returns the reward, and True if the tool has finished or made scrap."""
         moving = None
         transition = None
         if action != rules.WAIT:
@@ -155,7 +155,7 @@ class Net:
 
 
 class Nets:
-    """Several, one after the other: what an environment steps."""
+    """Several nets, stepped one after the other."""
 
     def __init__(self, count: int) -> None:
         self._nets = [Net() for _ in range(count)]
@@ -166,7 +166,7 @@ class Nets:
                 net.reset()
 
     def step(self, actions: Ints) -> tuple[Ints, Bools]:
-        """Rewards, and which have finished or made scrap."""
+        """Take one action per net. Returns rewards, and True for nets that have finished or made scrap."""
         results = [net.step(int(action)) for net, action in zip(self._nets, actions)]
         return np.array([reward for reward, _ in results]), np.array([ended for _, ended in results])
 

@@ -1,4 +1,4 @@
-"""The policy, which may only take what the mask allows, and the value network."""
+"""The policy, which takes only actions that the mask allows, and the value network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POLICY_LAYERS, VALUE_LAYERS = 4, 3
 
 
 class _Scaled(nn.Module):
-    """Whole numbers of very different sizes, as fractions of their largest."""
+    """Scale whole numbers of very different sizes to fractions of their largest values."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ from torchrl.objectives.value import GAE
 
 from rlprof import profile
 from rlprof.errors import RlprofError
-from rlprof.workloads.devices import find_device
+from rlprof.workloads.devices import prepare_torch
 from rlprof.workloads.petri.environment import make_environment
 from rlprof.workloads.petri.network import make_policy, make_value
 from rlprof.workloads.petri.settings import PetriSettings
@@ -24,17 +24,17 @@ from rlprof.workloads.workload import Parts
 
 MAX_GRADIENT = 1.0
 REWARD_SCALE = 0.01
-"""A finished wafer lot is worth thousands; a value network learns ones."""
+"""A finished wafer lot is worth thousands, and a value network learns numbers around one."""
 
-logging.getLogger("torchrl").setLevel(logging.WARNING)  # it tells of every buffer it allocates
+logging.getLogger("torchrl").setLevel(logging.WARNING)  # it logs every buffer that it allocates
 
 
 class Learner:
-    """What a batch goes through once it is collected."""
+    """Everything that happens to a batch after it was collected."""
 
     def __init__(self, settings: PetriSettings) -> None:
         self.settings = settings
-        find_device(settings.device)
+        prepare_torch(settings)
         if settings.minibatch > settings.steps_per_iteration:
             raise RlprofError(f"minibatch={settings.minibatch}: a batch has only {settings.steps_per_iteration} frames")
         self.policy = make_policy(settings)
@@ -72,7 +72,7 @@ def make_collector(settings: PetriSettings, learner: Learner) -> Collector:
         make_environment(settings),
         learner.policy,
         frames_per_batch=settings.steps_per_iteration,
-        total_frames=settings.steps_per_iteration * settings.turns,
+        total_frames=settings.steps_per_iteration * settings.total_iterations,
         policy_device=settings.device,
         env_device="cpu",
         storing_device=settings.device,
@@ -81,11 +81,9 @@ def make_collector(settings: PetriSettings, learner: Learner) -> Collector:
 
 
 def train(settings: PetriSettings, progress: Progress) -> None:
-    torch.set_num_threads(settings.torch_threads)
-    torch.manual_seed(settings.seed)
     learner = Learner(settings)
     collector = make_collector(settings, learner)
-    progress.begin(settings.turns)
+    progress.begin(settings.total_iterations)
     for batch in collector:
         with profile("logging"):
             score = mean_return(batch)
@@ -97,15 +95,13 @@ def train(settings: PetriSettings, progress: Progress) -> None:
 
 
 def mean_return(batch: TensorDictBase) -> float | None:
-    """Of the episodes that ended in a batch."""
+    """Mean return of the episodes that ended in a batch."""
     ended = batch["next", "episode_reward"][batch["next", "done"]]
     return float(ended.mean()) if len(ended) else None
 
 
 def parts(settings: PetriSettings) -> Parts:
-    """The nets and TorchRL's environment around them, the policy, and an update, each by itself."""
-    torch.set_num_threads(settings.torch_threads)
-    torch.manual_seed(settings.seed)
+    """The environments, the policy and an update, each measured separately."""
     learner = Learner(settings)
     batch: TensorDictBase = next(iter(make_collector(settings, learner)))
     batch["next", "reward"] *= REWARD_SCALE
@@ -119,7 +115,7 @@ def parts(settings: PetriSettings) -> Parts:
         environment.rand_action(state)
         return settings.envs
 
-    def ask_policy() -> int:
+    def run_policy() -> int:
         with torch.no_grad():
             learner.policy(frames.select("observation", "action_mask"))
         return settings.envs
@@ -128,4 +124,4 @@ def parts(settings: PetriSettings) -> Parts:
         learner.learn(batch.clone())
         return settings.steps_per_iteration
 
-    return {"environments": step_environments, "policy": ask_policy, "update": update}
+    return {"environments": step_environments, "policy": run_policy, "update": update}

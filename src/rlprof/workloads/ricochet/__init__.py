@@ -1,7 +1,7 @@
 """Ricochet Robots from RGB images, with a ConvLSTM on sb3-contrib's RecurrentPPO.
 
-The bottleneck is planted in the drawing: the grid and the walls of a board never change, and are drawn anew for every
-observation. `--cached-rendering` draws them once a board; the images are the same to the last bit.
+The bottleneck is the drawing: the grid and the walls of a board never change, but are drawn again for every
+observation. `--cached-rendering` draws them once per board. The images are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ COMPONENTS = {
 WORKLOAD = Workload(
     name="ricochet",
     settings=RicochetSettings,
-    program="rlprof.workloads.ricochet.training",
     score="targets per 100 steps",
     components=COMPONENTS,
     cure="cached_rendering",

@@ -15,13 +15,13 @@ from rlprof.workloads.ricochet.settings import ImageSettings
 
 FLOOR, INLAY, LINE, WALL = (236, 228, 208), (226, 216, 192), (180, 170, 150), (60, 50, 45)
 ROBOTS = ((214, 48, 49), (9, 132, 227), (0, 160, 90), (240, 180, 20))
-"""Colours, again from the first where there are more robots. The target has the first robot's."""
+"""Colours of robots, repeated if there are more robots. The target has that of the first robot."""
 POINTS = 5
-"""Of the target's star."""
+"""Points of the target's star."""
 
 
 class Drawing:
-    """Draws boards of one size. With `cached`, what is the same in all images of a board is drawn once and kept."""
+    """Draws boards of one size. With `cached`, grid and walls of a board are drawn once and kept."""
 
     def __init__(self, board_size: int, settings: ImageSettings, cached: bool) -> None:
         self._cell = settings.cell
@@ -36,7 +36,7 @@ class Drawing:
 
     @profile_function("env_rgb_observation_generation")
     def observe(self, board: Board, robots: Sequence[int], target: int) -> NDArray[np.uint8]:
-        """Channels, rows, columns."""
+        """The image: channels, rows, columns."""
         image = self._render(board, robots, target)
         with profile("env_rgb_resizing"):
             resized = image.resize(self._resized, Image.Resampling.LANCZOS)
@@ -64,7 +64,7 @@ class Drawing:
 
     @profile_function("env_rgb_draw_grid")
     def _draw_grid(self, pen: ImageDraw.ImageDraw, board: Board) -> None:
-        """A tile with an inlay for each cell."""
+        """Draw a tile with an inlay for each cell."""
         for cell in range(board.size**2):
             left, top = self._corner(board, cell)
             right, bottom = left + self._cell - 1, top + self._cell - 1

@@ -15,9 +15,9 @@ from rlprof.workloads.ricochet.drawing import Drawing
 from rlprof.workloads.ricochet.settings import RicochetSettings
 
 SOLVED = 1.0
-"""The reward for the move that brings the first robot onto the target."""
+"""Reward for the move that brings the first robot onto the target."""
 MOVE = -0.01
-"""The reward for any other."""
+"""Reward for any other move."""
 
 Observation = NDArray[Any]
 
@@ -37,7 +37,7 @@ class Ricochet(gymnasium.Env[Observation, Any]):
             self.observation_space = spaces.Box(0, 1, (robots + 3, size, size), np.float32)
         self.board = levels[0].board
         self.robots: list[int] = []
-        """The cell of each."""
+        """The cell of each robot."""
         self.target = 0
         self._steps = 0
 
@@ -67,7 +67,7 @@ class Ricochet(gymnasium.Env[Observation, Any]):
 
 
 def planes(board: Board, robots: Sequence[int], target: int) -> NDArray[np.float32]:
-    """One for each robot, the target, walls to the right of a cell and walls below it."""
+    """One plane for each robot, the target, walls to the right of a cell, and walls below it."""
     marked = np.zeros((len(robots) + 3, board.size**2), np.float32)
     for plane, cell in enumerate((*robots, target)):
         marked[plane, cell] = 1
