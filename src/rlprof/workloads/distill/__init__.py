@@ -7,6 +7,7 @@ observation after the other in Python; `--batched-teacher` finds the same action
 
 from __future__ import annotations
 
+from rlprof.workloads.categories import declare
 from rlprof.workloads.distill.settings import DistillSettings
 from rlprof.workloads.workload import Workload
 
@@ -46,4 +47,10 @@ WORKLOAD = Workload(
     score="mean return",
     components=COMPONENTS,
     cure="batched_teacher",
+)
+
+declare(
+    teacher="teacher_total teacher_reshape agent_calls",
+    transfer="stack_and_back",
+    storage="replay_store",
 )

@@ -6,6 +6,7 @@ step on numbers. The rest of an environment's step is TorchRL's, and has an acco
 
 from __future__ import annotations
 
+from rlprof.workloads.categories import declare
 from rlprof.workloads.petri.settings import PetriSettings
 from rlprof.workloads.workload import Workload
 
@@ -36,3 +37,5 @@ WORKLOAD = Workload(
     components=COMPONENTS,
     cure="turbo",
 )
+
+declare(environment="net_step net_reset")
