@@ -168,9 +168,9 @@ def teaching(calls, seconds, taught=40, steps=40):
             with profiler.profile("policy_forward"):
                 spin(0.002)
             if step < taught:
-                with profiler.profile("teacher_total"):
+                with profiler.profile("teacher_total", category="teacher"):
                     for _ in range(calls):
-                        with profiler.profile("agent_calls"):
+                        with profiler.profile("agent_calls", category="teacher"):
                             spin(seconds)
             with profiler.profile("env_step"):
                 spin(0.002)
