@@ -65,7 +65,7 @@ def test_the_files_of_a_way_exist_and_import_one_another_in_its_order(title):
             assert are_connected(first, other), f"{first} and {other} do not import one another"
 
 
-def test_unconnected_files_are_told_apart():
+def test_files_that_do_not_import_one_another_are_recognized():
     assert are_connected("session/writer.py", "session/schema.py")
     assert are_connected("ledger/profiler.py", "ledger/core/span.c")
     assert not are_connected("session/writer.py", "session/reader.py")

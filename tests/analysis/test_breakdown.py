@@ -207,7 +207,7 @@ def test_quantiles_are_those_of_all_lanes_together():
     assert env_step.p99_ns == pytest.approx(1_000_000, rel=0.011)
 
 
-def test_cpu_time_is_told_for_a_row_itself_and_with_those_below():
+def test_cpu_time_is_given_for_a_row_itself_and_including_the_rows_below():
     planted = Planted()
     with planted.profile("update"):
         planted.tick(100, cpu=50)

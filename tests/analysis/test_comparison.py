@@ -39,7 +39,7 @@ def test_contributions_sum_to_the_whole_saving():
     assert re.search(r"0.0 % \[0.0, 0.0\] +~ +\+0.0%$", shown["y"])
 
 
-def test_typical_turns_find_what_noise_hides_in_the_means_and_means_what_is_rare():
+def test_typical_iterations_find_what_noise_hides_and_means_find_what_is_rare():
     chance = random.Random(1)
     noisy, rare = [], []
     for _ in range(12):
@@ -59,7 +59,7 @@ def test_typical_turns_find_what_noise_hides_in_the_means_and_means_what_is_rare
     assert x.speedup.estimate == pytest.approx(-0.5, abs=0.02)
 
 
-def test_what_only_one_arm_has_is_said():
+def test_a_component_of_only_one_arm_is_named():
     pairs = [MeasuredPair(pair.a, replace(pair.b, ledger={"x": 1000.0})) for pair in pairs_of([0.0] * 3)]
     found = {one.name: one for one in compare("A", "B", pairs).components}
     assert verdict_of(found["y"]) == "only A"
@@ -83,7 +83,7 @@ def test_what_is_in_no_component_has_a_line_of_its_own():
     assert " ns" not in line
 
 
-def test_the_page_has_the_verdict_a_line_a_component_and_what_differs():
+def test_the_page_has_the_verdict_a_line_per_component_and_what_differs():
     found = replace(compare("A <b>", "B", pairs_of([0.5, 0.52, 0.48, 0.51])), changes=("setting x: 1 -> <2>",))
     page = to_html(found)
     assert verdict(found) in page
@@ -124,7 +124,7 @@ def test_the_four_verdicts():
     assert "No verdict: a single pair gives no error rate" in verdict(alone)
 
 
-def test_a_trend_is_said():
+def test_a_trend_is_reported():
     pairs = [MeasuredPair(pair.a, pair.b, drift) for pair, drift in zip(pairs_of([0.5] * 4), (0.1, 0.12, 0.09, 0.11))]
     found = compare("A", "B", pairs)
     assert not found.steady
@@ -132,7 +132,7 @@ def test_a_trend_is_said():
     assert compare("A", "B", pairs_of([0.5, 0.5, 0.5])).steady
 
 
-def test_iterations_of_another_size_are_said_and_compared_by_the_step():
+def test_iterations_of_another_size_are_reported_and_compared_per_step():
     found = compare("A", "B", pairs_of([0.0, 0.01, 0.0], steps=(10, 20)))
     assert (found.work, found.sizes) == (None, "10 steps per iteration in A, 20 in B")
     assert found.speedup.estimate == pytest.approx(1.0, abs=0.01)  # the same time for twice the steps
@@ -169,7 +169,7 @@ def test_arms_that_do_different_work_get_no_verdict():
         pytest.param((0.25, 0), 100, True, id="75 and none"),
     ],
 )
-def test_resets_are_work_too_where_more_than_chance_tells_them_apart(episodes, iterations, differ):
+def test_resets_are_work_too_if_they_differ_by_more_than_chance(episodes, iterations, differ):
     a, b = ({"episodes": number, "iterations": iterations} for number in episodes)
     found = compare("A", "B", with_work(pairs_of([0.5, 0.51, 0.52]), a, b))
     assert found.verdict == ("different work" if differ else "faster")

@@ -6,11 +6,8 @@ import pytest
 
 from rlprof.analysis.breakdown import breakdown
 from rlprof.analysis.components import component_of, components
-from rlprof.analysis.expectation import isolated_expectation
-from rlprof.experiment.expectation import measure_isolated
 from rlprof.ledger.profiler import Profiler
 from rlprof.render.components import to_text
-from rlprof.report.expectation import to_text as expectation_text
 
 NAMED = {"Collection": {"Step": "env_step", "Framework": "rollout tensordict_ops"}, "Training": "update"}
 
@@ -74,30 +71,3 @@ def test_a_path_of_operations_has_its_component():
     assert find("checkpoint") == "Everything else"
     assert find("") == "Unattributed"
     assert component_of({})("rollout/env_step") == "env_step"
-
-
-def test_parts_one_after_the_other_are_the_expected_speed():
-    found = isolated_expectation({"env": [0.004, 0.002, 0.003], "update": [0.001, 0.001, 0.001]}, reached=100)
-    assert [part.name for part in found.parts] == ["env", "update"]
-    assert found.expected == pytest.approx(250)
-    assert found.parts[0].share == pytest.approx(0.75)
-    assert found.ratio == pytest.approx(0.4)
-    assert found.poor
-    text = expectation_text(found, 120)
-    assert "could do 250 steps/s. The training did 100, 40.0% of that." in text
-    assert "Less than half" in text
-
-
-def test_parts_are_measured_by_what_they_say_they_did():
-    calls = {"a": 0, "b": 0}
-
-    def part(name, steps):
-        def do():
-            calls[name] += 1
-            return steps
-
-        return do
-
-    measured = measure_isolated({"a": part("a", 10), "b": part("b", 20)}, rounds=3, seconds=0.001)
-    assert [len(seconds) for seconds in measured.values()] == [3, 3]
-    assert min(calls.values()) >= 4

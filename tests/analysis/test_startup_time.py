@@ -45,7 +45,7 @@ def test_nothing_is_recommended_for_it(report):
     assert expected.steps_per_second == pytest.approx(500)
 
 
-def test_it_is_said(report):
+def test_start_up_is_in_the_headline(report):
     assert "500 steps/s in 2.00 s, after 6.00 s of start-up." in to_text(report)
     assert "**500 steps/s**, 2.00 s in" in to_markdown(report)
     assert "after 6.00 s of start-up" in to_markdown(report)

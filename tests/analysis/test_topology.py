@@ -43,7 +43,7 @@ def test_a_pool_waits_for_its_slowest(own, tasks, left):
     assert predicted(work, saving) == pytest.approx(pool(quicker).end, rel=1e-6)
 
 
-def test_what_the_slowest_lane_does_not_do_brings_nothing():
+def test_work_outside_of_the_slowest_lane_gains_nothing():
     """Summed or shared, `render` has a large part of the time, but the driver does not wait for it."""
     steps = [([("update", 10.0)], [[("env_step", 100.0)], [("render", 60.0)]])] * 5
     work = session([pool(steps)])
@@ -88,7 +88,7 @@ def test_it_is_never_less_than_the_cores_allow():
     assert predict(tight.batches[0], topology(tight), {"update": 0.0}).bound == "the cores"
 
 
-def test_the_ranking_is_by_what_it_brings_and_not_by_summed_time():
+def test_the_ranking_is_by_gain_and_not_by_summed_time():
     """Four lanes of `render` sum to four times the wall time, and hide behind one lane of `env_step`."""
     chance = random.Random(1)
     papers: list[Paper] = []

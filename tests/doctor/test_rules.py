@@ -1,4 +1,4 @@
-"""What is set up badly: every remark appears with its evidence, and without it does not."""
+"""Every finding appears with its evidence, and not without it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MS = 1_000_000
 
 
 def good_machine() -> Machine:
-    """Nothing on it is set up badly."""
+    """A machine without findings."""
     return Machine(
         cores=Cores(8, 8, None, 0.02, 0.0, 0.3, ("performance",), "acpi-cpufreq"),
         memory=Memory(32 << 30, 24 << 30, None, 2 << 30, 0, 16 << 30, 16 << 30),
@@ -63,13 +63,13 @@ def barely_measured() -> Machine:
     )
 
 
-def remark(machine: Machine, key: str) -> rules.Remark:
-    (found,) = [remark for remark in judge(machine) if remark.key == key]
+def finding(machine: Machine, key: str) -> rules.Finding:
+    (found,) = [finding for finding in judge(machine) if finding.key == key]
     return found
 
 
 def keys(machine: Machine) -> list[str]:
-    return [remark.key for remark in judge(machine)]
+    return [finding.key for finding in judge(machine)]
 
 
 def part(name: str, **changes: Any) -> Machine:
@@ -78,20 +78,20 @@ def part(name: str, **changes: Any) -> Machine:
     return replace(good, **{name: replace(getattr(good, name), **changes)})
 
 
-def test_a_good_machine_has_no_remark():
+def test_a_good_machine_has_no_finding():
     assert judge(good_machine()) == ()
 
 
-def test_a_machine_of_which_little_was_measured_has_no_remark():
+def test_a_machine_of_which_little_was_measured_has_no_finding():
     assert judge(barely_measured()) == ()
 
 
-def test_a_quick_look_has_no_remark_about_what_was_left_out():
+def test_a_quick_look_has_no_finding_about_what_was_left_out():
     assert judge(replace(good_machine(), compute=None, processes=None, quick=True)) == ()
 
 
 GPU = Gpu("NVIDIA H100", 80 << 30, 0, 0.05)
-# The key, the severity, a part and what makes the remark appear, what just does not, and evidence that must be told.
+# The key, the severity, a part and what makes the finding appear, what just does not, and evidence that must be told.
 CASES = [
     ("torch_threads", "bad", "compute", {"threads": 9}, {"threads": 8}, "9 threads"),
     ("slow_threads", "bad", "compute", {"crowded": Threading(4 * MS, 80 * MS)}, {"crowded": Threading(4 * MS, 4 * MS)},
@@ -108,14 +108,14 @@ CASES = [
      {"governors": ("powersave",), "frequency_driver": "intel_pstate"}, "acpi-cpufreq"),
     ("busy", "bad", "cores", {"busy_share": 0.62}, {"busy_share": 0.2}, "62% of 8 cores"),
     ("stolen", "hint", "cores", {"stolen_share": 0.12}, {"stolen_share": 0.01}, "12%"),
-    ("noisy", "hint", "steadiness", {"p95_ns": 1_900_000}, {"p95_ns": 1_200_000}, "one time in twenty 1.90 ms"),
+    ("noisy", "hint", "steadiness", {"p95_ns": 1_900_000}, {"p95_ns": 1_200_000}, "one of twenty cases 1.90 ms"),
     ("noisy", "hint", "steadiness", {"off_cpu_share": 0.2}, {"off_cpu_share": 0.01}, "20.0% of the time off the CPU"),
     ("core_missing", "bad", "clock", {"core": "python", "core_built": False, "span_ns": 12_000.0}, {}, "12.0 us"),
     ("core_unused", "hint", "clock", {"core": "python"}, {"core": "c"}, "80 ns"),
     ("slow_clock", "bad", "clock", {"pair_ns": 1500.0}, {"pair_ns": 200.0}, "1500 ns"),
     ("tsc_refused", "hint", "clock", {"tsc_refusal": "the kernel does not time with the TSC"}, {"clock": "monotonic"},
      "the kernel does not time with the TSC"),
-    ("cpu_time_off", "hint", "clock", {"cpu": "off"}, {"cpu": "syscall"}, "thread CPU time"),
+    ("cpu_time_off", "hint", "clock", {"cpu": "off"}, {"cpu": "syscall"}, "CPU time of threads"),
     ("little_memory", "bad", "memory", {"available": 1 << 30}, {"available": 8 << 30}, "1.00 GB"),
     ("swap", "hint", "memory", {"swap_used": 4 << 30}, {"swap_used": 100 << 20}, "4.00 GB"),
     ("swap", "bad", "memory", {"swap_used": 4 << 30, "available": 1 << 30}, {"swap_used": 0}, "4.00 GB"),
@@ -129,8 +129,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("key", "severity", "name", "bad", "good", "evidence"), CASES)
-def test_a_remark_appears_with_its_evidence_only(key, severity, name, bad, good, evidence):
-    found = remark(part(name, **bad), key)
+def test_a_finding_appears_with_its_evidence_only(key, severity, name, bad, good, evidence):
+    found = finding(part(name, **bad), key)
     assert found.severity == severity
     assert evidence in found.what
     assert found.why.endswith(".")
@@ -147,23 +147,23 @@ def test_a_missing_core_is_compiled_from_where_rlprof_came_from():
     missing = part("clock", core="python", core_built=False)
     for source, command in ((None, "."), ("-e /src/rlprof", "-e /src/rlprof")):
         machine = replace(missing, software=replace(missing.software, source=source))
-        assert remark(machine, "core_missing").fix.endswith(f": pip install --force-reinstall --no-deps {command}")
+        assert finding(machine, "core_missing").fix.endswith(f": pip install --force-reinstall --no-deps {command}")
 
 
 def test_a_debug_python_is_bad_and_an_unoptimized_one_a_hint():
     python = good_machine().software.python
-    assert remark(software(python=replace(python, debug=True)), "debug_python").severity == "bad"
-    assert remark(software(python=replace(python, optimized=False)), "python_build").severity == "hint"
-    # One that does not say how it was built is no evidence, and of a debug build the other remark is enough.
+    assert finding(software(python=replace(python, debug=True)), "debug_python").severity == "bad"
+    assert finding(software(python=replace(python, optimized=False)), "python_build").severity == "hint"
+    # One that does not say how it was built is no evidence, and of a debug build the other finding is enough.
     assert keys(software(python=replace(python, optimized=None))) == []
     assert keys(software(python=replace(python, debug=True, optimized=False))) == ["debug_python"]
 
 
 def test_a_gpu_that_torch_cannot_use_is_bad():
     good = software(gpus=(GPU,))
-    assert "a CPU build" in remark(good, "gpu_unused").what
+    assert "a CPU build" in finding(good, "gpu_unused").what
     blind = replace(good, compute=replace(good.compute, cuda_build="12.8"))
-    assert "built for CUDA 12.8 but finds no device" in remark(blind, "gpu_unused").what
+    assert "built for CUDA 12.8 but finds no device" in finding(blind, "gpu_unused").what
     used = replace(good, compute=replace(good.compute, cuda_build="12.8", cuda_available=True))
     assert keys(used) == []
     assert keys(replace(good, compute=None)) == []
@@ -175,17 +175,17 @@ def test_a_gpu_at_work_for_others_is_told_with_its_number():
     gpus = (GPU, replace(GPU, busy_share=0.8))
     machine = replace(good, compute=cuda, software=replace(good.software, gpus=gpus))
     assert keys(machine) == ["gpu_busy"]
-    assert "GPU 1 (NVIDIA H100) is 80% busy" in remark(machine, "gpu_busy").what
+    assert "GPU 1 (NVIDIA H100) is 80% busy" in finding(machine, "gpu_busy").what
 
 
 def test_a_library_that_cannot_be_imported_is_bad():
     machine = replace(good_machine(), compute=None, compute_error="torch: OSError: libcudart.so.12")
-    found = remark(machine, "compute_broken")
+    found = finding(machine, "compute_broken")
     assert "libcudart.so.12" in found.what
     assert found.fix.endswith(" torch")
 
 
-def test_no_tsc_is_no_remark_where_there_is_none_to_have():
+def test_no_tsc_is_no_finding_where_there_is_none_to_have():
     good = good_machine()
     arm = replace(good.software, system="Linux 6.1 aarch64")
     refused = replace(good.clock, tsc_refusal="only x86-64 Linux has a TSC to read", clock="monotonic")
@@ -194,24 +194,24 @@ def test_no_tsc_is_no_remark_where_there_is_none_to_have():
 
 def test_of_several_slow_cases_the_worst_is_told():
     machine = part("compute", acting=Threading(50_000, 60_000), crowded=Threading(4 * MS, 40 * MS))
-    assert "10 times" in remark(machine, "slow_threads").what
+    assert "10 times" in finding(machine, "slow_threads").what
 
 
 def test_threads_that_help_as_long_as_the_cores_are_free_are_not_just_forbidden():
     machine = part("compute", learning=Threading(4 * MS, 2 * MS), crowded=Threading(4 * MS, 40 * MS))
-    assert "8 are 2.0x as fast as 1" in remark(machine, "slow_threads").fix
+    assert "8 are 2.0x as fast as 1" in finding(machine, "slow_threads").fix
     slower = part("compute", learning=Threading(4 * MS, 5 * MS), crowded=Threading(4 * MS, 40 * MS))
-    assert "as fast" not in remark(slower, "slow_threads").fix
+    assert "as fast" not in finding(slower, "slow_threads").fix
 
 
 def test_a_quota_below_one_core_still_leaves_a_thread_and_a_worker():
     machine = part("cores", quota=0.5)
-    assert remark(machine, "torch_threads").fix == "export OMP_NUM_THREADS=1"
-    assert "at most 1 workers" in remark(machine, "usable_cores").fix
+    assert finding(machine, "torch_threads").fix == "export OMP_NUM_THREADS=1"
+    assert "at most 1 workers" in finding(machine, "usable_cores").fix
 
 
 def test_bad_things_come_first():
     machine = replace(part("cores", busy_share=0.9, quota=2.0), disk=replace(good_machine().disk, fsync_ns=None))
-    severities = [remark.severity for remark in judge(machine)]
+    severities = [finding.severity for finding in judge(machine)]
     assert severities == sorted(severities)
     assert set(severities) == {"bad", "hint"}

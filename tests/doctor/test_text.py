@@ -14,11 +14,11 @@ from rlprof.doctor.machine.machine import Machine
 from rlprof.doctor.machine.software import Gpu
 from rlprof.doctor.machine.torch import Threading
 from rlprof.doctor.rules import judge
-from rlprof.doctor.rules.finding import Remark
+from rlprof.doctor.rules.finding import Finding
 from rlprof.doctor.text import render, to_text
 
-REMARK = Remark("busy", "bad", "Other programs keep 62% of 8 cores busy.", "They take time.", "see what runs (top)")
-HINT = Remark("small_shm", "hint", "/dev/shm has 64 MiB.", "Workers need it.", "docker run --shm-size=8g")
+PROBLEM = Finding("busy", "bad", "Other programs keep 62% of 8 cores busy.", "They take time.", "see what runs (top)")
+HINT = Finding("small_shm", "hint", "/dev/shm has 64 MiB.", "Workers need it.", "docker run --shm-size=8g")
 
 
 def sick() -> Machine:
@@ -37,23 +37,23 @@ def row(text: str, name: str) -> str:
 
 
 def test_a_good_machine_is_told_so():
-    assert to_text(good_machine(), ()).startswith("Nothing is set up badly, as far as this was measured.\n\ncores ")
+    assert to_text(good_machine(), ()).startswith("No problems found.\n\ncores ")
 
 
 @pytest.mark.parametrize(
-    ("remarks", "verdict"),
+    ("findings", "verdict"),
     [
-        ([REMARK], "1 thing is set up badly."),
-        ([REMARK, REMARK, HINT], "2 things are set up badly, 1 hint."),
-        ([HINT, HINT], "2 hints."),
+        ([PROBLEM], "1 problem found."),
+        ([PROBLEM, PROBLEM, HINT], "2 problems and 1 hint found."),
+        ([HINT, HINT], "2 hints found."),
     ],
 )
-def test_the_first_line_is_the_verdict(remarks, verdict):
-    assert to_text(good_machine(), remarks).splitlines()[0] == verdict
+def test_the_first_line_is_the_verdict(findings, verdict):
+    assert to_text(good_machine(), findings).splitlines()[0] == verdict
 
 
-def test_a_remark_tells_what_why_and_the_fix_before_the_figures():
-    text = to_text(good_machine(), [REMARK, HINT])
+def test_a_finding_tells_what_why_and_the_fix_before_the_figures():
+    text = to_text(good_machine(), [PROBLEM, HINT])
     assert (
         "\n\nbad   Other programs keep 62% of 8 cores busy.\n      They take time.\n      Fix: see what runs (top)\n"
         "\nhint  /dev/shm has 64 MiB.\n      Workers need it.\n      Fix: docker run --shm-size=8g\n\ncores "
@@ -62,7 +62,7 @@ def test_a_remark_tells_what_why_and_the_fix_before_the_figures():
 
 def test_a_quick_look_says_what_it_left_out():
     text = to_text(replace(good_machine(), quick=True, compute=None, processes=None), (), 200)
-    assert "--quick left out torch and starting processes." in text.splitlines()[0]
+    assert "--quick skipped torch and starting processes." in text.splitlines()[0]
     assert row(text, "torch") == "not measured"
     assert row(text, "processes") == "not measured"
 
@@ -81,7 +81,7 @@ def test_the_figures_are_those_measured():
 def test_what_was_not_measured_has_no_figure():
     text = to_text(barely_measured(), ())
     assert row(text, "memory copy") == "not measured"
-    assert row(text, "others' work") == "unknown share of the cores busy"
+    assert row(text, "other programs") == "unknown share of the cores busy"
     assert row(text, "GPU") == "none found"
     assert "/dev/shm" not in text
     assert "None" not in text
@@ -119,6 +119,6 @@ def test_a_terminal_without_unicode_gets_ascii():
 def test_a_terminal_with_colour_tells_bad_from_hints():
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=True, color_system="standard", _environ={})
-    render(good_machine(), [REMARK, HINT], console)
+    render(good_machine(), [PROBLEM, HINT], console)
     assert "\x1b[1;31mbad" in file.getvalue()
     assert "\x1b[1;33mhint" in file.getvalue()

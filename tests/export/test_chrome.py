@@ -122,7 +122,7 @@ def test_without_a_timeline_no_span_is_made_up(tmp_path):
     assert "record(timeline=" in remark
 
 
-def test_lost_spans_are_told_in_the_file(tmp_path):
+def test_lost_spans_are_noted_in_the_file(tmp_path):
     kept = Kept(tmp_path, timeline=4)
     for _ in range(10):
         kept.work("env_step", 5)

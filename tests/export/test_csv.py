@@ -73,7 +73,7 @@ def test_no_name_is_a_formula_and_no_control_character_reaches_the_file(tmp_path
                 assert not any(cell.startswith("-") and not cell[1:2].isdigit() for cell in row)
 
 
-def test_a_masked_formula_still_says_its_name(tmp_path):
+def test_a_masked_formula_still_shows_its_name(tmp_path):
     kept = Kept(tmp_path)
     for operation in ("=cmd()", "-5", "\x1b[31m", "plain"):
         kept.work(operation, 10)
@@ -107,7 +107,7 @@ def test_an_iteration_is_a_row_whose_operations_sum_to_its_wall_time(tmp_path):
     assert float(rows[1]["start_s"]) == pytest.approx(ITERATION / 1e9)
 
 
-def test_iterations_are_not_put_together_however_many_there_are(tmp_path):
+def test_iterations_are_not_merged_however_many_there_are(tmp_path):
     kept = Kept(tmp_path)
     for _ in range(1_000):
         with kept.iteration():

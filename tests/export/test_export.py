@@ -141,7 +141,7 @@ def test_a_failed_export_leaves_the_old_file(run, session, monkeypatch):
     assert {path.name for path in session.iterdir()} == {"session.db", "export.json"}
 
 
-def test_a_file_may_be_read_by_whom_the_umask_allows(run, session):
+def test_the_umask_decides_who_may_read_a_file(run, session):
     before = os.umask(0o022)
     try:
         run(session, "--to", "chrome")

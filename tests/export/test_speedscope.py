@@ -175,7 +175,7 @@ def test_spans_whose_parents_were_lost_still_nest(tmp_path):
     assert sum(found.values()) == int(remark.split(" of ")[1].split()[0]) - int(remark.split()[0])
 
 
-def test_frames_are_told_apart_by_category_and_named_once(tmp_path):
+def test_frames_are_distinguished_by_category_and_listed_once(tmp_path):
     made, _ = scope(training(tmp_path))
     frames = [(frame.name, frame.file) for frame in made.shared.frames]
     assert len(frames) == len(set(frames))

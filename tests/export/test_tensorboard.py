@@ -33,7 +33,7 @@ def found(tmp_path):
     return scalars(tmp_path / "events")
 
 
-def test_speed_comes_an_iteration_a_step_at_its_real_time(found):
+def test_speed_has_the_iteration_as_step_and_its_real_time(found):
     ends = [(STARTED + (i + 1) * ITERATION) / 1e9 for i in range(3)]
     rates = found["rlprof_speed/steps_per_second"]
     assert [step for _, step, _ in rates] == [1, 2, 3]

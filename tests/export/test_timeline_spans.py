@@ -100,7 +100,7 @@ def test_where_the_parent_was_lost_the_next_one_out_is_taken(tmp_path):
     assert {row[0]: row[4] for row in read(kept)} == {"outer": None, "inner": "outer", "other": "outer"}
 
 
-def test_lost_spans_are_counted_and_told(tmp_path):
+def test_lost_spans_are_counted_and_reported(tmp_path):
     kept = Kept(tmp_path, timeline=8)
     for _ in range(1_000):
         with kept.profile("env_step"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from sessions import Written, report_of, sample
 
 from rlprof import SpanCost
 from rlprof.report.analyzer import to_text as analysis_text
+from rlprof.report.html.document import to_html
 from rlprof.report.json import to_json
 from rlprof.report.markdown import to_markdown
 from rlprof.report.text import to_text
@@ -72,6 +76,64 @@ def test_the_report_is_the_golden_one(name, render, report):
     if os.environ.get("RLPROF_GOLDEN") == "write":
         (GOLDEN / name).write_text(text)
     assert text == (GOLDEN / name).read_text()
+
+
+WALL_NS = sum(4 * 2 * MS + 4 * (5 + i % 3) * MS + 1 * MS + 2 * 7 * MS + 750_000 for i in range(30))
+"""The sum of every planted time."""
+
+
+def test_the_rows_of_the_golden_json_sum_to_the_planted_time():
+    facts = json.loads((GOLDEN / "report.json").read_text())["facts"]
+    whole = facts["breakdown"]
+    assert whole["wall_ns"] == WALL_NS
+    assert sum(row["ledger_ns"] for row in whole["rows"]) == WALL_NS
+    assert sum(row["subtree_ledger_ns"] for row in whole["rows"] if row["depth"] == 0) == WALL_NS
+    assert sum(category["ledger_ns"] for category in whole["categories"]) == WALL_NS
+    outside = sum(row["ledger_ns"] for row in whole["rows"][-2:])
+    assert sum(operation["ledger_ns"] for operation in facts["operations"]) + outside == WALL_NS
+    series = facts["series"]
+    assert sum(series["wall_ns"]) == WALL_NS
+    assert [sum(point) for point in zip(*series["ledger_ns"].values())] == series["wall_ns"]
+    assert sum(series["steps"]) == 30 * 4 * 8
+
+
+MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+ROW = r"^(\S+).*? (\d+\.\d)%\s+(\d[\d.]*) (us|ms|s)\b"
+
+
+@pytest.mark.parametrize("name", ["report.txt", "report_80.txt", "report.md"])
+def test_the_printed_tables_sum_to_the_planted_time(name):
+    """Rows of the tree that are not indented, and categories: 100.0 %, and the wall time within rounding."""
+    text = (GOLDEN / name).read_text().split("Where the time went")[1].split("\nOperations\n")[0]
+    tree, categories = (text.replace("| ", "").split("category")[part] for part in (0, 1))
+    for table in (tree, categories):
+        rows = re.findall(ROW, table.replace("|", ""), re.MULTILINE)
+        assert len(rows) == 6
+        assert sum(float(share) for _, share, _, _ in rows) == pytest.approx(100.0)
+        milliseconds = sum(float(figure) * MILLISECONDS[unit] for _, _, figure, unit in rows)
+        assert milliseconds == pytest.approx(WALL_NS / MS, rel=0.001)
+
+
+def test_the_parts_of_a_printed_score_sum_to_it():
+    rows = re.findall(r"^\w+((?: +\d+\.\d){5}) +\d+\.\d%", (GOLDEN / "analysis.txt").read_text(), re.MULTILINE)
+    assert len(rows) == 5
+    for figures in rows:
+        score, *parts = map(float, figures.split())
+        assert sum(parts) == pytest.approx(score, abs=0.2)
+
+
+def test_a_finding_is_printed_once(report):
+    """The first advice, its evidence and its action are in a report once; thresholds are only in the analysis."""
+    (advice,) = report.findings.advice
+    page = re.sub(r"<[^>]*>", "", to_html(report).split("<main>")[1].split("</main>")[0])
+    for printed in (to_text(report), to_markdown(report), html.unescape(page)):
+        text = " ".join(printed.split())
+        for part in (advice.title, advice.evidence[1], advice.action.rstrip(".")):
+            assert text.count(part) == 1, part
+        assert "CRITICAL" not in text
+    analysis = " ".join(analysis_text(report).split())
+    assert analysis.count("CRITICAL: env_step") == 1
+    assert advice.action.rstrip(".") not in analysis
 
 
 def test_the_headline_comes_first(report):

@@ -231,7 +231,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_opened(session, tmp_pa
     with report.open("wb") as file:
         file.write(b"{")
         file.truncate(load.MOST_BYTES + 1)
-    refused(report, r"has more than 1\.0 GB, which no report has")
+    refused(report, r"is larger than 1\.0 GB, so it is not an rlprof report")
 
 
 def test_a_name_of_megabytes_is_recorded_short(tmp_path):

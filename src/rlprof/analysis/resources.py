@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from rlprof.ledger.snapshot import Snapshot
 from rlprof.session.reader import Session
 from rlprof.session.records import Sample
 
 POINTS = 400
+_RATES = ("cpu", "children_cpu", "machine_cpu", "held_up", "device_busy")
+_SIZES = ("rss", "children_rss", "children", "device_memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +71,16 @@ def resources(session: Session, snapshot: Snapshot) -> Resources:
     wall = snapshot.wall_ns
     return Resources(
         seconds=seconds,
-        cpu_mean=_mean(samples, "cpu"),
-        children_cpu_mean=_mean(samples, "children_cpu"),
-        machine_cpu_mean=_mean(samples, "machine_cpu"),
-        held_up_mean=_mean(samples, "held_up"),
-        rss_peak=snapshot.process_peak or _peak(samples, "rss"),
-        children_rss_peak=_peak(samples, "children_rss"),
+        cpu_mean=mean_of(samples, "cpu"),
+        children_cpu_mean=mean_of(samples, "children_cpu"),
+        machine_cpu_mean=mean_of(samples, "machine_cpu"),
+        held_up_mean=mean_of(samples, "held_up"),
+        rss_peak=snapshot.process_peak or peak_of(samples, "rss"),
+        children_rss_peak=peak_of(samples, "children_rss"),
         children_most=max((sample.children for sample in samples), default=0),
-        device_busy_mean=_mean(samples, "device_busy"),
-        device_memory_peak=_peak(samples, "device_memory"),
-        unseen_cpu_ns=_unseen(state.wait_cpu_ns if state else 0, _mean(samples, "cpu"), snapshot),
+        device_busy_mean=mean_of(samples, "device_busy"),
+        device_memory_peak=peak_of(samples, "device_memory"),
+        unseen_cpu_ns=_unseen(state.wait_cpu_ns if state else 0, mean_of(samples, "cpu"), snapshot),
         torch_threads=state.torch_threads if state else None,
         sampling_share=100 * sum(sample.cost for sample in samples) / wall if wall and samples else None,
         flushing_share=100 * state.writer_cpu_ns / wall if state and wall else None,
@@ -94,13 +97,14 @@ def _unseen(wait_cpu_ns: int, cpu_mean: float | None, snapshot: Snapshot) -> int
     return max(0, used - sum(node.cpu_ns or 0 for node in lanes))
 
 
-def _mean(samples: Sequence[Sample], name: str) -> float | None:
+def mean_of(samples: Sequence[Sample], name: str) -> float | None:
+    """Mean of a figure, weighted by the time of each sample. None if no sample has it."""
     known = [(getattr(sample, name), sample.weight) for sample in samples if getattr(sample, name) is not None]
     weight = sum(weight for _, weight in known)
     return sum(value * weight for value, weight in known) / weight if weight else None
 
 
-def _peak(samples: Sequence[Sample], name: str) -> int | None:
+def peak_of(samples: Sequence[Sample], name: str) -> int | None:
     return max((value for sample in samples if (value := getattr(sample, name)) is not None), default=None)
 
 
@@ -109,22 +113,10 @@ def _fewer(samples: Sequence[Sample]) -> Iterator[Sample]:
     size = max(1, -(-len(samples) // POINTS))
     for start in range(0, len(samples), size):
         group = samples[start : start + size]
-        last = group[-1]
-        yield Sample(
-            time=last.time,
-            weight=sum(sample.weight for sample in group),
-            cpu=_mean(group, "cpu"),
-            children_cpu=_mean(group, "children_cpu"),
-            machine_cpu=_mean(group, "machine_cpu"),
-            held_up=_mean(group, "held_up"),
-            rss=_peak(group, "rss"),
-            children_rss=_peak(group, "children_rss"),
-            children=max(sample.children for sample in group),
-            machine_available=last.machine_available,
-            device_busy=_mean(group, "device_busy"),
-            device_memory=_peak(group, "device_memory"),
-            cost=sum(sample.cost for sample in group),
-        )
+        rates: dict[str, Any] = {name: mean_of(group, name) for name in _RATES}
+        sizes: dict[str, Any] = {name: peak_of(group, name) for name in _SIZES}
+        sums: dict[str, Any] = {name: sum(getattr(sample, name) for sample in group) for name in ("weight", "cost")}
+        yield replace(group[-1], **rates, **sizes, **sums)
 
 
 def _columns(samples: Sequence[Sample], origin: int) -> Samples:

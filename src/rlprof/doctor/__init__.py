@@ -1,1 +1,1 @@
-"""`rlprof doctor` and `rlprof selftest`: is this machine, is this installation set up right?"""
+"""`rlprof doctor` and `rlprof selftest`: what slows trainings down on this machine, and does rlprof work here?"""

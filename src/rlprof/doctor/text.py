@@ -1,4 +1,4 @@
-"""A machine and what is set up badly on it, as text for a terminal."""
+"""The findings and measurements of a machine as text for a terminal."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from functools import partial
 from rich.console import Console
 from rich.text import Text
 
-from rlprof.analysis.figures import duration, percent, size
+from rlprof.analysis.figures import duration, many, percent, size
 from rlprof.doctor.machine.machine import Machine
 from rlprof.doctor.machine.torch import Compute, Threading
-from rlprof.doctor.rules.finding import BAD, Remark
+from rlprof.doctor.rules.finding import BAD, Finding
 from rlprof.render.layout import plain
 from rlprof.render.names import literal
 
 _WIDEST = 100
-"""Longer lines of prose are hard to follow."""
+"""Most columns: longer lines are hard to read."""
 _NARROWEST = 10
 _INDENT = 6
 _NOT_MEASURED = "not measured"
 _EXTRAS = {"plotly": "report", "matplotlib": "report", "tensorboard": "tensorboard"}
-"""What brings a library: rlprof's extra."""
+"""The extra of rlprof that installs a library."""
 
 
-def to_text(machine: Machine, remarks: Sequence[Remark], width: int = 80) -> str:
+def to_text(machine: Machine, findings: Sequence[Finding], width: int = 80) -> str:
     """The same as `render`, as a string without colour or trailing spaces."""
-    return plain(partial(render, machine, remarks), width)
+    return plain(partial(render, machine, findings), width)
 
 
-def render(machine: Machine, remarks: Sequence[Remark], console: Console) -> None:
-    """Verdict, what is set up badly with its fix, and what was measured."""
+def render(machine: Machine, findings: Sequence[Finding], console: Console) -> None:
+    """The verdict, each finding with its fix, and what was measured."""
     page = _Page(console)
-    page.add((_verdict(machine, remarks), "bold"))
-    for remark in remarks:
+    page.add((_verdict(machine, findings), "bold"))
+    for finding in findings:
         console.print()
-        margin = Text(remark.severity, style="bold red" if remark.severity == BAD else "bold yellow")
-        page.add((remark.what, "bold"), margin=margin, indent=_INDENT)
-        page.add((remark.why, ""), indent=_INDENT)
-        page.add(("Fix: ", "bold"), (remark.fix, "green"), indent=_INDENT)
+        margin = Text(finding.severity, style="bold red" if finding.severity == BAD else "bold yellow")
+        page.add((finding.what, "bold"), margin=margin, indent=_INDENT)
+        page.add((finding.why, ""), indent=_INDENT)
+        page.add(("Fix: ", "bold"), (finding.fix, "green"), indent=_INDENT)
     console.print()
     rows = [*_rows(machine)]
     indent = max(len(name) for name, _ in rows) + 2
@@ -47,7 +47,7 @@ def render(machine: Machine, remarks: Sequence[Remark], console: Console) -> Non
 
 
 class _Page:
-    """Lines with a margin, and without spaces at their end: commands are there to be copied."""
+    """Lines with a margin and without trailing spaces, so that commands can be copied."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -55,7 +55,7 @@ class _Page:
         self._width = min(console.width, _WIDEST)
 
     def add(self, *parts: tuple[str, str], margin: Text | None = None, indent: int = 0) -> None:
-        """Text with its style, beside a margin of its own; further lines below it."""
+        """Add text with its style beside a margin, and wrap it below the first line."""
         body = Text.assemble(*((literal(text, self._ascii), style) for text, style in parts))
         before = margin or Text()
         for line in body.wrap(self._console, max(_NARROWEST, self._width - indent), overflow="fold"):
@@ -65,23 +65,22 @@ class _Page:
             before = Text()
 
 
-def _verdict(machine: Machine, remarks: Sequence[Remark]) -> str:
-    bad = sum(remark.severity == BAD for remark in remarks)
-    hints = len(remarks) - bad
+def _verdict(machine: Machine, findings: Sequence[Finding]) -> str:
+    bad = sum(finding.severity == BAD for finding in findings)
+    hints = len(findings) - bad
     found = []
     if bad:
-        found.append("1 thing is set up badly" if bad == 1 else f"{bad} things are set up badly")
+        found.append(many(bad, "problem"))
     if hints:
-        found.append(f"{hints} hint{'s' if hints > 1 else ''}")
-    verdict = ", ".join(found) if found else "Nothing is set up badly, as far as this was measured"
-    left_out = " --quick left out torch and starting processes." if machine.quick else ""
-    return f"{verdict}.{left_out}"
+        found.append(many(hints, "hint"))
+    skipped = " --quick skipped torch and starting processes." if machine.quick else ""
+    return f"{' and '.join(found) or 'No problems'} found.{skipped}"
 
 
 def _rows(machine: Machine) -> Iterator[tuple[str, str]]:
     cores, memory, software, steady = machine.cores, machine.memory, machine.software, machine.steadiness
     yield "cores", _cores(machine)
-    yield "others' work", _optional_share(cores.busy_share) + " of the cores busy" + _load(machine)
+    yield "other programs", _optional_share(cores.busy_share) + " of the cores busy" + _load(machine)
     yield (
         "steadiness",
         f"work of {duration(steady.median_ns)}: 95% within {duration(steady.p95_ns)}, worst"

@@ -51,7 +51,7 @@ def write_chrome(session: Session, file: BinaryIO) -> str | None:
 
 
 def _zero(session: Session, spans: Spans, iterations: Sequence[IterationRow]) -> int:
-    """Where the trace's time begins: with the recording, or what was under way then, since Perfetto drops all before
+    """Start of the trace: the start of the recording, or of what was already running then. Perfetto drops times before
     0."""
     earliest = spans.earliest()
     started = [iteration.start for iteration in iterations[:1]] + ([] if earliest is None else [earliest])
@@ -99,8 +99,8 @@ def _categories(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _ledger(points: Series, categories: dict[str, str], pid: int, shift: int) -> Iterator[Event]:
-    """One counter a category: ms of an iteration, its mean where a point is several. Over the categories they sum to
-    the iteration's wall time."""
+    """One counter per category in ms per iteration, the mean for merged iterations. Over the categories they sum to the
+    wall time of an iteration."""
     seen: Counter[str] = Counter()
     for place in range(len(points)):
         count = points.last[place] - points.first[place] + 1

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from rlprof.analysis.resources import mean_of, peak_of
 from rlprof.analysis.series import series
 from rlprof.render.scalars import Scalars
 from rlprof.session.reader import IterationRow, Session
@@ -66,13 +67,13 @@ def _samples(session: Session) -> Iterator[Scalar]:
     for number, group in groupby(session.samples(), key=step):
         samples = list(group)
         for tag, value in (
-            ("rlprof_system/cpu_percent_of_a_core", _mean(samples, "cpu")),
-            ("rlprof_system/children_cpu_percent_of_a_core", _mean(samples, "children_cpu")),
-            ("rlprof_system/machine_cpu_percent", _mean(samples, "machine_cpu")),
-            ("rlprof_system/rss_bytes", _largest(samples, "rss")),
-            ("rlprof_system/children_rss_bytes", _largest(samples, "children_rss")),
-            ("rlprof_system/device_busy_percent", _mean(samples, "device_busy")),
-            ("rlprof_system/device_memory_bytes", _largest(samples, "device_memory")),
+            ("rlprof_system/cpu_percent_of_a_core", mean_of(samples, "cpu")),
+            ("rlprof_system/children_cpu_percent_of_a_core", mean_of(samples, "children_cpu")),
+            ("rlprof_system/machine_cpu_percent", mean_of(samples, "machine_cpu")),
+            ("rlprof_system/rss_bytes", peak_of(samples, "rss")),
+            ("rlprof_system/children_rss_bytes", peak_of(samples, "children_rss")),
+            ("rlprof_system/device_busy_percent", mean_of(samples, "device_busy")),
+            ("rlprof_system/device_memory_bytes", peak_of(samples, "device_memory")),
         ):
             if value is not None:
                 yield samples[-1].time, number, tag, value
@@ -82,13 +83,3 @@ def _iteration_at(time: int, iterations: list[IterationRow], starts: list[int]) 
     """The iteration that was running just before a time, or the last one before it; 0 before the first."""
     place = bisect_left(starts, time) - 1
     return iterations[place].last + 1 if place >= 0 else 0
-
-
-def _mean(samples: list[Sample], name: str) -> float | None:
-    known = [(getattr(sample, name), sample.weight) for sample in samples if getattr(sample, name) is not None]
-    weight = sum(weight for _, weight in known)
-    return sum(value * weight for value, weight in known) / weight if weight else None
-
-
-def _largest(samples: list[Sample], name: str) -> float | None:
-    return max((getattr(sample, name) for sample in samples if getattr(sample, name) is not None), default=None)

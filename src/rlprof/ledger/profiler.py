@@ -15,7 +15,7 @@ from rlprof.ledger.calibration import measure_span_cost, measure_step_cost
 from rlprof.ledger.decorate import decorate
 from rlprof.ledger.device import Device, find_device
 from rlprof.ledger.hooks import Hooks
-from rlprof.ledger.interface import Ledger, Recorder, Recording
+from rlprof.ledger.interface import F, Ledger, Recorder, Recording
 from rlprof.ledger.native import say_missing
 from rlprof.ledger.sharing import give_back, given_away
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
@@ -255,22 +255,30 @@ class Profiler:
         return self.ledger.drain_iterations()
 
     @overload
-    def profile_function(self, name: Callable[..., Any], /) -> Any: ...
+    def profile_function(self, name: F, /) -> F: ...
     @overload
-    def profile_function(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]: ...
-    def profile_function(self, name: Any = None, **options: Any) -> Any:
+    def profile_function(
+        self,
+        name: str | None = None,
+        track_memory: bool = False,
+        category: str | None = None,
+        wait: bool = False,
+        device: bool | None = None,
+    ) -> Callable[[F], F]: ...
+    def profile_function(self, name: Any = None, *arguments: Any, **options: Any) -> Any:
         """Time every call of a function, method, coroutine or generator: `@profile_function("name")`.
 
-        Without a name, the function's own. Options are those of `profile`.
+        name: the operation (default: the function's name).
+        Options are those of `profile`.
         """
         if callable(name):
             return self.profile_function()(name)
         if name is not None:
-            return self.profile(name, **options)
+            return self.profile(name, *arguments, **options)
 
         def decorator(function: Any) -> Any:
             inner = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
-            return self.profile(getattr(inner, "__name__", "function"), **options)(function)
+            return self.profile(getattr(inner, "__name__", "function"), *arguments, **options)(function)
 
         return decorator
 

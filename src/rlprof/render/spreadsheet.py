@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, TextIO
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown, breakdown
@@ -22,42 +23,31 @@ _FORMULA = re.compile(r"((?:^|;)\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """The position before these characters, or their full-width forms, at the start of a cell. In some locales a semicolon
 starts a cell, even inside quoted text."""
 
-_OPERATION: tuple[tuple[str, Callable[[Operation], Any]], ...] = (
-    ("operation", lambda row: row.operation),
-    ("category", lambda row: row.category),
-    ("share_percent", lambda row: round(row.share, 4)),
-    ("ledger_ns", lambda row: row.ledger_ns),
-    ("calls", lambda row: row.calls),
-    ("busy_ns", lambda row: row.busy_ns),
-    ("self_ns", lambda row: row.self_ns),
-    ("overlapped_ns", lambda row: row.overlapped_ns),
-    ("waited_ns", lambda row: row.waited_ns),
-    ("cpu_ns", lambda row: row.cpu_ns),
-    ("mean_ns", lambda row: _rounded(row.mean_ns)),
-    ("p50_ns", lambda row: _rounded(row.p50_ns)),
-    ("p95_ns", lambda row: _rounded(row.p95_ns)),
-    ("p99_ns", lambda row: _rounded(row.p99_ns)),
-    ("min_ns", lambda row: row.min_ns),
-    ("max_ns", lambda row: row.max_ns),
-    ("memory_peak_bytes", lambda row: row.memory_peak),
-    ("memory_rise_bytes", lambda row: row.memory_rise),
-    ("device_ns", lambda row: row.device_ns if row.device_calls else None),
-    ("device_peak_bytes", lambda row: row.device_peak),
-    ("device_rise_bytes", lambda row: row.device_rise),
-)
+_OPERATION: dict[str, Callable[[Operation], Any]] = {
+    **{name: attrgetter(name) for name in ("operation", "category")},
+    "share_percent": lambda row: round(row.share, 4),
+    **{name: attrgetter(name) for name in ("ledger_ns", "calls", "busy_ns", "self_ns", "overlapped_ns", "waited_ns")},
+    "cpu_ns": attrgetter("cpu_ns"),
+    "mean_ns": lambda row: _rounded(row.mean_ns),
+    "p50_ns": lambda row: _rounded(row.p50_ns),
+    "p95_ns": lambda row: _rounded(row.p95_ns),
+    "p99_ns": lambda row: _rounded(row.p99_ns),
+    **{name: attrgetter(name) for name in ("min_ns", "max_ns")},
+    **{f"{name}_bytes": attrgetter(name) for name in ("memory_peak", "memory_rise")},
+    "device_ns": lambda row: row.device_ns if row.device_calls else None,
+    **{f"{name}_bytes": attrgetter(name) for name in ("device_peak", "device_rise")},
+}
 
-_SAMPLE: tuple[tuple[str, Callable[[Sample], Any]], ...] = (
-    ("seconds", lambda row: row.weight / 1e9),
-    ("cpu_percent_of_a_core", lambda row: row.cpu),
-    ("children_cpu_percent_of_a_core", lambda row: row.children_cpu),
-    ("machine_cpu_percent", lambda row: row.machine_cpu),
-    ("rss_bytes", lambda row: row.rss),
-    ("children_rss_bytes", lambda row: row.children_rss),
-    ("children", lambda row: row.children),
-    ("machine_available_bytes", lambda row: row.machine_available),
-    ("device_busy_percent", lambda row: row.device_busy),
-    ("device_memory_bytes", lambda row: row.device_memory),
-)
+_SAMPLE: dict[str, Callable[[Sample], Any]] = {
+    "seconds": lambda row: row.weight / 1e9,
+    **{f"{name}_percent_of_a_core": attrgetter(name) for name in ("cpu", "children_cpu")},
+    "machine_cpu_percent": attrgetter("machine_cpu"),
+    **{f"{name}_bytes": attrgetter(name) for name in ("rss", "children_rss")},
+    "children": attrgetter("children"),
+    "machine_available_bytes": attrgetter("machine_available"),
+    "device_busy_percent": attrgetter("device_busy"),
+    "device_memory_bytes": attrgetter("device_memory"),
+}
 
 
 def to_csv(report: Report) -> str:
@@ -92,10 +82,9 @@ def _operations_of(session: Session) -> Rows:
 
 def _operations(found: Sequence[Operation], whole: Breakdown) -> Rows:
     """Including `unattributed` and `rlprof`, so that the column ledger_ns sums to the wall time."""
-    names = [name for name, _ in _OPERATION]
-    yield names
+    yield list(_OPERATION)
     for operation in found:
-        yield [value(operation) for _, value in _OPERATION]
+        yield [value(operation) for value in _OPERATION.values()]
     for row in whole.rows:
         if row.category in (UNATTRIBUTED, RLPROF):
             share = round(100 * row.ledger_ns / whole.wall_ns, 4) if whole.wall_ns else 0.0
@@ -105,7 +94,7 @@ def _operations(found: Sequence[Operation], whole: Breakdown) -> Rows:
                 "share_percent": share,
                 "ledger_ns": row.ledger_ns,
             }
-            yield [known.get(name) for name in names]
+            yield [known.get(name) for name in _OPERATION]
 
 
 def _tree(session: Session) -> Rows:
@@ -146,10 +135,10 @@ def _iterations(session: Session) -> Rows:
 
 def _samples(session: Session) -> Rows:
     info = session.info
-    yield ("time_s", "unix_time_s", *(name for name, _ in _SAMPLE))
+    yield ("time_s", "unix_time_s", *_SAMPLE)
     for sample in session.samples():
         since = sample.time - info.origin
-        yield (since / 1e9, (info.started + since) / 1e9, *(value(sample) for _, value in _SAMPLE))
+        yield (since / 1e9, (info.started + since) / 1e9, *(value(sample) for value in _SAMPLE.values()))
 
 
 TABLES: dict[str, Callable[[Session], Rows]] = {

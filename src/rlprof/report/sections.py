@@ -145,41 +145,41 @@ def rollout(report: Report, layout: Layout) -> None:
     layout.table("per rollout", ["  " * (step.depth + 1) + step.operation for step in shown], shown, columns)
 
 
-def resources(report: Report, layout: Layout) -> None:
+def used(report: Report) -> list[tuple[str, str, str]]:
+    """What was used of the machine, as far as it was measured: name, figure, remark."""
     used = report.facts.resources
-    layout.heading("System resources")
-    if not used.samples.time_ns:
-        layout.line("Not sampled: the run was too short, or sampling failed.")
-        return
-    lines = [
+    children = used.children_most > 0
+    rates = (
         ("process CPU", used.cpu_mean, "of one core"),
-        ("children's CPU", used.children_cpu_mean if used.children_most else None, "of one core"),
-        ("machine CPU", used.machine_cpu_mean, f"of {report.facts.session.machine_cores} cores"),
+        ("children's CPU", used.children_cpu_mean if children else None, "of one core"),
+        ("machine CPU", used.machine_cpu_mean, f"of {many(report.facts.session.machine_cores, 'core')}"),
         ("without a core", used.held_up_mean, "of the time: ready to run, but all cores were taken"),
         ("GPU busy", used.device_busy_mean, "of the time (busiest GPU)"),
-    ]
-    for name, value, of in lines:
-        if value is not None:
-            layout.line(f"{name + ':':<17}{value:.0f}% {of}")
-    for name, peak in (
-        ("peak memory:", used.rss_peak),
-        ("children's peak:", used.children_rss_peak if used.children_most else None),
-        ("GPU memory peak:", used.device_memory_peak),
-    ):
-        if peak is not None:
-            of = (
-                f" (up to {used.children_most} processes, shared pages counted once per process)"
-                if "children" in name
-                else ""
-            )
-            layout.line(f"{name:<17}{size(peak)}{of}")
-    if used.device_busy_mean is None:
+    )
+    shared = f"(up to {many(used.children_most, 'process')}, shared pages counted in each)"
+    peaks = (
+        ("peak memory", used.rss_peak, ""),
+        ("children's peak", used.children_rss_peak if children else None, shared),
+        ("GPU memory peak", used.device_memory_peak, ""),
+    )
+    found = [(name, f"{mean:.0f}%", of) for name, mean, of in rates if mean is not None]
+    found += [(name, size(peak), remark) for name, peak, remark in peaks if peak is not None]
+    return found + ([("torch threads", f"{used.torch_threads}", "")] if used.torch_threads is not None else [])
+
+
+def resources(report: Report, layout: Layout) -> None:
+    cost = report.facts.resources
+    layout.heading("System resources")
+    if not cost.samples.time_ns:
+        layout.line("Not sampled: the run was too short, or sampling failed.")
+        return
+    for name, figure, remark in used(report):
+        layout.line(f"{name + ':':<17}{figure} {remark}".rstrip())
+    if cost.device_busy_mean is None:
         layout.line("GPU:             not measured")
-    if used.torch_threads is not None:
-        layout.line(f"torch threads:   {used.torch_threads}")
-    if used.sampling_share is not None and used.flushing_share is not None:
-        layout.line(f"rlprof itself:   {used.flushing_share:.2f}% of one core to write the session")
-        layout.line(f"                 {used.sampling_share:.2f}% of one core to sample the machine")
+    if cost.sampling_share is not None and cost.flushing_share is not None:
+        layout.line(f"rlprof itself:   {cost.flushing_share:.2f}% of one core to write the session")
+        layout.line(f"                 {cost.sampling_share:.2f}% of one core to sample the machine")
 
 
 def parallelism(report: Report, layout: Layout) -> None:

@@ -64,7 +64,7 @@ def actors(count):
             actor.end()
 
 
-def test_environments_in_threads_that_take_turns_on_one_core_are_seen(tmp_path):
+def test_environments_in_threads_that_share_one_core_are_found(tmp_path):
     def program(profiler):
         with actors(4) as threads:
             for _ in range(20):
@@ -225,7 +225,7 @@ def episodes(length, reset, first=0.0, steps=120, iterations=4):
     return program
 
 
-def test_short_episodes_with_dear_resets_are_a_storm(tmp_path):
+def test_short_episodes_with_slow_resets_are_a_storm(tmp_path):
     facts = train(tmp_path, episodes(length=4, reset=0.01))
     advice = given(reset_storm(facts), "reset_storm")
     assert advice.operations == ("env_reset",)
@@ -235,13 +235,13 @@ def test_short_episodes_with_dear_resets_are_a_storm(tmp_path):
     assert advice.gain[1] == pytest.approx(1 / (1 - 230 / 440))
 
 
-def test_dear_resets_of_long_episodes_ask_for_a_cheaper_reset(tmp_path):
+def test_slow_resets_of_long_episodes_should_become_cheaper(tmp_path):
     advice = given(reset_storm(train(tmp_path, episodes(length=40, reset=0.08, steps=240))), "reset_storm")
     assert advice.action.startswith("Make the reset cheaper")
 
 
 @pytest.mark.parametrize("iterations", [1, 4])
-def test_a_dear_first_reset_alone_is_no_storm(tmp_path, iterations):
+def test_a_slow_first_reset_alone_is_no_storm(tmp_path, iterations):
     facts = train(tmp_path, episodes(length=20, reset=0.001, first=0.4, iterations=iterations))
     assert share(facts, "env_reset") > 0.2
     assert reset_storm(facts) is None
@@ -270,7 +270,7 @@ def waiting(works):
     return program
 
 
-def test_waiting_with_nobody_at_work_is_idle(tmp_path):
+def test_waiting_while_no_lane_works_is_idle(tmp_path):
     facts = train(tmp_path, waiting(works=False))
     advice = given(idle_waiting(facts), "idle_waiting")
     assert advice.operations == ("env_wait",)

@@ -47,12 +47,12 @@ def test_a_sleep_between_rollout_and_update_is_no_loop_in_python(tmp_path, core)
     assert python_gae(facts) is None
 
 
-def test_as_much_computing_is_one(tmp_path):
+def test_the_same_time_spent_computing_is_a_loop_in_python(tmp_path):
     advice = given(python_gae(trained(tmp_path, between_cpu=300 * MS)), "python_gae")
     assert "100.0%" in advice.evidence[-1]
 
 
-def test_without_cpu_time_nothing_is_said(tmp_path):
+def test_without_cpu_time_there_is_no_advice(tmp_path):
     facts = trained(tmp_path, between_cpu=300 * MS, cpu="off")
     assert facts.operation("advantage").cpu_ns is None
     assert python_gae(facts) is None

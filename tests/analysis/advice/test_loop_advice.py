@@ -59,7 +59,7 @@ def advantages(gae, calls, idle):
     return program
 
 
-def test_a_loop_over_timesteps_is_told_from_the_time_an_env_step_takes(tmp_path):
+def test_a_loop_over_timesteps_is_found_by_its_time_per_env_step(tmp_path):
     facts = train(tmp_path, advantages(gae_by_timestep, calls=40, idle=0.005))
     advice = given(python_gae(facts), "python_gae")
     assert advice.operations == ("gae",)
@@ -71,7 +71,7 @@ def test_a_loop_over_timesteps_is_told_from_the_time_an_env_step_takes(tmp_path)
 
 
 @pytest.mark.long
-def test_vectorising_brings_no_more_than_was_said(tmp_path):
+def test_vectorising_gains_no_more_than_the_bound(tmp_path):
     loop, scan = advantages(gae_by_timestep, calls=20, idle=0.005), advantages(gae_by_scan, calls=20, idle=0.005)
     said, got = cured(tmp_path, python_gae, loop, scan)
     assert 1.3 < got < 1.15 * said  # by CPU time, which caches that others use too make a little longer
@@ -145,7 +145,7 @@ def test_a_little_logging_in_each_iteration_is_fine(tmp_path):
 
 
 @pytest.mark.parametrize(("outside", "told"), [(0.006, True), (0.0, False)])
-def test_time_without_a_span_is_told_when_there_is_much_of_it(tmp_path, outside, told):
+def test_much_time_without_a_span_is_reported(tmp_path, outside, told):
     def program(profiler):
         for _ in range(40):
             with profiler.profile("env_step"):
@@ -175,7 +175,7 @@ def spans(around):
     return program, COST
 
 
-def test_spans_around_nothing_are_told_with_what_they_cost(tmp_path):
+def test_spans_around_nothing_are_reported_with_their_cost(tmp_path):
     facts = train(tmp_path, *spans(around=0.0))
     advice = given(rlprof_cost(facts), "rlprof_cost")
     assert advice.operations[0] == "feature_extraction"

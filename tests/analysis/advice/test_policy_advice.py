@@ -63,7 +63,7 @@ def test_a_policy_that_chooses_one_action_per_call_should_have_a_larger_batch(tm
 
 
 @pytest.mark.long
-def test_larger_batches_bring_no_more_than_was_said(tmp_path, threads):
+def test_larger_batches_gain_no_more_than_the_bound(tmp_path, threads):
     threads(1)
     small, large = (collecting(envs, steps, env_step=0.0001) for envs, steps in ((1, 1000), (64, 60)))
     said, got = cured(tmp_path, tiny_batch_inference, small, large)
@@ -113,12 +113,12 @@ def test_a_large_batch_is_not_tiny_however_long_it_takes(tmp_path, threads):
     assert tiny_batch_inference(facts) is None
 
 
-def test_without_counted_steps_nobody_knows_the_batch(tmp_path, threads):
+def test_without_counted_steps_the_batch_is_unknown(tmp_path, threads):
     threads(1)
     assert tiny_batch_inference(train(tmp_path, collecting(envs=1, steps=400, count=False))) is None
 
 
-def test_a_long_call_is_calculation_that_a_larger_batch_makes_no_cheaper(tmp_path):
+def test_a_long_call_is_computation_that_a_larger_batch_does_not_make_cheaper(tmp_path):
     def program(profiler):
         for _ in range(40):
             with profiler.profile("policy_forward"):
@@ -145,7 +145,7 @@ def fetching(every, seconds, steps=200):
     return program
 
 
-def test_fetching_from_the_device_at_every_step_is_told(tmp_path):
+def test_fetching_from_the_device_at_every_step_is_reported(tmp_path):
     facts = train(tmp_path, fetching(every=1, seconds=0.001))
     advice = given(per_step_sync(facts), "per_step_sync")
     assert advice.operations == ("device_to_host",)
@@ -153,7 +153,7 @@ def test_fetching_from_the_device_at_every_step_is_told(tmp_path):
     assert advice.gain == pytest.approx((1.0, 1 / (1 - share(facts, "device_to_host"))))
 
 
-def test_fetching_as_much_once_a_rollout_is_fine(tmp_path):
+def test_fetching_the_same_once_per_rollout_is_fine(tmp_path):
     facts = train(tmp_path, fetching(every=20, seconds=0.02))
     assert share(facts, "device_to_host") > 0.2
     assert per_step_sync(facts) is None
@@ -168,9 +168,9 @@ def teaching(calls, seconds, taught=40, steps=40):
             with profiler.profile("policy_forward"):
                 spin(0.002)
             if step < taught:
-                with profiler.profile("teacher_total"):
+                with profiler.profile("teacher_total", category="teacher"):
                     for _ in range(calls):
-                        with profiler.profile("agent_calls"):
+                        with profiler.profile("agent_calls", category="teacher"):
                             spin(seconds)
             with profiler.profile("env_step"):
                 spin(0.002)
@@ -224,7 +224,7 @@ def on_a_free_machine(facts):
 
 
 @pytest.mark.figures
-def test_two_threads_for_tiny_operations_burn_a_core_beside_the_training(tmp_path, threads):
+def test_two_threads_for_tiny_operations_keep_another_core_busy(tmp_path, threads):
     threads(2)
     seen = {}
     facts = speaking(torch_threads, lambda: train_really(tmp_path, updating(width=64, batch=256, seen=seen)))
@@ -259,7 +259,7 @@ def contended(folder, on_cpu, machine_cpu):
     return replace(facts, resources=replace(facts.resources, torch_threads=2))
 
 
-def test_threads_that_wait_for_each_other_on_taken_cores_are_told_with_the_fastest_call_as_the_bound(tmp_path):
+def test_threads_that_wait_for_each_other_on_busy_cores_have_the_fastest_call_as_bound(tmp_path):
     advice = given(torch_threads(contended(tmp_path, on_cpu=0.5, machine_cpu=100.0)), "torch_threads")
     mean = (20 * 50 + 1) / 21
     assert advice.gain == pytest.approx((1.0, mean / 1), rel=0.01)

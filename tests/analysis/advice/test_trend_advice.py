@@ -33,7 +33,7 @@ def growing(folder, grows, iterations=60):
     return facts_of(recording.folder)
 
 
-def test_memory_that_an_iteration_keeps_is_told_with_its_amount(tmp_path):
+def test_memory_that_an_iteration_keeps_is_reported_with_its_amount(tmp_path):
     facts = speaking(memory_growth, lambda: growing(tmp_path, lambda _: True))
     advice = given(memory_growth(facts), "memory_growth")
     assert advice.gain is None
@@ -76,12 +76,12 @@ def test_samples_taken_at_exit_hide_no_growth(tmp_path, seconds, at_exit):
 
 
 @pytest.mark.parametrize("iterations", [1, 300])
-def test_memory_that_is_given_back_while_the_training_goes_on_is_fine(tmp_path, iterations):
+def test_memory_that_is_freed_during_the_training_is_fine(tmp_path, iterations):
     sizes = [300 * MB + 4 * MB * second for second in range(250)] + [310 * MB] * 50
     assert memory_growth(sampled(tmp_path, sizes, iterations=iterations)) is None
 
 
-def test_child_processes_that_grow_are_told_as_such(tmp_path):
+def test_growing_child_processes_are_named(tmp_path):
     facts = sampled(tmp_path, [1024 * MB] * 200, children_rss=lambda second: (500 + 5 * second) * MB)
     assert given(memory_growth(facts), "memory_growth").title.startswith("The child processes took 300 MB")
 
@@ -175,7 +175,7 @@ def test_a_training_that_does_not_slow_down_is_fine(tmp_path, times):
     assert slowing_down(iterations(tmp_path, times)) is None
 
 
-def test_too_few_iterations_say_nothing(tmp_path):
+def test_too_few_iterations_give_no_advice(tmp_path):
     assert drift(iterations(tmp_path, lambda i: {"env_step": 20 + 10 * i}, count=20).series) is None
 
 
@@ -223,7 +223,7 @@ def test_an_operation_that_grows_is_found_where_the_whole_is_too_noisy_to_show_i
     assert sum(found) >= (90 if memory < 0.9 else 70)
 
 
-def test_a_trend_is_the_line_that_was_planted_whatever_single_points_do():
+def test_a_trend_is_the_planted_line_in_spite_of_outliers():
     x = [float(i) for i in range(120)]
     y = [5.0 + 2.0 * i for i in range(120)]
     y[7] = y[60] = y[113] = 1e9

@@ -14,6 +14,7 @@ from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.figures import count, duration, percent, rate, size
 from rlprof.analysis.report import Report
 from rlprof.errors import MissingLibraryError
+from rlprof.render.html.plain import file
 from rlprof.report.html import document
 from rlprof.report.html.document import to_html
 from rlprof.report.html.shares import own_shares
@@ -137,9 +138,9 @@ def test_the_first_advice_is_what_to_try_first(report: Report) -> None:
 
 def test_the_browser_writes_figures_as_the_text_report_does(page: Any) -> None:
     values = [0, 1, 999, 999.6, 1234, 9_994, 9_996, 99_940, 123_456, 99_960_000, 1.5e9, 59.96e9, 3599e9, 3601e9, 9e15]
-    script = f"values => {{ {document._file('figures.js')}; return values.map(duration); }}"
+    script = f"values => {{ {file('figures.js')}; return values.map(duration); }}"
     assert page.evaluate(script, values) == [duration(value) for value in values]
-    script = f"values => {{ {document._file('figures.js')}; return values.map(rate); }}"
+    script = f"values => {{ {file('figures.js')}; return values.map(rate); }}"
     rates = [0.1234, 1.2345, 12.345, 99.9, 99.96, 1234.5678, 1e6]
     assert page.evaluate(script, rates) == [rate(value) for value in rates]
 

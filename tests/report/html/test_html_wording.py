@@ -145,7 +145,7 @@ def test_an_advice_shows_its_code(report: Report) -> None:
 
 
 @pytest.mark.parametrize(("flushing", "sampling", "beside"), [(0.40, 0.05, "0.45"), (0.40, None, "0.40")])
-def test_the_cost_of_rlprof_names_what_it_did_beside(
+def test_the_cost_of_rlprof_includes_its_background_work(
     report: Report, flushing: float, sampling: float | None, beside: str
 ) -> None:
     used = replace(report.facts.resources, flushing_share=flushing, sampling_share=sampling)

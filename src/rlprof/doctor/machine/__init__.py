@@ -1,1 +1,1 @@
-"""What a machine can do, and how it is set up: measured for `rlprof doctor`."""
+"""Measurements of a machine for `rlprof doctor`."""

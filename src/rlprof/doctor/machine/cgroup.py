@@ -1,4 +1,4 @@
-"""The limits a container or a batch system has set: CPU quota and memory, of cgroup v1 and v2."""
+"""Limits of a container or a batch system: CPU quota and memory, from cgroup v1 and v2."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _NO_LIMIT = 1 << 60
-"""cgroup v1 writes "unlimited" as the largest number of whole pages: nobody has an exbibyte."""
+"""Larger limits mean unlimited: cgroup v1 writes the largest number of whole pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """None where there is none, or none can be read."""
+    """None means no limit, or an unreadable one."""
 
     cpu_quota: float | None = None
-    """Cores' worth of CPU time."""
+    """CPU quota in cores."""
     memory_bytes: int | None = None
 
 
 def read_limits(membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> Limits:
-    """The tightest limit of this process's group and of every group around it: all of them hold."""
+    """The tightest limit of this process's group and of all groups around it, because all of them apply."""
     quotas: list[float] = []
     sizes: list[int] = []
     for hierarchy, path in _memberships(membership):
@@ -36,7 +36,7 @@ def read_limits(membership: Path = Path("/proc/self/cgroup"), root: Path = Path(
 
 
 def _memberships(membership: Path) -> Iterator[tuple[list[str], str]]:
-    """The controllers of each hierarchy, none for v2, and the group's path in it."""
+    """The controllers of each hierarchy (empty for v2), and the path of the group in it."""
     for line in _read(membership).splitlines():
         _, _, rest = line.partition(":")
         controllers, colon, path = rest.partition(":")
@@ -45,7 +45,7 @@ def _memberships(membership: Path) -> Iterator[tuple[list[str], str]]:
 
 
 def _upwards(mount: Path, path: str) -> Iterator[Path]:
-    """The group's folder and those around it. In a container the path is often the host's: only the root is there."""
+    """The folder of the group and those around it. In a container, often only the root exists."""
     group = Path(path.lstrip("/"))
     for part in (group, *group.parents):
         folder = mount / part

@@ -1,4 +1,4 @@
-"""What there is of cores, memory and disk, and how much of it is taken."""
+"""Cores, memory and disk, and how much of them is in use."""
 
 from __future__ import annotations
 
@@ -20,60 +20,60 @@ _LOOK_S = 0.5
 @dataclass(frozen=True, slots=True)
 class Cores:
     logical: int
-    """What os.cpu_count() says, and with it much code that chooses a number of workers."""
+    """os.cpu_count(), which much code uses as its number of workers."""
     affinity: int | None = None
-    """Those this process may run on."""
+    """Cores that this process may run on."""
     quota: float | None = None
-    """A container's or batch system's limit, in cores' worth of CPU time."""
+    """CPU limit of a container or batch system, in cores."""
     busy_share: float | None = None
-    """Of all logical cores, before anything was measured: other people's work."""
+    """Fraction of all logical cores that other programs used before the measurements."""
     stolen_share: float | None = None
-    """Of all logical cores: taken by the hypervisor for other guests."""
+    """Fraction of all logical cores that the hypervisor gave to other guests."""
     load_1m: float | None = None
     governors: tuple[str, ...] = ()
-    """How the kernel chooses the clock rate; empty where it does not say."""
+    """How the kernel chooses the clock rate; empty if unknown."""
     frequency_driver: str | None = None
 
     @property
     def usable(self) -> float:
-        """Cores' worth of CPU time that a training here can really get."""
+        """CPU time that a training can get here, in cores."""
         return min(limit for limit in (self.logical, self.affinity, self.quota) if limit is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes."""
+    """Sizes in bytes."""
 
     total: int
     available: int
     limit: int | None = None
-    """A container's or batch system's."""
+    """Limit of a container or batch system."""
     swap_total: int = 0
     swap_used: int = 0
     shm_total: int | None = None
-    """/dev/shm, through which worker processes hand over tensors."""
+    """/dev/shm, through which worker processes pass tensors."""
     shm_free: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Where sessions go."""
+    """The folder for sessions."""
 
     folder: str
     free: int | None = None
     filesystem: str | None = None
     fsync_ns: float | None = None
-    """To write 64 KiB and have it on the disk: the median."""
+    """Median time until 64 KiB are on the disk."""
     fsync_worst_ns: int | None = None
 
 
 def look_at_cores(limits: Limits) -> Cores:
-    """Takes half a second, in which this process does nothing."""
-    # Not psutil's own percentages: over less than a second they come out too small.
+    """Takes half a second, during which this process sleeps."""
+    # psutil's own percentages are too small over less than a second.
     before = psutil.cpu_times()
     time.sleep(_LOOK_S)
     spent = {name: after - getattr(before, name) for name, after in psutil.cpu_times()._asdict().items()}
-    for inside in ("guest", "guest_nice"):  # Linux counts them as user time already
+    for inside in ("guest", "guest_nice"):  # Linux includes them in user time
         spent.pop(inside, None)
     whole = sum(spent.values())
     idle = spent["idle"] + spent.get("iowait", 0.0)
@@ -110,7 +110,7 @@ def look_at_memory(limits: Limits) -> Memory:
 
 
 def folder_for_sessions() -> str:
-    """Where sessions go; as long as nothing is there yet, the folder that it will be made in."""
+    """The folder for sessions, or its first parent that exists."""
     folder = sessions_folder()
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
@@ -125,14 +125,14 @@ def disk_free(folder: str) -> int | None:
 
 
 def filesystem(folder: str) -> str | None:
-    """Its kind: `ext4`, `nfs4`. That of the innermost mount the folder lies in."""
+    """File system of the innermost mount around the folder: `ext4`, `nfs4`."""
     place = Path(folder).resolve()
     try:
         mounts = psutil.disk_partitions(all=True)
     except (OSError, RuntimeError):
         return None
     around = [mount for mount in mounts if mount.fstype and place.is_relative_to(mount.mountpoint)]
-    # Of two mounted on the same folder, the later hides the earlier.
+    # If two are mounted on the same folder, the later one hides the earlier.
     return max(enumerate(around), key=lambda item: (len(item[1].mountpoint), item[0]))[1].fstype if around else None
 
 

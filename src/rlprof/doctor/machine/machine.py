@@ -1,4 +1,4 @@
-"""This machine as a training finds it: what there is, how fast it is, how steady."""
+"""Measures this machine as a training sees it: its size, its speed, and how steady it is."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from rlprof.doctor.machine.speed import (
 from rlprof.doctor.machine.torch import Compute, measure_numpy, measure_torch
 
 _ROUNDS = 100
-"""Of the fixed work, at the start and again at the end."""
+"""Rounds of the fixed work, at the start and again at the end."""
 _WRITES = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Everything measured. None always means: not measured."""
+    """All measurements. None always means not measured."""
 
     cores: Cores
     memory: Memory
@@ -49,7 +49,7 @@ class Machine:
     clock: Clock
     steadiness: Steadiness
     copy_bytes_per_s: float | None = None
-    """Memory to memory, on one thread."""
+    """Copy from memory to memory, on one thread."""
     processes: Processes | None = None
     compute: Compute | None = None
     compute_error: str | None = None
@@ -58,22 +58,22 @@ class Machine:
     took_ns: int = 0
 
 
-def measure_machine(quick: bool = False, tell: Callable[[str], None] = lambda _: None) -> Machine:
-    """Measure everything, in some seconds; quick leaves out torch and starting processes.
+def measure_machine(quick: bool = False, report: Callable[[str], None] = lambda _: None) -> Machine:
+    """Measure everything, in a few seconds. `quick` skips torch and starting processes.
 
-    `tell` hears what is measured next. Nothing runs beside the measurements.
+    `report` is called with what is measured next. Nothing runs beside the measurements.
     """
     began = perf_counter_ns()
-    tell("what other programs do")  # first: later it would see rlprof's own work
+    report("what other programs do")  # first, because later it would include rlprof's own work
     limits = read_limits()
     cores = look_at_cores(limits)
     memory = look_at_memory(limits)
-    tell("how steady the machine is")
+    report("how steady the machine is")
     rounds = Rounds()
     rounds.run(_ROUNDS)
-    tell("what a span costs")
+    report("what a span costs")
     clock = measure_clock()
-    tell("memory and disk")
+    report("memory and disk")
     copy = measure_copy()
     disk = _disk()
     software = look_at_software()
@@ -81,11 +81,11 @@ def measure_machine(quick: bool = False, tell: Callable[[str], None] = lambda _:
     compute: Compute | None = None
     error: str | None = None
     if not quick:
-        tell("starting processes")
+        report("starting processes")
         processes = measure_processes()
-        tell("torch with one thread and with all" if find_spec("torch") else "matrices")
+        report("torch with one thread and with all" if find_spec("torch") else "matrices")
         compute, error = _compute(max(1, math.ceil(cores.usable)))
-    tell("how steady the machine is, once more")
+    report("how steady the machine is, once more")
     rounds.run(_ROUNDS)
     return Machine(
         cores=cores,
@@ -116,7 +116,7 @@ def _disk() -> Disk:
 
 
 def _compute(cores: int) -> tuple[Compute | None, str | None]:
-    """With torch, else with numpy. What a broken installation raises when imported can be anything."""
+    """With torch, else with numpy. A broken installation can raise anything when it is imported."""
     error = None
     if find_spec("torch") is not None:
         try:

@@ -24,7 +24,7 @@ _LIBRARIES = {
     "tensorboard": "tensorboard",
     "nvidia-ml-py": "pynvml",
 }
-"""By the name they are installed under: the module to look for."""
+"""The module of each distribution."""
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
 
@@ -36,7 +36,7 @@ class Python:
     debug: bool
     free_threaded: bool
     optimized: bool | None
-    """Built with profile-guided optimization; None where the build does not say."""
+    """True if built with profile-guided optimization; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,12 @@ class Software:
     python: Python
     sqlite: str
     libraries: Mapping[str, str | None]
-    """Their versions; None for one that is not installed."""
+    """Versions of libraries; None for one that is not installed."""
     thread_settings: Mapping[str, str | None]
-    """The environment variables that choose a number of threads; None for one that is not set."""
+    """Environment variables that set a number of threads; None for one that is not set."""
     gpus: tuple[Gpu, ...] = ()
     source: str | None = None
-    """What `pip install` installs rlprof from again, as a shell takes it; None where its source is not there any
-    more."""
+    """Argument of `pip install` that installs rlprof again, quoted for a shell; None if the source is gone."""
 
 
 def look_at_software() -> Software:
@@ -75,7 +74,7 @@ def look_at_software() -> Software:
 
 
 def _source() -> str | None:
-    """As pip has written it down: rlprof is mostly installed from a folder or a repository, not from an index."""
+    """The source that pip has recorded: usually a folder or a repository, not an index."""
     try:
         written = metadata.distribution("rlprof").read_text("direct_url.json")
         if written is None:
@@ -90,7 +89,7 @@ def _source() -> str | None:
         editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
         return editable + shlex.quote(path) if Path(path).exists() else None
     except (metadata.PackageNotFoundError, ValueError, KeyError, TypeError, AttributeError):
-        return None  # it runs from a folder that is on the path
+        return None  # it is not installed, but on the path
 
 
 def _python() -> Python:
@@ -109,12 +108,12 @@ def _version(name: str, module: str) -> str | None:
         return None
     try:
         return metadata.version(name)
-    except metadata.PackageNotFoundError:  # installed under another name, as some builds of torch are
+    except metadata.PackageNotFoundError:  # some builds of torch have another name
         return "installed"
 
 
 def _gpus() -> tuple[Gpu, ...]:
-    """By NVML; where its library is missing, the names at least, from the driver."""
+    """From NVML. Without its library, only the names, from the driver."""
     try:
         import pynvml  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415 - optional, and ships no types
     except ImportError:

@@ -27,15 +27,15 @@ except ImportError:  # not on every system
 
 _CLOCK_PAIRS = 5_000
 _WORK = 20_000
-"""Additions in one piece of the fixed work: about a millisecond, which is what an environment step may take."""
+"""Additions in one round of the fixed work: about a millisecond, like an environment step."""
 _COPY_BYTES = 64 << 20
-"""Larger than most caches, so that it is memory that is measured."""
+"""Larger than most caches, so that memory is measured."""
 _COPIES = 5
 _STARTS = 5
 _FORKS = 20
 _WRITE_BYTES = 64 << 10
 _PATIENCE_S = 20
-# In a process of its own: forking this one, which may have threads and torch in it, could hang.
+# In another process, because forking this one, which may have threads and torch, could hang.
 _TIME_FORKS = f"""
 import os, time
 for _ in range({_FORKS}):
@@ -50,51 +50,51 @@ for _ in range({_FORKS}):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What measuring costs here."""
+    """Cost of measuring."""
 
     pair_ns: float
-    """Two readings of time.perf_counter_ns(): the least that timing anything in Python costs."""
+    """Time of two readings of time.perf_counter_ns(), the least that timing in Python costs."""
     core: str
-    """The core rlprof records with: "c" or "python"."""
+    """The core that rlprof records with: "c" or "python"."""
     core_built: bool
     span_ns: float
-    """One empty span."""
+    """Cost of one empty span."""
     span_uncertainty_ns: float
     clock: str
     """"tsc" or "monotonic"."""
     cpu: str
-    """How thread CPU time is read; "off" where it is not."""
+    """How the CPU time of threads is read; "off" if it is not read."""
     tsc_refusal: str | None = None
-    """Why the CPU's own counter cannot be the clock."""
+    """Why the CPU's counter (TSC) cannot be the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The same small piece of work, again and again."""
+    """Times of the same small piece of work, many times."""
 
     rounds: int
     median_ns: float
     p95_ns: int
     worst_ns: int
     off_cpu_share: float
-    """Of the wall time the work took: it was ready to run, but something else ran."""
+    """Fraction of the wall time in which the work was ready to run, but something else ran."""
     switched_out: int | None
-    """How often it was put off its core."""
+    """Number of preemptions."""
 
     @property
     def spread(self) -> float:
-        """How much longer than the typical round the slowest twentieth took, at least."""
+        """How much longer the slowest twentieth of the rounds took than the median."""
         return self.p95_ns / self.median_ns - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """What starting one costs."""
+    """Cost of starting a process."""
 
     spawn_ns: float | None
-    """`python -c pass`: every environment worker started by spawn or forkserver pays at least that."""
+    """Time of `python -c pass`, which every worker started by spawn or forkserver pays."""
     fork_ns: float | None
-    """A fork of a bare interpreter, until it has ended."""
+    """Time of a fork of a bare interpreter, until it has ended."""
 
 
 def measure_clock() -> Clock:
@@ -118,13 +118,13 @@ def _clock_pair() -> float:
     for _ in range(_CLOCK_PAIRS):
         begin = perf_counter_ns()
         times.append(perf_counter_ns() - begin)
-    # A single reading is shorter than the clock's grain on some machines: only the mean is finer than that.
+    # On some machines a reading is shorter than the clock's resolution. Only the mean is finer.
     middle = sorted(times)[_CLOCK_PAIRS // 10 : -_CLOCK_PAIRS // 10]
     return sum(middle) / len(middle)
 
 
 class Rounds:
-    """The fixed work, some at one time and some at another: a machine may be steady for a second, but not for ten."""
+    """The fixed work in several parts: a machine may be steady for one second, but not for ten."""
 
     def __init__(self) -> None:
         self._wall: list[int] = []
@@ -169,7 +169,7 @@ def _switched_out() -> int | None:
 
 
 def measure_copy() -> float | None:
-    """Bytes a second, copied from memory to memory on one thread. None where there is no room to try."""
+    """Bytes per second from memory to memory on one thread. None if there is too little memory."""
     if psutil.virtual_memory().available < 8 * _COPY_BYTES:
         return None
     source, target = bytearray(b"\1") * _COPY_BYTES, bytearray(b"\2") * _COPY_BYTES
@@ -204,7 +204,7 @@ def _output_of(program: str) -> str | None:
 
 
 def measure_fsync(folder: str, writes: int) -> Sequence[int]:
-    """The times of so many writes of 64 KiB, each until it is on the disk; none where nothing can be written."""
+    """Times of writes of 64 KiB, each until it is on the disk. Empty if the folder is not writable."""
     times: list[int] = []
     try:
         with tempfile.TemporaryFile(dir=folder) as file:

@@ -1,4 +1,4 @@
-"""What torch, or numpy without it, computes here, with one thread and with as many as it takes by itself."""
+"""Speed of torch, or of numpy without torch, with one thread and with its own number of threads."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ LEARNING_BATCH = 1024
 _ROUNDS = 7
 _LEAST_ROUNDS = 3
 _BUDGET_NS = 1_000_000_000
-"""For one case, should the machine be very slow."""
+"""Time limit for one case, if the machine is very slow."""
 _SLOTS = 4
 _SLOT_NS = 300_000_000
-# They end by themselves should this process be killed. Forked, because many interpreters would take seconds to start.
-# A group of their own, to be ended together, but not a session: Linux shares its cores out between sessions first, and
-# a training's workers are in the training's.
+# They end by themselves if this process is killed. They are forked, because starting interpreters takes seconds.
+# They are a process group, to be ended together, but not a session: Linux divides the cores between sessions first, and
+# the workers of a training are in the session of the training.
 _NEIGHBOURS = """
 import os, sys, time
 os.setpgrp()
@@ -41,20 +41,20 @@ while time.monotonic() < end:
 
 @dataclass(frozen=True, slots=True)
 class Threading:
-    """One piece of work, timed in turns with one thread and with all. None: not measured."""
+    """One piece of work, timed alternately with one thread and with all. None means not measured."""
 
     one_ns: float | None
     all_ns: float | None
 
     @property
     def slowdown(self) -> float | None:
-        """How many times longer all threads take than one: below 1 they help."""
+        """Time with all threads divided by the time with one. Below 1, threads help."""
         return self.all_ns / self.one_ns if self.one_ns and self.all_ns else None
 
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """What the installed library computes."""
+    """Speed of the installed library."""
 
     library: str
     """"torch" or "numpy"."""
@@ -62,24 +62,24 @@ class Compute:
     matrix: Threading
     """Two 512 x 512 float32 matrices multiplied."""
     acting: Threading
-    """A policy of two hidden layers of 64, asked for 8 actions."""
+    """A policy with two hidden layers of 64 computes 8 actions."""
     import_ns: int | None = None
-    """None where it was imported already."""
+    """Time of the import; None if it was imported before."""
     threads: int | None = None
     interop_threads: int | None = None
     cuda_build: str | None = None
-    """The CUDA that torch was built for; None for a CPU build."""
+    """CUDA version that torch was built for; None for a CPU build."""
     cuda_available: bool = False
     learning: Threading | None = None
     """The same network trained on a minibatch of 1024: forward, backward and Adam."""
     crowded: Threading | None = None
     """The same as learning while every core is busy with another process, as with environments in worker processes."""
     neighbours: int = 0
-    """How many processes that were."""
+    """Number of these processes."""
 
     @property
     def matrix_flops(self) -> float | None:
-        """Floating-point operations a second, with the number of threads that is faster."""
+        """Floating-point operations per second, with the faster number of threads."""
         known = [ns for ns in (self.matrix.one_ns, self.matrix.all_ns) if ns]
         return 2 * MATRIX**3 / min(known) * 1e9 if known else None
 
@@ -124,7 +124,7 @@ def measure_torch(cores: int) -> Compute:
 
 
 def measure_numpy() -> Compute:
-    """As far as numpy goes: it has no way to set the number of threads, so there is nothing to compare."""
+    """The cases that numpy can do. Its number of threads cannot be set, so there is nothing to compare."""
     known = "numpy" in sys.modules
     begin = perf_counter_ns()
     import numpy as np  # noqa: PLC0415 - optional
@@ -169,7 +169,7 @@ def _learning(torch: Any) -> Callable[[], Any]:
 def _in_turns(
     work: Callable[[], Any], calls: int, threads: int | None = None, set_threads: Callable[[int], None] | None = None
 ) -> Threading:
-    """Median times of a call. In turns, so that a change of the machine's speed hits both alike."""
+    """Median times per call. They alternate, so that a change of the machine's speed affects both alike."""
     one: list[float] = []
     all: list[float] = []
     turns = [(all, threads)] if threads is None else [(one, 1)] if threads == 1 else [(one, 1), (all, threads)]
@@ -180,7 +180,7 @@ def _in_turns(
         for times, number in turns:
             if set_threads is not None and number is not None:
                 set_threads(number)
-            work()  # the first after a change wakes the threads up
+            work()  # the first call after a change wakes the threads up
             begin = perf_counter_ns()
             for _ in range(calls):
                 work()
@@ -189,7 +189,7 @@ def _in_turns(
 
 
 def _sustained(work: Callable[[], Any], threads: int, set_threads: Callable[[int], None]) -> Threading:
-    """Mean times of a call. One in ten may take a hundred times longer than the rest, and that one is the cost."""
+    """Mean times per call. One call in ten may take a hundred times longer than the rest, and it is the cost."""
     spent = {1: 0, threads: 0}
     calls = {1: 0, threads: 0}
     for _ in range(_SLOTS):
@@ -206,7 +206,7 @@ def _sustained(work: Callable[[], Any], threads: int, set_threads: Callable[[int
 
 @contextmanager
 def _busy_cores(cores: int) -> Iterator[int]:
-    """Keep every core busy with another process for as long as the block takes; how many there are, 0 for failed."""
+    """Keep every core busy with another process inside the block. Yields their number, 0 if that failed."""
     if not hasattr(os, "fork"):
         yield 0
         return
@@ -221,6 +221,6 @@ def _busy_cores(cores: int) -> Iterator[int]:
     finally:
         with suppress(ProcessLookupError):
             os.killpg(first.pid, signal.SIGKILL)
-        first.kill()  # in case it never got as far as making the group
+        first.kill()  # in case it did not get as far as making the group
         first.wait()
         first.stdout.close()

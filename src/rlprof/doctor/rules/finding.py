@@ -1,4 +1,4 @@
-"""What a rule about the set-up says."""
+"""The result of a rule."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ HINT = "hint"
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """Something that is set up badly."""
+class Finding:
+    """Something that slows trainings down or spoils measurements."""
 
     key: str
-    """A name that stays the same, for programs."""
+    """A name for programs, which never changes."""
     severity: str
-    """"bad": costs time or gives wrong figures here, as measured. "hint": may, or only some trainings."""
+    """"bad" costs time or gives wrong figures here, as measured. "hint" may do so, or for some trainings only."""
     what: str
     why: str
     fix: str

@@ -1,106 +1,107 @@
-"""The clock and the core that record, and how steady this machine is."""
+"""Rules about clocks, the C core, and the noise of this machine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rlprof.analysis.figures import many
 from rlprof.doctor.machine.machine import Machine
-from rlprof.doctor.rules.finding import BAD, HINT, Remark, optional_duration
+from rlprof.doctor.rules.finding import BAD, HINT, Finding, optional_duration
 
 SLOW_CLOCK_NS = 500
-"""A pair of readings that stays in the process takes 30 to 100 ns; one that enters the kernel, several times that."""
+"""Two readings inside the process take 30 to 100 ns. Through the kernel they take several times that."""
 NOISY_SPREAD = 0.3
-"""A comparison of two runs needs a number of runs that grows with its square: from here on, many."""
+"""Spread from which comparisons need many runs: their number grows with its square."""
 NOISY_OFF_CPU = 0.05
-"""Of the time of work that never waits. On a core of one's own it is below a thousandth."""
+"""Fraction of the time of work that never waits. On a core of its own it is below a thousandth."""
 BUSY_SHARE = 0.3
-"""Of the cores, by other programs: of a few cores, that is one that a training cannot have."""
+"""Fraction of the cores that other programs use. On a small machine this is one whole core."""
 STOLEN_SHARE = 0.02
 
 
 def _again(source: str | None) -> str:
-    """Install rlprof once more, which compiles it."""
+    """The command that installs rlprof again, which compiles it."""
     where = ", in the folder that has rlprof's source" if source is None else ""
     return f"{where}: pip install --force-reinstall --no-deps {source or '.'}"
 
 
-def recording(machine: Machine) -> Iterator[Remark]:
+def recording(machine: Machine) -> Iterator[Finding]:
     clock = machine.clock
     cost = f"A span costs {optional_duration(clock.span_ns)}"
     if not clock.core_built:
-        yield Remark(
+        yield Finding(
             "core_missing",
             BAD,
             f"rlprof's C core is not built here. {cost} in Python.",
-            "The C core records the same about a hundred times cheaper: more detail for less disturbance.",
-            f"install a C compiler (gcc or clang), then{_again(machine.software.source)}",
+            "The C core records the same at about a hundredth of the cost, and disturbs a training less.",
+            f"Install a C compiler (gcc or clang), then{_again(machine.software.source)}",
         )
     elif clock.core == "python":
-        yield Remark(
+        yield Finding(
             "core_unused",
             HINT,
             f"rlprof records in Python although its C core is built. {cost}.",
-            "The C core records the same about a hundred times cheaper.",
+            "The C core records the same at about a hundredth of the cost.",
             "unset RLPROF_CORE",
         )
     if clock.pair_ns > SLOW_CLOCK_NS:
-        yield Remark(
+        yield Finding(
             "slow_clock",
             BAD,
-            f"Reading the clock twice takes {clock.pair_ns:.0f} ns: the kernel has a slow clock source.",
-            "Whatever times itself pays that: rlprof, torch.profiler, logging, frame limiters.",
-            "boot with clocksource=tsc, if /sys/devices/system/clocksource/clocksource0/available_clocksource lists it",
+            f"Reading the clock twice takes {clock.pair_ns:.0f} ns, because the kernel uses a slow clock source.",
+            "Everything that reads the time pays for it: rlprof, torch.profiler, logging, frame limiters.",
+            "Boot with clocksource=tsc if /sys/devices/system/clocksource/clocksource0/available_clocksource lists it.",
         )
-    # On other processors there is none to refuse, and nothing to set up.
+    # Other processors have no TSC.
     if (
         clock.tsc_refusal is not None
         and machine.software.system.startswith("Linux")
         and "x86_64" in machine.software.system
     ):
-        yield Remark(
+        yield Finding(
             "tsc_refused",
             HINT,
-            f"rlprof cannot time with the CPU's counter (TSC): {clock.tsc_refusal}. {cost}.",
-            "The system's clock costs more a reading; the figures are as right.",
-            "boot with clocksource=tsc; in a virtual machine, its host must pass an invariant TSC on",
+            f"rlprof cannot use the CPU's counter (TSC) as its clock: {clock.tsc_refusal}. {cost}.",
+            "The system's clock costs more per reading. The figures are just as accurate.",
+            "Boot with clocksource=tsc. In a virtual machine, the host must provide an invariant TSC.",
         )
     if clock.cpu == "off":
-        yield Remark(
+        yield Finding(
             "cpu_time_off",
             HINT,
-            "rlprof does not read thread CPU time here: there is no cheap way.",
-            "Reports cannot tell work from waiting for a core.",
-            "export RLPROF_CPU=syscall, at about 2 us a span",
+            "rlprof does not read the CPU time of threads here, because that is expensive on this system.",
+            "Reports cannot distinguish work from waiting for a core.",
+            "Set RLPROF_CPU=syscall, which costs about 2 us per span.",
         )
 
 
-def noise(machine: Machine) -> Iterator[Remark]:
+def noise(machine: Machine) -> Iterator[Finding]:
     cores, steady = machine.cores, machine.steadiness
     if steady.spread > NOISY_SPREAD or steady.off_cpu_share > NOISY_OFF_CPU:
-        switched = "" if steady.switched_out is None else f"; times put off its core: {steady.switched_out}"
-        yield Remark(
+        switched = "" if steady.switched_out is None else f", {many(steady.switched_out, 'preemption')}"
+        yield Finding(
             "noisy",
             HINT,
-            f"The same work takes {optional_duration(steady.median_ns)}, but one time in twenty"
+            f"The same work takes {optional_duration(steady.median_ns)}, but in one of twenty cases"
             f" {optional_duration(steady.p95_ns)} or more"
             f" ({steady.off_cpu_share:.1%} of the time off the CPU{switched}).",
-            "A difference between two runs that is smaller than that may be chance.",
-            "compare several interleaved runs, never one with one; stop other programs; take a machine of your own",
+            "A smaller difference between two runs may be chance.",
+            "Compare several interleaved runs (rlprof compare), stop other programs, or use a dedicated machine.",
         )
     if cores.busy_share is not None and cores.busy_share > BUSY_SHARE:
         load = "" if cores.load_1m is None else f" (load {cores.load_1m:.1f})"
-        yield Remark(
+        yield Finding(
             "busy",
             BAD,
             f"Other programs keep {cores.busy_share:.0%} of {cores.logical} cores busy{load}.",
-            "A training gets what they leave, and its times change with theirs.",
-            "see what runs (top), and stop it or wait",
+            "A training gets only the rest, and its times change with their load.",
+            "Find them with top, and stop them or wait.",
         )
     if cores.stolen_share is not None and cores.stolen_share > STOLEN_SHARE:
-        yield Remark(
+        yield Finding(
             "stolen",
             HINT,
             f"The hypervisor gives {cores.stolen_share:.0%} of this virtual machine's CPU time to others.",
-            "It looks as if everything were slower, now and then.",
-            "take an instance with dedicated cores",
+            "Everything seems slower from time to time.",
+            "Use an instance with dedicated cores.",
         )

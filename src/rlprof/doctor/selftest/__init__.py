@@ -1,1 +1,1 @@
-"""Does rlprof work here? The whole way on a training whose truth is known."""
+"""`rlprof selftest`: records, analyses and reports a training whose times and counts are known."""

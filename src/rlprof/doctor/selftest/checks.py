@@ -1,4 +1,4 @@
-"""What must be true of the simulated training's session, report, analysis and charts."""
+"""Checks of the session, report, analysis and charts of the simulated training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rlprof.report.formats import renderer
 from rlprof.session.reader import Session
 
 TOLERANCE = 0.02
-"""Of a planted time. What separates the two clocks' readings is microseconds; a busy machine adds the rest."""
+"""Fraction of a planted time. Two clocks are read microseconds apart; a busy machine adds the rest."""
 ABSOLUTE_SECONDS = 0.002
 
 
@@ -26,19 +26,19 @@ ABSOLUTE_SECONDS = 0.002
 class Check:
     name: str
     passed: bool | None
-    """None: not possible here."""
+    """None if the check is not possible here."""
     detail: str
 
 
 class WrongError(Exception):
-    """A check that fails says what it saw and what it expected."""
+    """A failed check: what was found and what was expected."""
 
 
 def run_checks(folder: Path | None, truth: Truth) -> Iterator[Check]:
-    """Every check, whatever the ones before it said; without a session, only why."""
+    """Run every check, even after failures. Without a session, only report why."""
     yield _attempt("the C core", _core)
     if folder is None:
-        yield Check("a session is written", False, "none was: see the warning above")
+        yield Check("a session is written", False, "no session was written; see the warning above")
         return
     yield _attempt("a session is written", lambda: _written(folder))
     try:
@@ -68,20 +68,20 @@ def _attempt(name: str, check: Callable[[], str]) -> Check:
         return Check(name, True, check())
     except WrongError as wrong:
         return Check(name, False, str(wrong))
-    except Exception as error:  # a check that breaks is a finding too
+    except Exception as error:  # a check that breaks has failed, too
         return Check(name, False, f"{type(error).__name__}: {error}")
 
 
 def _with_library(name: str, library: str, check: Callable[[], str]) -> Check:
     if importlib.util.find_spec(library) is None:
-        return Check(name, None, f"{library} is not installed; pip install 'rlprof[report]' brings it")
+        return Check(name, None, f"{library} is not installed; install it with pip install 'rlprof[report]'")
     return _attempt(name, check)
 
 
 def _core() -> str:
     if Profiler().core != "c":
         raise WrongError(
-            "not built: rlprof runs on its Python twin, at about 100 times the cost a span; install a C compiler"
+            "not built, so rlprof runs on its Python twin at about 100 times the cost per span; install a C compiler"
         )
     return "built"
 
@@ -126,7 +126,7 @@ def _counts(report: Report) -> str:
     if found != planted:
         raise WrongError(f"{found} recorded, {planted} planted")
     if sum(report.facts.series.steps) != STEPS * ENV_STEPS:
-        raise WrongError("the series has other steps than the whole")
+        raise WrongError("the series and the total have different numbers of steps")
     return f"{STEPS} iterations of {ENV_STEPS} steps"
 
 
@@ -140,7 +140,7 @@ def _memory(report: Report) -> str:
 
 def _analysis(report: Report, truth: Truth) -> str:
     found = {(item.severity, item.operation) for item in report.findings.recommendations}
-    # Collection, unless the machine took very long to give the memory of the update.
+    # Collection, unless the machine took very long to provide the memory of the update.
     longest = max(("simulated_data_collection", "simulated_model_update"), key=truth.seconds.__getitem__)
     for planted in (("CRITICAL", longest), ("MEMORY", "simulated_model_update")):
         if planted not in found:
@@ -159,7 +159,7 @@ def _samples(report: Report) -> str:
 
 def _shows_names(text: str) -> str:
     if "simulated_data_collection" not in text:
-        raise WrongError("simulated_data_collection is not in it")
+        raise WrongError("simulated_data_collection is missing in it")
     return f"{len(text):,} characters"
 
 
@@ -169,7 +169,7 @@ def _round_trip(report: Report) -> str:
         path = Path(folder) / "report.json"
         path.write_text(text, encoding="utf-8")
         if load_facts(path) != report.facts:
-            raise WrongError("what is read back differs from what was written")
+            raise WrongError("the facts that were read back differ from those written")
     return f"{len(text):,} characters"
 
 

@@ -1,4 +1,4 @@
-"""A simulated training that keeps its own account of what it did, by other clocks than rlprof's."""
+"""A simulated training that keeps its own record of times and calls, with other clocks than rlprof's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlprof.ledger.profiler import Profiler
 
 STEPS = 12
 ENV_STEPS = 64
-"""Counted in each of them."""
+"""Environment steps per training step."""
 COLLECTION_SECONDS = 0.030
 UPDATE_SECONDS = 0.012
 MEMORY = 128 << 20
@@ -21,7 +21,7 @@ MEMORY = 128 << 20
 
 @dataclass
 class Truth:
-    """What really happened."""
+    """The real times and calls."""
 
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     calls: Counter[str] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class Truth:
 
 
 def simulate(parent: Path) -> tuple[Path | None, Truth]:
-    """Train, recorded by a profiler of its own; the session's folder, and the truth."""
+    """Train, recorded by a separate profiler. Returns the folder of the session, and the truth."""
     profiler = Profiler()
     truth = Truth()
     profile = profiler.profile
@@ -62,7 +62,7 @@ def _update(profiler: Profiler, truth: Truth, memory: int) -> None:
     with profiler.profile("simulated_model_update", track_memory=True, category="learning"):
         began = time.perf_counter()
         gradients = bytearray(memory)
-        for page in range(0, memory, 4096):  # what is not touched is not in memory
+        for page in range(0, memory, 4096):  # memory that is not touched is not allocated
             gradients[page] = 1
         _work(UPDATE_SECONDS)
         del gradients

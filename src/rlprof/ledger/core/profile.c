@@ -112,11 +112,11 @@ profile_call(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *
 
 PyDoc_STRVAR(profile_doc, "profile($self, name, track_memory=False, category=None, wait=False, device=None)\n"
                           "--\n\n"
-                          "Times a block ('with profile(name):') or a function ('@profile(name)').\n\n"
-                          "track_memory: also the process's (and the device's) peak memory inside.\n"
-                          "category: what kind of work it is, where the catalogue does not know the name.\n"
-                          "wait: inside, this lane only waits for others.\n"
-                          "device: time it on the device too; None leaves that to its category.");
+                          "Time an operation: 'with profile(name): ...', or '@profile(name)' on a function.\n\n"
+                          "track_memory: measure the peak of the process's memory inside the span.\n"
+                          "category: kind of work (default: the catalogue's, 'other' for unknown names).\n"
+                          "wait: the operation only waits for others, who are accountable for its time.\n"
+                          "device: time it on the GPU, too (default: where its category usually runs there).");
 
 static PyMethodDef profile_definition = {
     "profile", (PyCFunction)(void (*)(void))profile_call, METH_FASTCALL | METH_KEYWORDS, profile_doc};

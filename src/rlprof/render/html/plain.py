@@ -1,8 +1,10 @@
-"""A self-contained page without scripts."""
+"""Self-contained pages: filling in a template, and a page without scripts."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 
 from rlprof.render.html.markup import Markup, element, escape, join
@@ -14,13 +16,20 @@ def page(kind: str, title: str, body: Markup, more: str = "") -> str:
     """`kind` is shown above the title, and after it in the title of the browser."""
     filled = {
         "title": escape(f"{title} - {kind}"),
-        "style": Markup(_file("page.css")),
         "header": join([element("p", kind, class_="kicker"), element("h1", title + more)]),
         "body": body,
     }
+    return fill("plain.html", filled)
+
+
+def fill(template: str, filled: Mapping[str, Markup]) -> str:
+    """A template of page/ with its placeholders filled in, and the style sheet."""
+    texts = {**filled, "style": Markup(file("page.css"))}
     # In one pass, so that a name that looks like a placeholder is not filled in again.
-    return _PLACE.sub(lambda place: filled[place[1]], _file("plain.html"))
+    return _PLACE.sub(lambda place: texts[place[1]], file(template))
 
 
-def _file(name: str) -> str:
+@cache
+def file(name: str) -> str:
+    """The text of a file in page/."""
     return (resources.files("rlprof.render.html") / "page" / name).read_text(encoding="utf-8")

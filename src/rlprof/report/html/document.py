@@ -6,15 +6,14 @@ import base64
 import hashlib
 import importlib.util
 import json
-import re
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from rlprof.analysis.report import Report
 from rlprof.errors import MissingLibraryError
 from rlprof.render.html.markup import Markup, escape, plain_name
+from rlprof.render.html.plain import file, fill
 from rlprof.report.html import findings, machine, tables
 from rlprof.report.html.charts import chart_data
 
@@ -29,7 +28,6 @@ _SCRIPTS = (
     "start.js",
 )
 """Joined in this order, so that each may use the ones before it."""
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 _SECTIONS = {
     "header": findings.header,
@@ -54,13 +52,11 @@ def to_html(report: Report) -> str:
     filled |= {
         "title": escape(plain_name(report.facts.session.name)),
         "policy": escape(_policy(plotly, script)),
-        "style": Markup(_file("page.css")),
         "plotly": Markup(plotly),
         "script": Markup(script),
         "data": Markup(_json(chart_data(report))),
     }
-    # In one pass, so that a name that looks like a placeholder is not filled in again.
-    return _PLACE.sub(lambda place: filled[place[1]], _file("page.html"))
+    return fill("page.html", filled)
 
 
 def _policy(*scripts: str) -> str:
@@ -82,13 +78,8 @@ def _json(data: Any) -> str:
 
 @cache
 def _script() -> str:
-    joined = "\n".join(_file(name) for name in _SCRIPTS)
+    joined = "\n".join(file(name) for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{joined}\n}})();'
-
-
-@cache
-def _file(name: str) -> str:
-    return (resources.files("rlprof.render.html") / "page" / name).read_text(encoding="utf-8")
 
 
 def _plotly() -> str:

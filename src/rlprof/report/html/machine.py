@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlprof.analysis.figures import duration, many, percent, rate, size
+from rlprof.analysis.figures import duration, many, percent, rate
 from rlprof.analysis.parallelism import CHILDREN, IDLE, OUTSIDE
 from rlprof.analysis.report import Report
 from rlprof.render.html.markup import Markup, bar, element, figures, join, plain_name, short_name, swatch, table
+from rlprof.report.sections import used
 
 _MOST_CONCURRENT = 20
 _LONGEST_NAME = 34
@@ -16,29 +17,8 @@ _COLOURS = {OUTSIDE: "outside", CHILDREN: "children", IDLE: "idle"}
 
 
 def resources(report: Report) -> Markup:
-    """Means and peaks. The chart beside them shows both over time."""
-    used = report.facts.resources
-    cores = many(report.facts.session.machine_cores, "core")
-    found = []
-    for what, mean, of in (
-        ("process CPU", used.cpu_mean, "of one core, on average"),
-        ("children's CPU", used.children_cpu_mean if used.children_most else None, "of one core, on average"),
-        ("machine CPU", used.machine_cpu_mean, f"of {cores}, on average"),
-        ("without a core", used.held_up_mean, "of the time: ready to run, but all cores were taken"),
-        ("GPU busy", used.device_busy_mean, "of the time, on average"),
-    ):
-        if mean is not None:
-            found.append((what, f"{mean:.0f}%", of))
-    children = f"up to {used.children_most:,} process{'es' if used.children_most > 1 else ''}, shared pages in each"
-    for what, peak, of in (
-        ("peak memory", used.rss_peak, ""),
-        ("children's peak", used.children_rss_peak if used.children_most else None, children),
-        ("GPU memory peak", used.device_memory_peak, ""),
-    ):
-        if peak is not None:
-            found.append((what, size(peak), of))
-    if used.torch_threads is not None:
-        found.append(("torch threads", f"{used.torch_threads}", ""))
+    """Means and peaks. The chart below them shows both over time."""
+    found = used(report)
     return figures(found) if found else Markup()
 
 

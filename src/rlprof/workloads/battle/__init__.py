@@ -7,6 +7,7 @@ The bottleneck is in the agents: every thread calls the networks by itself, with
 from __future__ import annotations
 
 from rlprof.workloads.battle.settings import BattleSettings
+from rlprof.workloads.categories import declare
 from rlprof.workloads.workload import Workload
 
 COMPONENTS = {
@@ -34,4 +35,10 @@ WORKLOAD = Workload(
     components=COMPONENTS,
     cure="batched_inference",
     before="rlprof.workloads.battle.install:prepare",
+)
+
+declare(
+    environment="env_parallel_execution server_reply message_parsing observation_encoding",
+    policy="agent_action_selection agent_value_calculation",
+    learning="gradient_calculation loss_calculation",
 )

@@ -104,7 +104,7 @@ def update(
             with profile("zero_grad"):
                 optimizer.zero_grad()
             with profile("gradient_calculation"):
-                loss.backward()  # type: ignore[no-untyped-call]  # torch's
+                loss.backward()  # type: ignore[no-untyped-call]  # torch's own has no types
             torch.nn.utils.clip_grad_norm_(networks.parameters(), settings.max_gradient)
             optimizer.step()
 

@@ -7,6 +7,7 @@ the tensors of the copies and of the replay, instead of allocating new ones.
 
 from __future__ import annotations
 
+from rlprof.workloads.categories import declare
 from rlprof.workloads.distill.settings import DistillSettings
 from rlprof.workloads.workload import Workload
 
@@ -44,4 +45,10 @@ WORKLOAD = Workload(
     settings=DistillSettings,
     components=COMPONENTS,
     cure="batched_teacher",
+)
+
+declare(
+    teacher="teacher_total teacher_reshape agent_calls",
+    transfer="stack_and_back",
+    storage="replay_store",
 )

@@ -7,6 +7,7 @@ same batches, bit for bit.
 
 from __future__ import annotations
 
+from rlprof.workloads.categories import declare
 from rlprof.workloads.morph.settings import MorphSettings
 from rlprof.workloads.workload import Workload
 
@@ -15,3 +16,5 @@ WORKLOAD = Workload(
     settings=MorphSettings,
     cure="experimental_gpu_preload_gather",
 )
+
+declare(environment="host_statistics host_morph")

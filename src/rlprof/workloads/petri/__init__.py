@@ -6,6 +6,7 @@ on numbers. The rest of an environment's step is TorchRL's and has its own accou
 
 from __future__ import annotations
 
+from rlprof.workloads.categories import declare
 from rlprof.workloads.petri.settings import PetriSettings
 from rlprof.workloads.workload import Workload
 
@@ -34,3 +35,5 @@ WORKLOAD = Workload(
     components=COMPONENTS,
     cure="turbo",
 )
+
+declare(environment="net_step net_reset")

@@ -6,6 +6,7 @@ observation. `--cached-rendering` draws them once per board. The images are the 
 
 from __future__ import annotations
 
+from rlprof.workloads.categories import declare
 from rlprof.workloads.ricochet.settings import RicochetSettings
 from rlprof.workloads.workload import Workload
 
@@ -52,4 +53,13 @@ WORKLOAD = Workload(
     score="targets per 100 steps",
     components=COMPONENTS,
     cure="cached_rendering",
+)
+
+declare(
+    rendering="env_rgb_observation_generation env_rgb_rendering env_rgb_resizing env_rgb_draw_grid env_rgb_draw_walls "
+    "env_rgb_draw_robots env_rgb_draw_target",
+    policy="convlstm_forward_pass convlstm_boundary_padding convlstm_conv_encoder convlstm_skip_connection "
+    "convlstm_layers convlstm_global_pooling convlstm_projection recurrent_policy_forward "
+    "recurrent_policy_get_hidden_states recurrent_policy_action_value recurrent_policy_action_dist "
+    "recurrent_policy_action_sampling",
 )
