@@ -40,14 +40,15 @@ ALLOWED = {
 
 # Modules beside the folders: the public API, entry points, and one line for a training with a framework.
 ROOT = {
-    "__init__": {*PIPELINE, "run", "capture"},
+    "__init__": {*PIPELINE, "api", "run", "capture"},
     "__main__": {"cli"},
     "analyze": {"cli"},
+    "api": {*PIPELINE, "report", "capture"},
     "auto": {"recording", "run"},
     "errors": set(),
     "pytest_plugin": {*PIPELINE, "compare"},
-    "stable_baselines3": set(PIPELINE),
-    "torchrl": set(PIPELINE),
+    "stable_baselines3": {*PIPELINE, "api"},
+    "torchrl": {*PIPELINE, "api"},
 }
 
 
