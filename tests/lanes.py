@@ -1,6 +1,6 @@
-"""A training on paper: lanes that compute and wait, from which both what a session would show and the truth follow.
+"""A simulated training: lanes that compute and wait. Gives the contents of a session and the true effect of changes.
 
-The truth of making something faster is the same training with shorter work. Nothing here knows rlprof's models.
+The true effect of faster work is the same training with shorter work. Nothing here uses rlprof's models.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from rlprof.analysis.lane_work import DRIVER, Batch, Piece, Work
 
 Task = Sequence[tuple[str, float]]
-"""Operations, one after the other, and how long they compute."""
+"""Operations one after the other, with their durations."""
 
 
 @dataclass
 class Paper:
-    """Who worked on what from when to when, in ns."""
+    """Intervals of work by lane and operation, in ns."""
 
     spans: list[tuple[str, str, float, float, float]] = field(default_factory=list)
-    """Lane, operation, start, end, and the CPU time of it."""
+    """Lane, operation, start, end, and CPU time."""
     end: float = 0.0
 
     def work(self, lane: str, operation: str, start: float, duration: float, cpu: float | None = None) -> float:
@@ -30,7 +30,7 @@ class Paper:
         return start + duration
 
     def batch(self, kind: str) -> Batch:
-        """What the ledger makes of it: while the driver waits, time belongs to those who work, in equal parts."""
+        """The ledger's account: while the driver waits, time goes in equal parts to the lanes that work."""
         ledger: defaultdict[tuple[str, str], float] = defaultdict(float)
         overlapped: defaultdict[tuple[str, str], float] = defaultdict(float)
         edges = sorted({edge for _, _, start, end, _ in self.spans for edge in (start, end)} | {0.0, self.end})
@@ -81,8 +81,8 @@ def serial(steps: Sequence[Task]) -> Paper:
 
 
 def pool(steps: Sequence[tuple[Task, Sequence[Task]]], one_at_a_time: bool = False) -> Paper:
-    """In each step the driver works, then gives each lane a task and waits for the last. With the GIL they share, all
-    that work get on at equal parts of the speed."""
+    """In each step the driver works, then gives each lane a task and waits for the last one. With a shared GIL, all
+    working lanes progress at equal parts of the speed."""
     paper, now = Paper(), 0.0
     for own, tasks in steps:
         for name, duration in own:
@@ -119,7 +119,7 @@ def _sharing(paper: Paper, tasks: Sequence[Task], now: float) -> float:
 
 
 def queue(items: int, actor: Task, learner: Task, capacity: int = 2) -> Paper:
-    """One lane makes items, the driver takes them; the one waits for room, the other for an item."""
+    """One lane produces items, and the driver consumes them. The lane waits for room, the driver for an item."""
     paper = Paper()
     made: list[float] = []
     taken: list[float] = []

@@ -1,4 +1,4 @@
-"""Training whose times are known, because the test planted them: a clock that moves only when work is done."""
+"""A training with planted times: its clock moves only when work is done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlprof.analysis.breakdown import Breakdown, breakdown
 
 
 class Planted(Fake):
-    """A profiler that is recording, with a cost of its own if one is planted too."""
+    """A profiler that records, with a planted cost per span."""
 
     def __init__(self, cost: SpanCost | None = None) -> None:
         super().__init__("auto", start=0)

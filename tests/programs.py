@@ -44,7 +44,7 @@ def innermost_like(spans: list[Any], depth: int) -> int:
 
 
 class Machine:
-    """Runs a program on one core; each lane but the main one is a real thread."""
+    """Runs a program on one core. Each lane except the main one is a real thread."""
 
     def __init__(self, core: str) -> None:
         self.fake = Fake(core)

@@ -1,4 +1,4 @@
-"""Sessions for tests: of a fake clock's profiler, flushed when told, and of small real programs in other processes."""
+"""Sessions for tests: from a profiler with a fake clock, and from small real programs in other processes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INFO = Info(
 
 
 class Written:
-    """A fake clock's profiler and the session that it is flushed to."""
+    """A profiler with a fake clock, and the session to which it is flushed."""
 
     def __init__(self, folder: Path, fake: Fake | None = None, cost: SpanCost | None = None, **writer: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def report_of(path: Path) -> Report:
     return report
 
 
-# Whoever runs the tests in the background may ignore these, and children inherit that.
+# A shell that runs the tests in the background may ignore these signals, and children inherit that.
 DEFAULT_SIGNALS = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -116,7 +116,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def start_program(program: str, folder: Path, **environment: str) -> subprocess.Popen[str]:
-    """Run a program in another process, whose sessions go to a folder."""
+    """Start a program in another process. Its sessions go to the folder."""
     environ = {**os.environ, "RLPROF_DIR": str(folder), "PYTHONUNBUFFERED": "1", **environment}
     return subprocess.Popen(
         [sys.executable, "-c", DEFAULT_SIGNALS + program],

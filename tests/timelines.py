@@ -1,4 +1,4 @@
-"""Sessions with a timeline for the exports' tests: every figure is known, and names are such as need escaping."""
+"""Sessions with a timeline for tests of exports. Every figure is known, and names need escaping."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTINGS = {"lr": 0.1, "env": "CartPole", "fast": True, "batch": 64, "none": Non
 
 
 class Kept(Written):
-    """A session whose recording began at ORIGIN and keeps so many spans between two flushes."""
+    """A session that began at ORIGIN and keeps a number of spans between two flushes."""
 
     def __init__(self, folder: Path, timeline: int = 1024, cost: SpanCost | None = None) -> None:
         super().__init__(folder, Fake("auto", start=ORIGIN), cost)
@@ -42,8 +42,8 @@ SPANS = 3 * (len(NASTY) + len(("collect", "env_step", "env_reset", "update", "ba
 
 
 def training(folder: Path, timeline: int = 1024, cost: SpanCost | None = None) -> Session:
-    """Three iterations. In each the driver waits 6 ms for an environment that works for 4, does six things of 1 ms with
-    names that must be escaped, and updates for 20 ms and one more; 1 ms has no name."""
+    """Three iterations. In each the driver waits 6 ms for an environment that works for 4 ms, has six spans of 1 ms
+    with names that need escaping, and updates for 20 ms and 1 ms more. 1 ms is in no span."""
     kept = Kept(folder, timeline, cost)
     env = Actor('env "0" <b>\n')
     for i in range(3):

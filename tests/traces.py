@@ -1,4 +1,4 @@
-"""Traces to read: made up here, and real ones where they are."""
+"""Traces for tests: synthetic ones, and real ones if they are available."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-# RLPROF_TEST_TRACES: where they are, for a copy of the tree.
+# RLPROF_TEST_TRACES: folder of the real traces, for a copy of the tree.
 SHARED = Path(os.environ.get("RLPROF_TEST_TRACES") or Path(__file__).parent.parent.parent / "shared" / "traces")
 REAL = sorted(SHARED.glob("*.json.gz"))
 LARGE = 1_000_000
-"""Bytes of a packed trace. Those of more are for `make test-long`."""
+"""Maximum size of a packed trace in bytes. Larger ones are for `make test-long`."""
 
 
 def real_traces(*names):
-    """A parameter for each real trace; one that skips where there are none."""
+    """A parameter for each real trace, or one that skips if there are none."""
     found = [
         pytest.param(path, marks=pytest.mark.long if path.stat().st_size > LARGE else ())
         for path in REAL

@@ -1,4 +1,4 @@
-"""How long `rlprof train WORKLOAD --compare` goes on, unless it is told."""
+"""The default duration of `rlprof train WORKLOAD --compare`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class PlannedError(Exception):
 @pytest.mark.parametrize(
     ("told", "pairs", "blocks", "seconds"),
     [
-        ([], 6, 5, 105.0),  # two minutes, with its own start
+        ([], 6, 5, 105.0),  # two minutes, including its own start
         (["--batches", "7"], 6, 7, 105.0),
         (["--pairs", "9"], 9, 5, Plan("", "").seconds),
     ],
 )
-def test_two_minutes_unless_told(monkeypatch, told, pairs, blocks, seconds):
+def test_a_comparison_takes_at_most_two_minutes_by_default(monkeypatch, told, pairs, blocks, seconds):
     found = []
 
     def planned(plan, _):
