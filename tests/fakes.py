@@ -1,4 +1,4 @@
-"""A clock that only the test moves, and threads that act only when told."""
+"""A clock that only the test moves, and threads that act only on request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CORES = tuple(os.environ.get("RLPROF_TEST_CORES", "c python").split())
 
 
 class Fake:
-    """A profiler whose clock only moves when told, in ns."""
+    """A profiler whose clock only the test moves, in ns."""
 
     def __init__(self, core: str, start: int = 1_000) -> None:
         self.profiler = Profiler(core, clock="fake")
@@ -26,7 +26,7 @@ class Fake:
         self.profile = self.profiler.profile
 
     def tick(self, wall: int, cpu: int | None = None) -> None:
-        """Let time pass; on the CPU unless told."""
+        """Let time pass, on the CPU by default."""
         self.wall += wall
         self.cpu += wall if cpu is None else cpu
         self.profiler.ledger.set_time(self.wall, self.cpu)
@@ -49,7 +49,7 @@ class Fake:
 
 
 class Actor:
-    """A thread that does one thing at a time, when told, and is waited for."""
+    """A thread that does one thing at a time, on request, and is waited for."""
 
     def __init__(self, name: str = "actor-0") -> None:
         self._orders: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()

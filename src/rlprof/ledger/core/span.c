@@ -1,4 +1,6 @@
-/* The hot path: what a `with profile("name"):` runs, twice a span. */
+/* The hot path: what a `with profile("name"):` runs, twice per span.
+ *
+ * It is one file, although a long one, so that the compiler can inline all of it into enter and leave. */
 #include "core.h"
 
 /* The statistics of a span that ends; its node's time is booked already. */

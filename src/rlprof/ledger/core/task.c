@@ -42,7 +42,7 @@ running_task(Ledger *ledger)
     PyObject *task = loop && loop != Py_None ? PyObject_CallOneArg(ledger->current_task, loop) : NULL;
     Py_XDECREF(loop);
     if (PyErr_Occurred()) {
-        complain(ledger, "the running asyncio task cannot be told; its spans are booked to its thread");
+        complain(ledger, "the running asyncio task cannot be found; its spans are booked to its thread");
         PyErr_Clear();
     }
     Py_XDECREF(task);

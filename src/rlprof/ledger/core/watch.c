@@ -17,7 +17,7 @@ watch_tell(Ledger *ledger, const Span *span, bool begins)
         PyObject_CallFunctionObjArgs(watcher, span->operation->name, begins ? Py_True : Py_False, NULL);
     ledger->telling = false;
     if (answer == NULL && !pass_on_interrupt()) {
-        complain(ledger, "who watches the spans has failed, and is told no more");
+        complain(ledger, "the watcher of spans has failed and is no longer called");
         PyErr_Clear();
         ledger->mode &= ~MODE_WATCHED;
         Py_CLEAR(ledger->watcher);

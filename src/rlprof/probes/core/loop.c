@@ -1,5 +1,7 @@
-/* What is done at every call of an environment, a network or an optimizer, to know what phase a training is in and to
- * count its steps. The rules themselves are rlprof.probes.phases; here is what follows while nothing changes. */
+/* Runs at every call of an environment, a network or an optimizer, to know the phase of a training and to count its steps.
+ * The rules are in rlprof.probes.phases, and are called only where something may change.
+ *
+ * Long, because a training calls it at every step: all of it is one unit for the compiler. */
 #include "loop.h"
 
 const char *const CALL_NAMES[CALL_KINDS] = {"forward",  "step",      "vector_step", "step_wait", "reset",
@@ -43,7 +45,7 @@ forwards_remove(Forwards *forwards, int64_t kind)
 
 /* ---- what Python is asked ---- */
 
-#define NO_PHASE "the phases of this training could not be told"
+#define NO_PHASE "the phases of this training could not be found"
 
 static void
 failed(Loop *loop, const char *what)
@@ -304,7 +306,7 @@ after_optimizer(Loop *loop)
     loop->batch = 0;
     if (loop->on && loop->steps > 0 && loop->samples >= loop->steps) {
         loop->samples = 0;
-        Py_XDECREF(ask_rules(loop, "epoch_ended", NULL, NULL, "epochs could not be told"));
+        Py_XDECREF(ask_rules(loop, "epoch_ended", NULL, NULL, "epochs could not be found"));
     }
 }
 
