@@ -12,7 +12,8 @@ from rlprof.ledger.rows import NodeRow
 
 LEAST_UNCERTAINTY = 0.4
 """Least uncertainty, as a fraction of a span's cost. A shared machine runs at changing speed, and a span among real
-work finds colder caches than one in a loop: fresh processes that measured 74 to 119 ns per span really paid 81 to 124."""
+work finds colder caches than one in a loop: fresh processes measured 74 to 119 ns per span, and really paid 81 to
+124."""
 
 TIMED_UNCERTAINTY = 0.75
 """Fraction of the time measured inside rlprof by which its real cost may differ. rlprof also evicts the training's data

@@ -136,7 +136,7 @@ ledger_set_driver(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     startup_end(ledger); /* it was the former driver's */
     Thread *thread = thread_here(ledger);
-    if (thread != NULL && !ledger->elsewhere) { /* in a worker's process nobody is */
+    if (thread != NULL && !ledger->elsewhere) { /* a worker's process has no driver */
         attribution_set_driver(ledger, thread, ledger_time(ledger));
     }
     Py_RETURN_NONE;
@@ -154,7 +154,7 @@ ledger_iteration(Ledger *ledger, PyObject *closes)
 
 #define MOST_COUNTED (INT64_C(1) << 62)
 
-/* A count must never stop a training: what is no number, or less than nothing, is not counted, and said once. */
+/* A count must never stop a training: what is no number, or negative, is not counted, with one warning. */
 static PyObject *
 add_to(Ledger *ledger, int64_t *counter, PyObject *number, const char *what)
 {

@@ -237,7 +237,7 @@ find_entry(const Lane *lane, const Span *span)
 }
 
 /* The span that ends is not the innermost one: a generator or an exit stack held it, another task or thread ends it, or
- * it began while profiling was off, which is nobody's entry and no error. */
+ * it began while profiling was off, which has no entry and is no error. */
 static __attribute__((noinline)) void
 exit_elsewhere(Span *span, Lane *lane, int64_t now)
 {

@@ -63,7 +63,7 @@ group_of(Ledger *ledger, PyObject *name)
     return PyObject_CallMethod(ledger->hooks, "group_of", "O", name);
 }
 
-/* Gives a task a lane. One that had a lane before gets the same again, if nobody took it meanwhile. */
+/* Gives a task a lane. One that had a lane before gets the same again, unless another one has taken it. */
 static Lane *
 task_take(Thread *thread, PyObject *task)
 {

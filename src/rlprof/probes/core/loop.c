@@ -43,7 +43,7 @@ forwards_remove(Forwards *forwards, int64_t kind)
     }
 }
 
-/* ---- what Python is asked ---- */
+/* ---- calls into Python ---- */
 
 #define NO_PHASE "the phases of this training could not be found"
 
@@ -56,7 +56,7 @@ failed(Loop *loop, const char *what)
     }
 }
 
-/* With up to two arguments. NULL: they failed, and what is not known for that was said. */
+/* With up to two arguments. NULL: the rules failed, and a warning has said what is unknown now. */
 static SLOW_PATH PyObject *
 ask_rules(Loop *loop, const char *method, PyObject *first, PyObject *second, const char *otherwise)
 {
@@ -106,7 +106,7 @@ plain_length(const Loop *loop, PyObject *argument)
     if (length < 0 && !pass_on_interrupt()) {
         PyErr_Clear();
     }
-    return length > 0 ? length : -1; /* 0 is also said of what has no dimensions */
+    return length > 0 ? length : -1; /* also 0 without dimensions */
 }
 
 /* The leading dimension of what a network is given; -1: not known. A symbolic one would be fixed by being looked at. */
@@ -141,7 +141,7 @@ leading_dimension(Loop *loop, PyObject *argument)
 
 /* ---- the calls ---- */
 
-/* Whether the rules must be asked before the driver calls an environment: a rollout or a prefill may begin. */
+/* Whether the rules must be called before the driver calls an environment: a rollout or a prefill may begin. */
 static bool
 may_begin(const Loop *loop, bool steps)
 {
@@ -209,7 +209,7 @@ forward(Loop *loop, PyObject *argument)
     int64_t size = plain_length(loop, argument);
     if (size < 0) {
         if (is_true(loop->is_traced)) {
-            return usual; /* torch.jit.trace would record that a size is asked for */
+            return usual; /* torch.jit.trace would record the query of a size */
         }
         size = leading_dimension(loop, argument);
     }
@@ -367,7 +367,7 @@ ended_of(PyObject *terminated, PyObject *truncated, int64_t *envs)
     return ended;
 }
 
-/* A framework's own word for it: it holds whoever counts otherwise. */
+/* A framework's own count: it holds, whatever else counts. */
 static void
 count_dones(Loop *loop, PyObject *dones)
 {
