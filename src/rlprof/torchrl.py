@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlprof.ledger.profiler import get_profiler
-from rlprof.probes._torchrl_turns import is_attached
+from rlprof.probes._torchrl_iterations import is_attached
 from rlprof.probes.registry import Attached, find_probes
 from rlprof.recording.record import record
 from rlprof.recording.recording import Recording
