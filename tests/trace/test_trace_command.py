@@ -126,7 +126,7 @@ def test_what_is_partly_usable_is_used_with_a_counted_warning(tmp_path):
         "1 event without a timestamp left out",
         "1 event with a negative duration left out",
         "1 event left out because they are not JSON objects",
-        "1 operator or call ends after what it was called from",
+        "1 operator or call ends after its caller",
     ):
         assert f"Warning: {warning}" in done.stdout
     whole = json.dumps({"traceEvents": events[:1] * 50}).encode()
@@ -173,7 +173,7 @@ def test_cut_writes_a_trace_that_is_read_again(trace, tmp_path):
     assert rlprof("trace", "cut", trace, "-o", small).returncode == 2
     own = rlprof("trace", "cut", trace, "--step", "3", "-o", trace)
     assert own.returncode == 2
-    assert "give --output another name" in own.stderr
+    assert "Choose another name for --output" in own.stderr
 
 
 def test_open_serves_perfetto_and_the_trace_to_this_machine_only(trace):
