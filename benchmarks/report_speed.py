@@ -171,6 +171,7 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
             progress(f"writer: {second + 1} of {seconds} seconds")
     elapsed = perf_counter() - began
     recording.stop()
+    assert recording._flusher is not None
     low, middle, high = interval(flushed)
     noise_low, noise, noise_high = interval(quiet)
     return {
@@ -181,7 +182,7 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
         "writer_seconds": seconds,
         "writer_spans_per_second": spans / elapsed,
         "writer_window_ms": 1e3 * median(windows),
-        "writer_cpu_ms_per_flush": recording._cpu_ns / 1e6 / (seconds + 1),
+        "writer_cpu_ms_per_flush": recording._flusher.cpu_ns / 1e6 / (seconds + 1),
     }
 
 

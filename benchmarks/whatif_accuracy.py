@@ -26,7 +26,7 @@ from rlprof.analysis.jackknife import jackknife
 from rlprof.analysis.lane_work import work_of
 from rlprof.analysis.topology import topology
 from rlprof.experiment.arm import Arm
-from rlprof.experiment.slowdowns import DosePlan, run_doses
+from rlprof.experiment.slowdowns import SlowdownPlan, run_slowdowns
 from rlprof.session.reader import Session
 from rlprof.whatif.prediction import prediction
 from rlprof.whatif.verification import verify
@@ -71,13 +71,13 @@ def truth(name: str, folder: Path, blocks: int) -> dict[tuple[str, float], Any]:
 
     def time(arm: Arm, part: str, faster: float) -> float:
         set_speeds(speeds, part, faster)
-        return sum(turn.wall_ns for turn in arm.take_turns(settle + counted)[settle:])
+        return sum(turn.wall_ns for turn in arm.run_each(settle + counted)[settle:])
 
     for _ in range(PROCESSES):
         with Arm(name, f"run {TRAINING} {name} --speeds {speeds}", folder, ledger=False) as arm:
             arm.begin()
             for _ in range(WARM_UP):
-                arm.take_turn()
+                arm.run()
             for _ in range(blocks // PROCESSES // (settle + counted)):
                 before = time(arm, "", 1.0)
                 for variant in chance.sample(variants, len(variants)):
@@ -103,7 +103,7 @@ def measure(name: str, folder: Path, options: Any) -> list[dict[str, Any]]:
     how = topology(work)
     progress(f"{name}: recorded, {how.model}")
     beside = how.model == "async"  # as `rlprof whatif --verify` plans it
-    plan = DosePlan(
+    plan = SlowdownPlan(
         command,
         PARTS,
         shares_gil=any(group.kind != "process" for group in how.groups),
@@ -112,7 +112,7 @@ def measure(name: str, folder: Path, options: Any) -> list[dict[str, Any]]:
         seconds=options.seconds,
         width=0.005,
     )
-    experiments = run_doses(plan)
+    experiments = run_slowdowns(plan)
     progress(
         f"{name}: {', '.join(f'{one.operation} {one.cost.estimate:.3f}' for one in experiments.values() if one.cost)}"
     )

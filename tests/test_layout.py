@@ -17,7 +17,7 @@ PIPELINE = ("errors", "ledger", "session", "probes", "recording", "analysis", "r
 
 # One folder per command. A feature sees the pipeline, and no other feature but these, each for the reason beside it.
 FEATURES: dict[str, set[str]] = {
-    "run": {"experiment"},  # a training that takes part in an experiment speaks its protocol from the start
+    "run": {"api"},  # it records with record(), as a program does that records itself
     "report": set(),
     "capture": {"trace"},  # it reads what torch has written, to say how large the next trace will be
     "trace": set(),
@@ -25,17 +25,14 @@ FEATURES: dict[str, set[str]] = {
     "compare": {"experiment"},
     "whatif": {"experiment"},
     "export": set(),
-    "doctor": {"report"},  # the self-test checks the whole way, to the report
+    "doctor": {"report", "api"},  # the self-test checks the whole way, to the report
 }
 
 # The reference trainings use the public API, as any user does.
 PUBLIC = {"profile", "profile_function", "get_profiler", "record", "TorchCapture", "errors"}
 
-# TODO of the move: what recording needs of the features is to be handed to it by those who start a recording.
-UPWARD = {"recording": {"analysis", "render", "report", "capture", "trace"}}
-
 ALLOWED = {
-    **{folder: set(PIPELINE[:place]) | UPWARD.get(folder, set()) for place, folder in enumerate(PIPELINE) if place},
+    **{folder: set(PIPELINE[:place]) for place, folder in enumerate(PIPELINE) if place},
     **{feature: set(PIPELINE) | others for feature, others in FEATURES.items()},
     "workloads": PUBLIC,
     "cli": {*PIPELINE, *FEATURES, "workloads"},

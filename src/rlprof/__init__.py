@@ -34,9 +34,9 @@ from rlprof.ledger.profiler import Iteration, Profiler, get_profiler
 from rlprof.ledger.snapshot import Account, Lane, Node, Snapshot, SpanCost
 
 if TYPE_CHECKING:
+    from rlprof.api import record
     from rlprof.capture.torch.capture import TorchCapture
     from rlprof.recording.join import join_session
-    from rlprof.recording.record import record
     from rlprof.recording.recording import Recording
     from rlprof.session.reader import Session, open_session
 
@@ -51,7 +51,7 @@ _LAZY = {
     "TorchCapture": "rlprof.capture.torch.capture",
     "join_session": "rlprof.recording.join",
     "open_session": "rlprof.session.reader",
-    "record": "rlprof.recording.record",
+    "record": "rlprof.api",
 }
 
 

@@ -7,11 +7,11 @@ from threading import get_ident
 from types import FrameType
 from typing import Any
 
+from rlprof.api import record
 from rlprof.ledger.profiler import get_profiler
 from rlprof.probes import phases
 from rlprof.probes.registry import Attached, find_probes
 from rlprof.probes.stable_baselines3 import is_attached
-from rlprof.recording.record import record
 from rlprof.recording.recording import Recording
 
 try:

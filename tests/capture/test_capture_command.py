@@ -1,4 +1,4 @@
-"""`rlprof capture` on sessions whose process has gone."""
+"""`rlprof capture` on sessions whose process has ended."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from rlprof.session.reader import Session
 
 @pytest.fixture
 def other():
-    """A process that has nothing to do with it."""
+    """An unrelated process."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         yield process
         process.kill()
 
 
 def killed(folder, **info):
-    """A session whose process was killed: nothing says how it ended."""
+    """A session whose process was killed, so it has no end."""
     written = Written(folder)
     written.work("env_step", 1_000)
     written.flush()
@@ -45,7 +45,7 @@ def refused(folder):
 
 
 @pytest.mark.long
-def test_the_number_of_a_killed_process_that_another_one_has_is_not_that_process(tmp_path, other):
+def test_a_process_that_reuses_the_pid_of_a_killed_one_is_not_the_recorded_process(tmp_path, other):
     boot, _, ticks = identity_of(other.pid).rpartition("/")
     for identity in (f"{boot}/{int(ticks) - 1}", f"00000000-0000-0000-0000-000000000000/{ticks}"):
         folder = tmp_path / identity[:3] / ticks
@@ -53,11 +53,11 @@ def test_the_number_of_a_killed_process_that_another_one_has_is_not_that_process
         shutil.rmtree(folder)
 
 
-def test_an_old_session_is_no_younger_process(tmp_path, other):
+def test_a_process_that_is_younger_than_the_session_is_not_the_recorded_process(tmp_path, other):
     refused(killed(tmp_path / "run", pid=other.pid, process="", started=time.time_ns() - 3600 * 10**9))
 
 
-def test_a_process_that_was_killed_and_not_yet_waited_for_does_not_run(tmp_path):
+def test_a_zombie_does_not_run(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with process:
         identity = identity_of(process.pid)
@@ -66,7 +66,7 @@ def test_a_process_that_was_killed_and_not_yet_waited_for_does_not_run(tmp_path)
         refused(killed(tmp_path / "run", pid=process.pid, process=identity, started=time.time_ns()))
 
 
-def test_the_process_itself_runs(other):
+def test_the_recorded_process_runs(other):
     assert runs(other.pid, identity_of(other.pid), time.time_ns())
     assert runs(os.getpid(), "", time.time_ns()), "of an old session"
     assert identity_of(other.pid) != identity_of(os.getpid())
@@ -80,7 +80,7 @@ import os
 with record("run"):
     print(identity_of(os.getpid()))
 """
-    said = run_program(program, tmp_path).stdout.strip()
+    shown = run_program(program, tmp_path).stdout.strip()
     (folder,) = tmp_path.iterdir()
     with Session(folder) as session:
-        assert session.info.process == said != ""
+        assert session.info.process == shown != ""

@@ -1,4 +1,4 @@
-"""Which functions take the time: of a whole run, and only inside a phase."""
+"""Profiles of Python functions: in a whole run, and only inside a phase."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_capture_of_ppo_has_all_phases_and_was_predicted(tmp_path):
 
 
 @pytest.mark.long
-def test_epochs_of_a_loop_nobody_knows_are_found_by_what_it_learns_from(tmp_path):
+def test_epochs_of_a_loop_without_a_framework_are_found_by_the_data_it_learns_from(tmp_path):
     run(tmp_path, HANDWRITTEN, *schedule(3, 3, 4))
     (path,) = traces_of(tmp_path)
     found = summarize(read_trace(path))
@@ -112,7 +112,7 @@ def test_epochs_of_a_loop_nobody_knows_are_found_by_what_it_learns_from(tmp_path
 
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "steps"), [("iteration", 2), ("env_step", 20)])
-def test_a_step_may_be_something_else(tmp_path, kind, steps):
+def test_a_step_may_be_an_iteration_or_an_environment_step(tmp_path, kind, steps):
     run(tmp_path, HANDWRITTEN, *schedule(1, 1, steps, "--torch-profiler-step", kind))
     (path,) = traces_of(tmp_path)
     found = summarize(read_trace(path))
@@ -122,14 +122,14 @@ def test_a_step_may_be_something_else(tmp_path, kind, steps):
 
 
 @pytest.mark.long
-def test_a_run_that_is_too_short_says_so_at_the_start_and_at_the_end(tmp_path):
+def test_a_run_that_is_too_short_warns_at_the_start_and_at_the_end(tmp_path):
     done = run(tmp_path, PPO, *schedule(6, 1, 3), arguments=("2",))
     start, end = (line for line in done.stderr.splitlines() if "torch capture need" in line)
     assert start.startswith(
-        "rlprof: this run has 8 epochs, and the torch capture needs 10 (wait 6 + warmup 1 + active 3)"
+        "rlprof: this run has 8 epochs, but the torch capture needs 10 (wait 6 + warmup 1 + active 3)"
     )
-    assert start.endswith("--torch-profiler-wait 4 --torch-profiler-warmup 1 --torch-profiler-active 3 would fit")
-    assert "the run ended after 8 epochs, and the torch capture needed 10" in end
+    assert start.endswith("would fit: --torch-profiler-wait 4 --torch-profiler-warmup 1 --torch-profiler-active 3")
+    assert "the run ended after 8 epochs, but the torch capture needed 10" in end
     assert "only 1 of 3 active steps were captured" in end
     assert len(traces_of(tmp_path)) == 1
 
@@ -144,7 +144,7 @@ def test_repeats_folders_and_the_summary(tmp_path):
 
 
 @pytest.mark.long
-def test_a_running_training_is_captured_when_somebody_asks(tmp_path):
+def test_a_running_training_is_captured_on_request(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(HANDWRITTEN)
     command = [sys.executable, "-m", "rlprof", "run", "--quiet", "--dir", str(tmp_path / "runs"), str(script), "100000"]
@@ -176,7 +176,7 @@ def test_a_running_training_is_captured_when_somebody_asks(tmp_path):
 
 
 @pytest.mark.long
-def test_in_code_with_steps_of_ones_own(tmp_path):
+def test_a_capture_in_code_with_its_own_steps(tmp_path):
     program = f"""
 import json, os, sys, torch
 from rlprof import TorchCapture, get_profiler, profile
@@ -231,8 +231,8 @@ with TorchCapture(wait_steps=1, warmup_steps=1, active_steps=2, step="mark", dir
         capture.step()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    (said,) = (line for line in done.stderr.splitlines() if line.startswith("rlprof:"))
-    assert said.startswith("rlprof: the torch trace of 2 marked steps will have about 0 MB of JSON")
+    (message,) = (line for line in done.stderr.splitlines() if line.startswith("rlprof:"))
+    assert message.startswith("rlprof: the torch trace of 2 marked steps will have about 0 MB of JSON")
 
 
 @pytest.mark.long
@@ -249,10 +249,10 @@ print(len(own.events()) > 0)
 """
     done = run(tmp_path, program, *schedule(1, 1, 3, "--torch-profiler-step", "mark"))
     assert done.stdout == "True\n"
-    assert done.stderr.count("the torch capture has failed, and is given up") == 1
+    assert done.stderr.count("the torch capture has failed and was stopped") == 1
 
 
-def test_what_is_not_enabled_does_nothing(tmp_path):
+def test_a_capture_that_is_not_enabled_does_nothing(tmp_path):
     program = """
 from rlprof import TorchCapture
 with TorchCapture(enabled=False) as capture:

@@ -48,7 +48,7 @@ def training(tmp_path):
 def test_a_planted_difference_is_found_where_it_is(training):
     commands = (f"run {training} 0.04 1000", f"rlprof run {training} 0.02 1000")
     heard = []
-    pair = run_pair(commands, 5, random.Random(1), warm_up=1, tell=heard.append)
+    pair = run_pair(commands, 5, random.Random(1), warm_up=1, on_progress=heard.append)
     assert heard == [0, 1, 2, 3, 4, 5]
     assert len(pair.blocks) == 5
     assert pair.changes == ()  # but for what is in the command lines
@@ -68,14 +68,14 @@ def test_a_planted_difference_is_found_where_it_is(training):
 @pytest.mark.parametrize(
     ("arm", "said"),
     [
-        ("0.001 0 0", r"B .* has ended without an iteration; .*\(\):\n  the last words$"),
+        ("0.001 0 0", r"B .* ended without an iteration. .*\(\):\n  the last words$"),
         ("0.001 3 7", "B .* failed with exit code 7.*\n.*the last words"),
         (
             "0.001 2 0",
-            "B .* has ended after 2 of 8 iterations that a pair needs; let it train longer:\n.*the last words",
+            "B .* ended after 2 iterations, but a pair needs 8. Let it train longer:\n.*the last words",
         ),
-        ("0.001 7 0", "B .* has ended after 7 of 8 iterations .*, or ask for fewer: --iterations 2:\n"),
-        ("0.001 1000 0 --no-steps", "A .* counts environment steps, B .* none"),
+        ("0.001 7 0", "B .* ended after 7 iterations, .*, or measure fewer with --iterations 2:\n"),
+        ("0.001 1000 0 --no-steps", "A .* counts environment steps, B .* counts none"),
     ],
 )
 def test_an_arm_that_cannot_be_compared_is_named_with_its_last_words(training, arm, said):
@@ -89,13 +89,13 @@ def test_an_arm_that_dies_while_it_waits_is_named(training, tmp_path):
         arm._process.kill()
         arm._process.wait()
         with pytest.raises(ArmError, match=r"A .* was ended by signal 9"):
-            arm.take_turn()
+            arm.run()
 
 
 def test_what_is_no_arm_is_refused():
-    with pytest.raises(RlprofError, match="begins with run or train"):
+    with pytest.raises(RlprofError, match="must begin with run or train"):
         words_of("report last")
-    with pytest.raises(RlprofError, match="is no command line"):
+    with pytest.raises(RlprofError, match="is not a command line"):
         words_of("run 'train.py")
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_arm_is_refused():
 def test_an_arm_that_hangs_is_named_after_the_patience_it_was_given(tmp_path):
     path = tmp_path / "hang.py"
     path.write_text("import time\nprint('the last words', flush=True)\ntime.sleep(1000)\n")
-    with pytest.raises(ArmError, match=r"(?s)B .*has not come to its first iteration in 3 s.*the last words"):
+    with pytest.raises(ArmError, match=r"(?s)B .*did not reach its first iteration in 3 s.*the last words"):
         run_pair((f"run {path}", f"run {path}"), 3, Chosen("BA"), patience=3)
     assert not [child for child in psutil.Process().children(recursive=True) if "hang.py" in " ".join(child.cmdline())]
 
@@ -204,7 +204,7 @@ def test_cpu_time_is_that_of_workers_too(tmp_path):
     path.write_text(WITH_A_WORKER)
     with Arm("A", f"run {path}", tmp_path) as arm:
         arm.begin()
-        turns = arm.take_turns(5)
+        turns = arm.run_each(5)
     assert len(turns) == 5
     for turn in turns:
         assert 0.02e9 <= turn.cpu_ns < 0.06e9
@@ -213,8 +213,8 @@ def test_cpu_time_is_that_of_workers_too(tmp_path):
 def test_an_arm_leaves_its_session_and_no_reports(training, tmp_path):
     with Arm("A", f"run {training} 0.001 1000", tmp_path) as arm:
         arm.begin()
-        arm.take_turn()
-        arm.let_end()
+        arm.run()
+        arm.request_end()
     left = {path.name for path in (tmp_path / "A").rglob("*") if path.is_file()}
     assert "session.db" in left
     assert not left & {"raw.json", "summary.txt"}
@@ -267,7 +267,7 @@ def test_the_last_words_of_an_arm_that_has_printed_much_take_little_memory(train
             output.write(b"\nthe last words\n")
         tracemalloc.start()
         try:
-            words = arm.last_words()
+            words = arm.last_output()
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -290,7 +290,7 @@ def test_short_iterations_take_turns_several_at_a_time(tmp_path):
     path = tmp_path / "short.py"
     path.write_text(SHORT)
     heard = []
-    pair = run_pair((f"run {path}", f"run {path}"), 40, random.Random(1), tell=heard.append)
+    pair = run_pair((f"run {path}", f"run {path}"), 40, random.Random(1), on_progress=heard.append)
     turns = [turn for block in pair.blocks for turn in (block.a, block.b)]
     assert sum(turn.iterations for turn in turns) == 2 * 40
     assert max(turn.iterations for turn in turns) > 1

@@ -14,10 +14,10 @@ from rlprof import Profiler
 from rlprof.analysis.comparison import Measured, MeasuredPair, compare
 from rlprof.analysis.differences import changes
 from rlprof.analysis.load import load_facts
+from rlprof.api import record
 from rlprof.cli.main import main
 from rlprof.compare.gate import is_slower
 from rlprof.compare.separate_sessions import WARM_UP, compare_separate, measure_session
-from rlprof.recording.record import record
 from rlprof.report.json import to_json
 
 A = (1000.0, 1100.0, 1050.0, 990.0)

@@ -1,4 +1,4 @@
-"""Real trainings, slowed down: what an operation costs, with planted times."""
+"""Real trainings with planted times are slowed down, and the costs of operations are found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from rlprof import Profiler
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import ArmError
-from rlprof.experiment.slowdowns import DosePlan, command_of, run_doses
+from rlprof.experiment.slowdowns import SlowdownPlan, command_of, run_slowdowns
 
 pytestmark = pytest.mark.skipif(Profiler().core != "c", reason="only the C core slows operations down")
 
@@ -38,7 +38,7 @@ for _ in range(int(sys.argv[1])):
     with profile("update"):
         compute(0.012)
     profiler.add_steps(10)
-print("the last words", file=sys.stderr)
+print("the last line", file=sys.stderr)
 """
 
 
@@ -50,36 +50,36 @@ def training(tmp_path):
 
 
 @pytest.mark.long
-def test_planted_costs_are_found_computing_and_sleeping(training):
-    told = []
-    plan = DosePlan(f"run {training} 100000", ("env_step", "server_reply"), seconds=25, width=0.02)
-    found = run_doses(plan, told.append)
+def test_planted_costs_of_computing_and_sleeping_are_found(training):
+    progress = []
+    plan = SlowdownPlan(f"run {training} 100000", ("env_step", "server_reply"), seconds=25, width=0.02)
+    found = run_slowdowns(plan, progress.append)
     env_step, server_reply = found["env_step"], found["server_reply"]
     assert env_step.cost is not None
     assert server_reply.cost is not None
     assert env_step.cost.estimate == pytest.approx(0.25, abs=0.1)
     assert server_reply.cost.estimate == pytest.approx(0.25, abs=0.1)
     assert env_step.slept < 0.5 < server_reply.slept
-    assert told[0].block == 0
-    assert told[-1].so_far["env_step"].blocks >= 8
+    assert progress[0].block == 0
+    assert progress[-1].so_far["env_step"].blocks >= 8
 
 
 @pytest.mark.long
-def test_what_cannot_be_slowed_down_is_said(training):
-    found = run_doses(DosePlan(f"run {training} 100000", ("nothing",), seconds=5))
+def test_an_operation_that_cannot_be_slowed_down_is_reported(training):
+    found = run_slowdowns(SlowdownPlan(f"run {training} 100000", ("nothing",), seconds=5))
     assert found["nothing"].why_not == "nothing has no calls in these iterations that could be slowed down"
 
 
-def test_a_training_that_is_too_short_is_named(training):
-    with pytest.raises(ArmError, match="has ended before every dose was given once"):
-        run_doses(DosePlan(f"run {training} 12", ("env_step",), seconds=5))
+def test_a_training_that_is_too_short_is_reported(training):
+    with pytest.raises(ArmError, match="ended before every slowdown was tried once"):
+        run_slowdowns(SlowdownPlan(f"run {training} 12", ("env_step",), seconds=5))
 
 
 @pytest.mark.long
 def test_a_short_training_is_started_again(training):
-    told = []
-    run_doses(DosePlan(f"run {training} 65", ("env_step",), blocks=12, width=0.0), told.append)
-    assert max(state.process for state in told) >= 2
+    progress = []
+    run_slowdowns(SlowdownPlan(f"run {training} 65", ("env_step",), blocks=12, width=0.0), progress.append)
+    assert max(state.process for state in progress) >= 2
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_a_recorded_command_is_run_again(command, again):
     assert command_of(command) == again
 
 
-def test_a_command_that_cannot_be_repeated_is_said():
+def test_a_command_that_cannot_be_repeated_is_reported():
     for command in (("python", "-c", "..."), ("python",), ()):
-        with pytest.raises(RlprofError, match="cannot be repeated; say it with --command"):
+        with pytest.raises(RlprofError, match="cannot be repeated; give one with --command"):
             command_of(command)
 
 
@@ -137,34 +137,34 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
         "--precision",
         "3%",
     )
-    told = rlprof(*words, "--format", "json", cwd=tmp_path)
-    assert told.returncode == 0, told.stderr
-    assert "slowed down by 50 and 100 %" in told.stderr
-    found = json.loads(told.stdout)
+    done = rlprof(*words, "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "slowed down by 50 and 100 %" in done.stderr
+    found = json.loads(done.stdout)
     assert found["asked"]["gain"]["estimate"] == pytest.approx(1 / 0.75 - 1, abs=0.12)
     assert found["verified"]["experiment"]["estimate"] == pytest.approx(1 / 0.75 - 1, abs=0.15)
     assert next(one["operation"] for one in found["ranking"]) == "update"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("env_step=2",), "env_step=2 is not a speedup. Write env_step=2x"),
         (("env_step=0x",), "env_step=0x is not a speedup"),
         (("envstep=2x",), "has no operation envstep in its iterations. Did you mean env_step"),
         (("queue_wait=2x",), "queue_wait is a wait for other work"),
         (("--verify",), "--verify needs an operation to slow down"),
-        (("env_step=2x", "--verify", "--command", "report last"), "an arm begins with run or train"),
+        (("env_step=2x", "--verify", "--command", "report last"), "must begin with run or train"),
     ],
 )
-def test_wrong_use_is_one_sentence(recorded, words, said):
+def test_wrong_use_is_one_sentence(recorded, words, message):
     done = rlprof("whatif", str(recorded), *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_session_without_iterations_says_so(tmp_path):
+def test_a_session_without_iterations_is_reported(tmp_path):
     (tmp_path / "train.py").write_text("from rlprof import profile\nwith profile('env_step'): pass\n")
     rlprof("run", "--dir", "runs", "train.py", cwd=tmp_path)
     (session,) = (tmp_path / "runs").iterdir()
@@ -176,8 +176,8 @@ def test_a_session_without_iterations_says_so(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 @pytest.mark.parametrize("what", ["compare", "whatif"])
-def test_nothing_is_left_running(training, recorded, tmp_path, number, what):
-    """However the command ends: an arm ends with it, at its next iteration at the latest."""
+def test_no_process_is_left_running(training, recorded, tmp_path, number, what):
+    """However the command ends, its arms end too, at their next iteration at the latest."""
     mark = f"{os.getpid()}{int(number)}{len(what)}000000"  # so many iterations, to be known by
     again = f"run {training} {mark}"
     words = (

@@ -526,7 +526,7 @@ def test_what_follows_the_last_phase_is_no_part_of_it(evaluated, core):
             program.learn()
         if evaluated:
             program.evaluate(evaluation)
-        profiler._ledger.set_time(2_000, 0)  # as a plot would take
+        profiler.ledger.set_time(2_000, 0)  # as a plot would take
         phases.end()
     snapshot = snapshot_of(profiler)
     assert snapshot.account("after_training").ledger_ns == 2_000

@@ -1,4 +1,4 @@
-"""Whatever somebody does to the files of a running session, the training goes on."""
+"""Whatever happens to the files of a running session, the training goes on."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ recording.stop()
 
 @shares
 def test_a_program_that_closes_the_file_of_the_page_keeps_what_it_opens_in_its_place(tmp_path):
-    """Nobody can join any more; the training goes on."""
+    """No process can join any more, but the training goes on."""
     _, facts = run_training(
         tmp_path,
         """
@@ -105,7 +105,7 @@ os.fstat(mine)  # rlprof has not closed it
 
 
 def nested() -> bytes:
-    """For marshal a set of one tuple; but to find its place in the set takes longer than anybody lives."""
+    """For marshal this is a set with one tuple, but computing the hash of that tuple takes longer than a lifetime."""
     pair: tuple = ()
     for _ in range(200):
         pair = (pair, pair)
@@ -175,7 +175,7 @@ assert peak < {worker.MOST_BYTES // 2}, peak
 @pytest.mark.long
 @shares
 def test_a_dump_with_impossible_figures_spoils_nothing(tmp_path):
-    """A process that writes rows without a parent, or more time than there is."""
+    """A process writes rows without a parent, or more time than has passed."""
     _, facts = run_training(
         tmp_path,
         """
@@ -204,7 +204,7 @@ recording.stop()
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o277])
-def test_a_session_is_its_owners_whatever_the_umask(umask, tmp_path):
+def test_a_session_is_private_whatever_the_umask(umask, tmp_path):
     program = f"""
 import os
 os.umask(0)
@@ -229,14 +229,14 @@ recording.stop()
     assert modes == dict.fromkeys(("session.db", "raw.json", "summary.txt"), 0o600)
 
 
-def test_a_session_is_read_while_it_is_written_and_does_not_hold_up_its_writer(tmp_path):
+def test_reading_a_session_does_not_block_its_writer(tmp_path):
     program = """
 import sys
 from rlprof import get_profiler, profile, record
 recording = record("run")
 recording._wake.set()
 recording._thread.join()
-recording._writer._connection.execute("PRAGMA busy_timeout = 0")
+recording._flusher.writer._connection.execute("PRAGMA busy_timeout = 0")
 print("recording")
 for line in sys.stdin:
     with get_profiler().iteration(), profile("env_step"):
@@ -281,7 +281,7 @@ os._exit(0)
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_session_whose_writer_died_in_a_commit_is_read_as_before_it(tmp_path):
+def test_a_session_whose_writer_died_in_a_commit_has_the_state_before_it(tmp_path):
     done = run_program(
         """
 import os

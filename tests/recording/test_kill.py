@@ -1,4 +1,4 @@
-"""kill -9 at any moment leaves a session that opens and lacks at most the last second or so."""
+"""After kill -9 at any moment, the session can be opened and lacks about a second at most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""System samples are this process's and its children's, and what cannot be measured is not a zero."""
+"""System samples cover this process and its children. What cannot be measured is None, not 0."""
 
 from __future__ import annotations
 
@@ -100,24 +100,24 @@ def test_files_of_processes_that_have_ended_are_closed(sampler):
 
 
 def open_files() -> int:
-    """Those in /proc of other processes: what else this process opens and closes meanwhile is not the sampler's."""
+    """Open files in /proc of other processes. Other files that this process opens meanwhile do not count."""
     links = (os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd"))
     return sum(link.startswith("/proc/") for link in links)
 
 
-def test_rates_over_an_instant_are_not_given(sampler):
+def test_an_interval_that_is_too_short_has_no_rates(sampler):
     sampler.sample()
     assert sampler.sample().cpu is None
 
 
-def test_memory_is_what_the_kernel_says(sampler):
+def test_memory_is_what_the_kernel_reports(sampler):
     before = sampler.sample().rss
     with mmap.mmap(-1, 50 << 20) as block:  # new pages: what an allocator gives may have been there before
         block[::4096] = b"x" * (len(block) // 4096)
         assert sampler.sample().rss - before == pytest.approx(50 << 20, rel=0.1)
 
 
-def test_without_proc_psutil_serves(monkeypatch, sampler):
+def test_without_proc_psutil_is_used(monkeypatch, sampler):
     monkeypatch.setattr(procfs, "_LISTS_CHILDREN", False)
     expected = sampler.sample()
     sampler._procfs.close()  # as where there is no /proc
@@ -133,7 +133,7 @@ def test_no_gpu_is_not_an_idle_gpu(sampler):
     assert (found.device_busy, found.device_memory) == (None, None)
 
 
-def test_its_cost_is_measured(sampler):
+def test_the_cost_of_a_sample_is_measured(sampler):
     sampler.sample()
     assert 0 < sampler.sample().cost < 100_000_000
 

@@ -1,20 +1,20 @@
-"""Whose steps and iterations are the session's."""
+"""Which process's steps and iterations the session has."""
 
 from __future__ import annotations
 
 import pytest
 
-from rlprof.recording.worker_counts import Counted, Counts
+from rlprof.recording.worker_counts import ProcessCounts, WorkerCounts
 
 
-def counts(*found: Counted) -> Counts:
-    gathered = Counts()
+def counts(*found: ProcessCounts) -> WorkerCounts:
+    gathered = WorkerCounts()
     gathered._by_file = {str(one.pid): one for one in found}
     return gathered
 
 
-def counted(pid: int, steps: int, iterations: int = 0, learned: bool = False) -> Counted:
-    return Counted(pid, frozenset({1}), steps, 0, iterations, False, learned, 100 + pid, False)
+def counted(pid: int, steps: int, iterations: int = 0, learned: bool = False) -> ProcessCounts:
+    return ProcessCounts(pid, frozenset({1}), steps, 0, iterations, False, learned, 100 + pid, False)
 
 
 def test_a_driver_that_learns_from_its_workers_steps_takes_them_and_keeps_its_iterations():

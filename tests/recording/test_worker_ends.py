@@ -1,4 +1,4 @@
-"""However workers and their driver end, in whatever order: the session adds up, and nobody is held up."""
+"""However workers and their driver end, and in any order, the session adds up, and no process is delayed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ victim = envs.processes.pop(1)
 envs.pipes[1].send(True)
 time.sleep(0.002)
 os.kill(victim.pid, signal.SIGKILL)
-victim.join()  # a flush finds who has ended
+victim.join()  # a flush finds the ended process
 envs.pipes.pop(1).close()
 recording.flush()
 train(envs, iterations=10)
@@ -45,7 +45,7 @@ recording.stop()
     calls = lanes_of(facts, "env_step")
     assert calls["env-0"] == calls["env-2"] == 100
     assert 0 < calls.get("env-1", 50) <= 50
-    assert facts.operation("idle_wait").ledger_ns > 0.29e9  # the dead one works no more
+    assert facts.operation("idle_wait").ledger_ns > 0.29e9  # the dead worker does not work any more
     assert facts.breakdown.lanes.by_kind["process"] >= 2
 
 
@@ -70,7 +70,7 @@ train(envs, iterations=10_000)
         process.kill()
         process.wait()
         until = time.monotonic() + 30
-        while any(len(os.listdir(f"/proc/{pid}/task")) > 1 for pid in workers):  # nobody will ask them any more
+        while any(len(os.listdir(f"/proc/{pid}/task")) > 1 for pid in workers):  # no driver requests anything any more
             assert time.monotonic() < until
             time.sleep(0.05)
     finally:
@@ -106,11 +106,11 @@ print(sorted(path.name for path in recording.folder.iterdir()))
     )
     assert out == "['raw.json', 'session.db', 'summary.txt']\n" * 2
     calls = lanes_of(facts, "env_step")
-    assert calls == {"env-0": 100, "env-1": 100}  # they were asked for the last time when it ended
+    assert calls == {"env-0": 100, "env-1": 100}  # the last request came at the end of the recording
 
 
 @pytest.mark.long
-def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path):
+def test_a_worker_that_hangs_does_not_delay_the_end(tmp_path):
     out, facts = run_training(
         tmp_path,
         """
@@ -167,7 +167,7 @@ for name in ("a", "b"):
 
 
 @pytest.mark.long
-def test_a_reset_is_one_for_all(tmp_path):
+def test_a_reset_in_the_driver_resets_all_workers(tmp_path):
     _, facts = run_training(
         tmp_path,
         """
@@ -209,7 +209,7 @@ recording.stop()
     assert [item.operation for item in facts_of(outer).operations] == ["before"]
 
 
-def test_a_folder_that_is_deleted_is_no_trouble_for_a_worker(tmp_path):
+def test_a_worker_goes_on_when_the_folder_is_deleted(tmp_path):
     process = start_training(
         tmp_path,
         """
@@ -229,7 +229,7 @@ os._exit(0)
     assert "Traceback" not in err
 
 
-def test_results_are_the_same_with_and_without(tmp_path):
+def test_results_are_the_same_with_and_without_a_recording(tmp_path):
     head = """
 import multiprocessing, random
 from rlprof import profile, record

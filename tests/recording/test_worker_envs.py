@@ -1,4 +1,5 @@
-"""The libraries' own environments in worker processes: what they return is as without, and each is a lane."""
+"""Vector environments of the libraries, in worker processes: they return the same as without rlprof, and each is a
+lane."""
 
 from __future__ import annotations
 

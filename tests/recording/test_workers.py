@@ -1,4 +1,4 @@
-"""Worker processes are lanes of the training's session, and the driver's wait for them is in their accounts."""
+"""Worker processes are lanes of the session, and the time in which the driver waits for them is in their accounts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_complete(folder):
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", METHODS)
-def test_the_wait_for_environments_lands_in_their_steps(how, tmp_path):
+def test_the_wait_for_environments_is_in_their_steps(how, tmp_path):
     _, facts = run_training(
         tmp_path,
         f"""
@@ -202,7 +202,7 @@ recording.stop()
 
 @pytest.mark.long
 def test_many_short_lived_workers_stay_bounded(tmp_path):
-    """Each a process of its own, as data loaders' are, epoch after epoch: their sums are kept, not all their lanes."""
+    """Each is a new process, as with data loaders in every epoch. Their sums are kept, but not all their lanes."""
     _, facts = run_training(
         tmp_path,
         """
@@ -224,7 +224,7 @@ recording.stop()
     assert len(facts.operation("load").lanes) <= 64
 
 
-def test_a_training_without_workers_has_nothing_of_it(tmp_path):
+def test_a_training_without_workers_has_no_lanes_or_files_of_workers(tmp_path):
     out, facts = run_training(
         tmp_path,
         """

@@ -1,4 +1,4 @@
-"""Small trainings with worker processes, as scripts of their own: multiprocessing's children import them again."""
+"""Small trainings with worker processes. They are scripts, because children of multiprocessing import them again."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def start_training(folder: Path, main: str, head: str = HEAD) -> subprocess.Pope
 
 
 def run_training(folder: Path, main: str, head: str = HEAD) -> tuple[str, Facts]:
-    """What it printed, and what its session says; the sums in it are checked."""
+    """The output of a training and the facts of its session, whose sums are checked."""
     process = start_training(folder, main, head)
     try:
         out, err = process.communicate(timeout=120)
@@ -101,6 +101,6 @@ def only_session(folder: Path) -> Path:
 
 
 def lanes_of(facts: Facts, operation: str) -> dict[str, int]:
-    """Calls by the lane they were on."""
+    """Calls by lane."""
     found = facts.operation(operation)
     return {} if found is None else {lane.lane: lane.calls for lane in found.lanes}

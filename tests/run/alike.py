@@ -1,4 +1,4 @@
-"""Runs a program alone and under `rlprof run`, to be compared."""
+"""Runs a program with and without `rlprof run`, for comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 300
 
 
 def execute(command: list[str], folder: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-    """In a folder, with the signals as a shell leaves them; sessions go to its `sessions`."""
+    """Run in a folder, with signals as a shell sets them. Sessions go to its `sessions`."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RLPROF")}
     environment |= {"RLPROF_DIR": str(folder / "sessions"), "PYTHONHASHSEED": "0", **variables}
     environment.pop("PYTHONUNBUFFERED", None)
@@ -35,8 +35,8 @@ def recorded(words: list[str], folder: Path, stdin: str = "", **variables: str) 
     return execute([*RUN, *words], folder, stdin, **variables)
 
 
-def said(stderr: str) -> str:
-    """By the program, not by rlprof."""
+def printed(stderr: str) -> str:
+    """Standard error of the program, without the lines of rlprof."""
     # Python 3.12 and later count rlprof's thread when they warn of a fork: see docs/run.md.
     stderr = re.sub(r"^.*: DeprecationWarning: .* use of fork\(\) .*\n  .*\n", "", stderr, flags=re.MULTILINE)
     stderr = re.sub(r"^.*: RlprofWarning: .*\n  .*\n", "", stderr, flags=re.MULTILINE)
@@ -44,7 +44,7 @@ def said(stderr: str) -> str:
 
 
 def sessions(folder: Path) -> list[Path]:
-    """The oldest first."""
+    """All sessions, the oldest first."""
     found = folder / "sessions"
     return sorted(found.iterdir(), key=lambda path: (path / "session.db").stat().st_mtime) if found.exists() else []
 

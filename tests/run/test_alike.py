@@ -1,4 +1,4 @@
-"""Under `rlprof run` a program prints what it prints alone, and ends as it ends alone."""
+"""Under `rlprof run` a program prints the same and ends the same way as without it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from alike import alone, only_session, recorded, said
+from alike import alone, only_session, printed, recorded
 from sessions import facts_of
 
 PROGRAMS = {
@@ -167,18 +167,22 @@ def write(folder: Path, program: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_is_as_it_is_alone(name, tmp_path):
+def test_a_program_behaves_as_without_rlprof(name, tmp_path):
     script = write(tmp_path, PROGRAMS[name])
     numbers = "3\n4\n" if "input" in name else ""
     expected = alone([script, "--name", "x", "-m", "--"], tmp_path, numbers)
     (tmp_path / "errors.txt").unlink(missing_ok=True)
     done = recorded([script, "--name", "x", "-m", "--"], tmp_path, numbers)
-    assert (done.stdout, said(done.stderr), done.returncode) == (expected.stdout, expected.stderr, expected.returncode)
+    assert (done.stdout, printed(done.stderr), done.returncode) == (
+        expected.stdout,
+        expected.stderr,
+        expected.returncode,
+    )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["folder", "archive", "module", "package", "missing", "input", "relative"])
-def test_whatever_python_runs(kind, tmp_path):
+def test_everything_that_python_can_run(kind, tmp_path):
     program = "import sys; print(sys.argv, __name__, __package__, sys.path[0], __file__)\n"
     (tmp_path / "pack").mkdir()
     (tmp_path / "pack" / "__init__.py").write_text("")
@@ -199,11 +203,15 @@ def test_whatever_python_runs(kind, tmp_path):
     program = program.replace(", __file__", "") if kind == "input" else ""
     expected = alone([*words, "a", "-b"], tmp_path, program)
     done = recorded([*words, "a", "-b"], tmp_path, program)
-    assert (done.stdout, said(done.stderr), done.returncode) == (expected.stdout, expected.stderr, expected.returncode)
+    assert (done.stdout, printed(done.stderr), done.returncode) == (
+        expected.stdout,
+        expected.stderr,
+        expected.returncode,
+    )
 
 
 @pytest.mark.parametrize("then", ["", "raise ValueError('broken')", "import nothing_here"])
-def test_a_sitecustomize_of_ones_own_runs_as_before(then, tmp_path):
+def test_the_users_own_sitecustomize_still_runs(then, tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(f"import sys; sys.runs = getattr(sys, 'runs', 0) + 1\n{then}\n")
     script = write(tmp_path, "import sys; print(sys.runs, sys.path, sys.modules.get('sitecustomize'))")
@@ -211,12 +219,12 @@ def test_a_sitecustomize_of_ones_own_runs_as_before(then, tmp_path):
     expected = alone([script], tmp_path, PYTHONPATH=path)
     done = recorded([script], tmp_path, PYTHONPATH=path)
     assert done.stdout == expected.stdout
-    assert said(done.stderr) == 2 * expected.stderr  # the command line is a Python, too
+    assert printed(done.stderr) == 2 * expected.stderr  # the command line is a Python, too
     assert facts_of(only_session(tmp_path)).ended == "ended"
 
 
 @pytest.mark.parametrize("module", ["platform", "psutil", "rich", "signal", "sqlite3"])
-def test_a_module_beside_the_script_hides_one_of_that_name_as_before(module, tmp_path):
+def test_a_module_beside_the_script_still_shadows_one_of_the_same_name(module, tmp_path):
     (tmp_path / f"{module}.py").write_text("WHOSE = 'mine'\n")
     script = write(tmp_path, f"import {module}; print(getattr({module}, 'WHOSE', 'theirs'))")
     expected = alone([script], tmp_path)
@@ -224,14 +232,14 @@ def test_a_module_beside_the_script_hides_one_of_that_name_as_before(module, tmp
     assert only_session(tmp_path)
 
 
-def test_every_variable_of_python_stays(tmp_path):
+def test_environment_variables_of_python_stay(tmp_path):
     script = write(tmp_path, "import sys; print(sys.flags, sys.warnoptions, sys.path, sys.dont_write_bytecode)")
     variables = {"PYTHONOPTIMIZE": "1", "PYTHONWARNINGS": "error::UserWarning", "PYTHONSAFEPATH": "1", "PYTHONPATH": ""}
     assert recorded([script], tmp_path, **variables).stdout == alone([script], tmp_path, **variables).stdout
 
 
 @pytest.mark.long
-def test_pytest_passes_what_it_passed(tmp_path):
+def test_pytest_has_the_same_results(tmp_path):
     (tmp_path / "test_training.py").write_text("""
 import multiprocessing
 import pytest

@@ -1,4 +1,4 @@
-"""What processes tell each other by environment variables."""
+"""The environment variables between processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_folder_is_on_the_path_once(before, after):
     assert variables == {"RLPROF": "1", "PYTHONPATH": os.pathsep.join(after)}
 
 
-def test_options_come_back_as_they_were():
+def test_options_are_read_as_they_were_written():
     variables: dict[str, str] = {}
     assert options_of(variables) == {}
     switch_on(variables, {"name": "über", "timeline": 5})
@@ -41,19 +41,19 @@ def test_a_session_is_joined_while_its_driver_lives(tmp_path):
     living = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     variables = {
         environment.SESSION: str(tmp_path),
-        environment.DRIVER: f"{living.pid}:{environment.started(living.pid)}",
+        environment.DRIVER: f"{living.pid}:{environment.start_time(living.pid)}",
     }
     assert session_to_join(variables) == str(tmp_path)
     living.communicate(b"\n")
     assert session_to_join(variables) is None
 
 
-def test_a_process_that_got_the_number_of_a_driver_is_not_joined(tmp_path):
-    """A stale variable, as in a script that a recorded run has written: the number is alive, but somebody else's."""
+def test_a_process_that_reuses_the_pid_of_a_driver_is_not_joined(tmp_path):
+    """A stale variable, as in a script that a recorded run has written: another process has the PID."""
     variables: dict[str, str] = {}
     announce(variables, tmp_path, "")
     parent = os.getppid()
-    assert session_to_join({**variables, environment.DRIVER: f"{parent}:{environment.started(parent)}"}) == str(
+    assert session_to_join({**variables, environment.DRIVER: f"{parent}:{environment.start_time(parent)}"}) == str(
         tmp_path
     )
     assert session_to_join({**variables, environment.DRIVER: f"{parent}:1"}) is None
@@ -73,11 +73,11 @@ PROGRAM = "import rlprof; from rlprof.ledger import _core; print(_core.tsc_rate(
 @pytest.mark.skipif(
     profiler._core is None or profiler._core.tsc_refusal() is not None, reason="only the C core measures the TSC"
 )
-def test_the_clocks_rate_is_taken_over_from_a_process_of_this_machine_only(tmp_path):
+def test_the_clock_rate_is_inherited_only_from_a_process_of_this_machine(tmp_path):
     measured = alone(["-c", PROGRAM], tmp_path).stdout.strip()
     rate, boot = measured.split()
-    told = f"{int(rate) + 1} {boot}"
-    assert alone(["-c", PROGRAM], tmp_path, RLPROF_TSC=told).stdout.strip() == told
+    inherited = f"{int(rate) + 1} {boot}"
+    assert alone(["-c", PROGRAM], tmp_path, RLPROF_TSC=inherited).stdout.strip() == inherited
     for wrong in (f"1 {boot[:-1]}", f"1 {boot}x", "1", "", "x", f"0 {boot}"):
         again = int(alone(["-c", PROGRAM], tmp_path, RLPROF_TSC=wrong).stdout.split()[0])
         assert again == pytest.approx(int(rate), rel=1e-4)

@@ -26,7 +26,7 @@ def plant(folder: Path) -> dict[str, str]:
 
 
 def fake_git(folder: Path) -> dict[str, str]:
-    """A git that interrupts whoever asks it: that is earlier, while the session is made."""
+    """A git command that interrupts the process that calls it. That comes earlier, while the session is created."""
     (folder / ".git").mkdir()
     (folder / "bin").mkdir()
     (folder / "bin" / "git").write_text("#!/bin/sh\nkill -INT $PPID\n")

@@ -1,4 +1,4 @@
-"""Where nothing was recorded, `rlprof run` says so when the command has ended, and ends as the command did."""
+"""If nothing was recorded, `rlprof run` reports it when the command has ended, and ends as the command did."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sessions import facts_of
 
 
 @pytest.mark.parametrize("flag", ["-I", "-E", "-S", "-sE"])
-def test_a_python_that_does_not_load_rlprof_is_named_with_what_to_do(flag, tmp_path):
+def test_a_python_that_does_not_load_rlprof_is_reported_with_a_remedy(flag, tmp_path):
     (tmp_path / "train.py").write_text("print('ran'); raise SystemExit(3)")
     done = recorded(["--", sys.executable, flag, "train.py"], tmp_path)
     assert (done.stdout, done.returncode) == ("ran\n", 3)
@@ -25,7 +25,7 @@ def test_a_python_that_does_not_load_rlprof_is_named_with_what_to_do(flag, tmp_p
     assert sessions(tmp_path) == []
 
 
-def test_what_it_says_to_do_helps(tmp_path):
+def test_the_remedy_helps(tmp_path):
     (tmp_path / "train.py").write_text("import rlprof.auto; print('ran')")
     done = recorded(["--", sys.executable, "-I", "train.py"], tmp_path)
     assert done.stdout == "ran\n"
@@ -33,7 +33,7 @@ def test_what_it_says_to_do_helps(tmp_path):
     assert facts_of(only_session(tmp_path)).session.name == "train"
 
 
-def test_a_command_that_runs_no_python_is_named(tmp_path):
+def test_a_command_that_runs_no_python_is_reported(tmp_path):
     done = recorded(["--", "sh", "-c", "echo ran; exit 4"], tmp_path)
     assert (done.stdout, done.returncode) == ("ran\n", 4)
     (line,) = done.stderr.splitlines()
@@ -43,7 +43,7 @@ def test_a_command_that_runs_no_python_is_named(tmp_path):
 
 
 @pytest.mark.long
-def test_a_command_that_was_recorded_has_nothing_added(tmp_path):
+def test_nothing_is_printed_for_a_recorded_command(tmp_path):
     (tmp_path / "train.py").write_text("print('ran')")
     done = recorded(["--quiet", "--", sys.executable, "train.py"], tmp_path)
     assert (done.stdout, done.stderr, done.returncode) == ("ran\n", "", 0)
@@ -52,7 +52,7 @@ def test_a_command_that_was_recorded_has_nothing_added(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV])
-def test_a_command_that_a_signal_ends_ends_rlprof_with_it(number, tmp_path):
+def test_rlprof_ends_by_the_same_signal_as_the_command(number, tmp_path):
     done = recorded(["--", "sh", "-c", f"kill -{int(number)} $$"], tmp_path)
     assert done.returncode == -number
 
@@ -83,7 +83,7 @@ def test_a_signal_reaches_the_command(number, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells a process that its parent was killed")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process does not learn that its parent was killed")
 def test_the_command_ends_when_rlprof_is_killed(tmp_path):
     process = subprocess.Popen(
         [*RUN, "--", "sh", "-c", "echo $$; exec sleep 1000"],

@@ -1,4 +1,4 @@
-"""Workers of pools and of a DataLoader, whose functions have no spans: they are lanes, and seen at work."""
+"""Workers of pools and of a DataLoader, whose functions have no spans: they are lanes, and their work is seen."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run(folder: Path, main: str, head: str = HEAD) -> Facts:
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("kind", POOLS)
-def test_the_tasks_of_a_pool_are_what_is_waited_for(kind, method, tmp_path):
+def test_waiting_for_a_pool_is_attributed_to_its_tasks(kind, method, tmp_path):
     facts = run(tmp_path, POOLS[kind].format(method=method))
     task = facts.operation("pool_task")
     assert task.calls == 8
@@ -61,7 +61,7 @@ def test_the_tasks_of_a_pool_are_what_is_waited_for(kind, method, tmp_path):
 
 
 @pytest.mark.long
-def test_what_a_pool_returns_and_raises_is_as_without(tmp_path):
+def test_a_pool_returns_and_raises_the_same_as_without_rlprof(tmp_path):
     main = """
     for make in (multiprocessing.Pool, ProcessPoolExecutor):
         with make(1) as pool:
@@ -97,7 +97,7 @@ class Data(torch.utils.data.Dataset):
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
-def test_a_data_loaders_workers_are_lanes_at_work(method, tmp_path):
+def test_workers_of_a_data_loader_are_lanes_with_work(method, tmp_path):
     pytest.importorskip("torch")
     loader = f"torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1, multiprocessing_context={method!r})"
     facts = run(tmp_path, f"print([batch.tolist() for batch in {loader}])", LOADER)
@@ -115,7 +115,7 @@ def test_a_data_loader_without_workers_is_timed_once(tmp_path):
 
 
 @pytest.mark.long
-def test_processes_can_be_told_apart(tmp_path):
+def test_processes_have_different_names(tmp_path):
     (tmp_path / "simulator.py").write_text("from rlprof import profile\nwith profile('env_step'): pass\n")
     launcher = (
         "import subprocess, sys\n"
@@ -151,7 +151,7 @@ for thread in threads:
 
 @pytest.mark.long
 @pytest.mark.parametrize("busy", [True, False])
-def test_threads_without_spans_that_compute_are_at_work(busy, tmp_path):
+def test_threads_that_compute_without_spans_have_work(busy, tmp_path):
     program = JOINED if busy else JOINED.replace("thread_time", "monotonic").replace("pass", "time.sleep(0.2)", 1)
     (tmp_path / "train.py").write_text(program)
     assert recorded(["train.py"], tmp_path).returncode == 0

@@ -1,4 +1,4 @@
-"""What `rlprof run` records, and what it says."""
+"""What `rlprof run` records and prints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from alike import RUN, alone, execute, only_session, recorded, said, sessions
+from alike import RUN, alone, execute, only_session, printed, recorded, sessions
 from sessions import facts_of
 
 SPANS = """
@@ -27,7 +27,7 @@ def script(folder: Path, program: str, name: str = "train.py") -> str:
     return name
 
 
-def test_what_comes_before_the_training_is_start_up(tmp_path):
+def test_time_before_the_training_is_start_up(tmp_path):
     done = recorded([script(tmp_path, SPANS)], tmp_path)
     facts = facts_of(only_session(tmp_path))
     assert (facts.session.name, facts.ended, facts.progress.steps) == ("train", "ended", 5)
@@ -58,7 +58,7 @@ def test_options_are_those_of_record(tmp_path):
     program = SPANS + "with get_profiler().iteration(): time.sleep(0.01)"
     words = ["--name", "mine", "--dir", "here", "--jsonl", "lines.jsonl", "--flat", "flat", "--timeline", "100"]
     done = recorded([*words, "--tensorboard", "board", "--summary-every", "1", script(tmp_path, program)], tmp_path)
-    assert said(done.stderr).startswith("  since the start"), done.stderr
+    assert printed(done.stderr).startswith("  since the start"), done.stderr
     (session,) = (tmp_path / "here").iterdir()
     assert session.name.startswith("mine_")
     assert json.loads((tmp_path / "lines.jsonl").read_text())["iteration"] == 1
@@ -116,7 +116,7 @@ if __name__ == "__main__":
 @pytest.mark.long
 def test_children_begin_no_session_of_their_own(tmp_path):
     done = recorded([script(tmp_path, CHILDREN)], tmp_path)
-    assert said(done.stderr) == ""
+    assert printed(done.stderr) == ""
     assert facts_of(only_session(tmp_path)).ended == "ended"
 
 
@@ -149,7 +149,7 @@ def test_however_it_ends_the_session_is_complete(ending, code, ended, tmp_path):
 
 
 @pytest.mark.long
-def test_the_program_that_takes_its_place_is_another_session(tmp_path):
+def test_a_program_started_by_exec_gets_another_session(tmp_path):
     script(tmp_path, "print('new')", "next.py")
     ending = "import os, sys; os.execlp(sys.executable, sys.executable, 'next.py')"
     done = recorded([script(tmp_path, f"{SPANS}\n{ending}")], tmp_path)
@@ -160,7 +160,7 @@ def test_the_program_that_takes_its_place_is_another_session(tmp_path):
 
 
 @pytest.mark.long
-def test_an_exec_that_fails_ends_nothing(tmp_path):
+def test_an_exec_that_fails_does_not_end_the_recording(tmp_path):
     ending = """
 import os
 try:
@@ -196,9 +196,9 @@ print(second.folder != recording.folder)
 """
 
 
-def test_a_record_of_its_own_is_the_same_recording(tmp_path):
+def test_record_in_the_program_gets_the_same_recording(tmp_path):
     done = recorded([script(tmp_path, OWN)], tmp_path)
-    assert said(done.stderr) == ""
+    assert printed(done.stderr) == ""
     first, second = sessions(tmp_path)
     assert done.stdout == f"{first.name} True\nTrue\n"
     facts = facts_of(first)
@@ -219,20 +219,20 @@ def test_auto_does_the_same_from_inside(program, way, tmp_path):
 
 
 @pytest.mark.long
-def test_auto_takes_children_along(tmp_path):
+def test_auto_records_child_processes(tmp_path):
     program = f"import rlprof.auto\n{CHILDREN}"
     assert alone([script(tmp_path, program)], tmp_path).returncode == 0
     assert only_session(tmp_path)
 
 
-def test_rlprof_1_records_who_imports_it(tmp_path):
+def test_rlprof_1_records_a_program_that_imports_rlprof(tmp_path):
     done = alone([script(tmp_path, SPANS)], tmp_path, RLPROF="1", RLPROF_OPTIONS='{"name": "mine"}')
     assert done.returncode == 0, done.stderr
     assert facts_of(only_session(tmp_path)).session.name == "mine"
 
 
 @pytest.mark.long
-def test_rlprof_1_leaves_the_command_line_and_others_alone(tmp_path):
+def test_rlprof_1_records_neither_the_command_line_nor_other_programs(tmp_path):
     assert alone([script(tmp_path, "print('no rlprof')")], tmp_path, RLPROF="1").stderr == ""
     assert execute([RUN[0], "--version"], tmp_path, RLPROF="1").returncode == 0
     assert alone(["-m", "rlprof", "--version"], tmp_path, RLPROF="1").returncode == 0
@@ -242,14 +242,14 @@ def test_rlprof_1_leaves_the_command_line_and_others_alone(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("options", ["{", "[]", '{"colour": "red"}'])
-def test_options_that_make_no_sense_are_said_and_left_out(options, tmp_path):
+def test_invalid_options_are_reported_and_ignored(options, tmp_path):
     done = alone([script(tmp_path, SPANS)], tmp_path, RLPROF="1", RLPROF_OPTIONS=options)
     assert done.returncode == 0
     assert done.stderr.count("RlprofWarning: rlprof: RLPROF_OPTIONS") == 1
     assert facts_of(only_session(tmp_path)).operation("env_step").calls == 5
 
 
-def test_a_session_that_cannot_be_written_stops_nothing(tmp_path):
+def test_a_session_that_cannot_be_written_does_not_stop_the_training(tmp_path):
     (tmp_path / "sessions").write_text("in the way")
     done = recorded([script(tmp_path, f"{SPANS}\nprint('done')")], tmp_path)
     assert (done.stdout, done.returncode) == ("done\n", 0)
@@ -257,11 +257,11 @@ def test_a_session_that_cannot_be_written_stops_nothing(tmp_path):
 
 
 @pytest.mark.long
-def test_what_could_only_be_recorded_in_memory_is_shown_at_the_end(tmp_path):
+def test_data_recorded_in_memory_only_is_shown_at_the_end(tmp_path):
     (tmp_path / "sessions").write_text("in the way")
     done = recorded([script(tmp_path, SPANS)], tmp_path)
     lines = done.stderr.splitlines()
-    place = lines.index("rlprof: no session was written; this was recorded in memory:")
+    place = lines.index("rlprof: no session was written. This was recorded in memory:")
     assert lines[place + 1].startswith("rlprof: 0 iterations in ")
     assert any(line.split()[:1] == ["env_step"] and line.endswith(" 5") for line in lines[place:])
     quiet = recorded(["--quiet", "train.py"], tmp_path)
@@ -270,8 +270,8 @@ def test_what_could_only_be_recorded_in_memory_is_shown_at_the_end(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("driver", ["1", "1:7"])
-def test_a_stale_driver_whose_number_is_somebody_elses_hides_nothing(driver, tmp_path):
-    """As in a job script that a recorded run has written: pid 1 is alive, but no driver."""
+def test_a_stale_driver_whose_pid_is_reused_does_not_prevent_recording(driver, tmp_path):
+    """As in a job script that a recorded run has written: PID 1 is alive, but is no driver."""
     stale = {"RLPROF_SESSION": str(tmp_path / "gone"), "RLPROF_DRIVER": driver}
     script(tmp_path, SPANS)
     assert recorded(["train.py"], tmp_path, **stale).returncode == 0  # which leaves the session it finds anyway
@@ -280,7 +280,7 @@ def test_a_stale_driver_whose_number_is_somebody_elses_hides_nothing(driver, tmp
     assert [facts_of(session).operation("env_step").calls for session in sessions(tmp_path)] == [5, 5]
 
 
-def test_few_open_files_are_left_to_the_program(tmp_path):
+def test_the_last_file_descriptors_are_left_to_the_program(tmp_path):
     program = "held = [open('/dev/null') for _ in range(3)]\nimport decimal, json\nprint('ran')\n"
     script(tmp_path, program)
     limited = 'ulimit -n 12; exec "$@"'
@@ -290,7 +290,7 @@ def test_few_open_files_are_left_to_the_program(tmp_path):
     assert "raise the limit with `ulimit -n 1024`" in done.stderr
 
 
-def test_a_python_that_has_no_rlprof_is_told_so(tmp_path):
+def test_a_python_without_rlprof_is_reported(tmp_path):
     (tmp_path / "without" / "rlprof").mkdir(parents=True)
     (tmp_path / "without" / "rlprof" / "__init__.py").write_text("raise ImportError('not here')")
     command = f"PYTHONPATH=$PYTHONPATH:{tmp_path / 'without'} {sys.executable} train.py"
@@ -316,7 +316,7 @@ for _ in range(200):
 
 
 @pytest.mark.long
-def test_a_training_without_an_edit_has_its_steps_named_and_counted(tmp_path):
+def test_steps_of_an_unedited_training_are_named_and_counted(tmp_path):
     pytest.importorskip("gymnasium")
     recorded([script(tmp_path, TRAINING)], tmp_path)
     facts = facts_of(only_session(tmp_path))
@@ -331,7 +331,7 @@ def test_without_probes_nothing_is_named(tmp_path):
 
 
 @pytest.mark.long
-def test_a_probe_that_cannot_be_loaded_is_said_and_the_others_carry_on(tmp_path):
+def test_a_probe_that_cannot_be_loaded_is_reported_and_the_others_work(tmp_path):
     pytest.importorskip("gymnasium")
     probes = "no_such_module:PROBE,rlprof.probes.gymnasium:PROBE"
     done = recorded([script(tmp_path, TRAINING)], tmp_path, RLPROF_PROBES=probes)

@@ -1,4 +1,4 @@
-"""Trainings that a driver only starts and looks after: their time, steps and iterations are the session's."""
+"""Trainings in child processes of a driver that only starts them: the session has their time, steps and iterations."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def train(file, steps=50, iterations=3):
         with get_profiler().iteration():
             for _ in range(steps):
                 env.step(0)
-    with open(file, "w") as told:
-        json.dump({"spent": Busy.spent, "took": time.perf_counter_ns() - began}, told)
+    with open(file, "w") as measured:
+        json.dump({"spent": Busy.spent, "took": time.perf_counter_ns() - began}, measured)
 
 def step(file, steps=50):
     env = Busy()
@@ -51,7 +51,7 @@ def step(file, steps=50):
     for _ in range(steps):
         env.step(0)
 
-def start(method, target=train, file="told.json"):
+def start(method, target=train, file="times.json"):
     child = multiprocessing.get_context(method).Process(target=target, args=(file,))
     child.start()
     return child
@@ -76,20 +76,20 @@ def run(folder: Path, main: str, head: str = TRAINING) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
-def test_a_training_in_a_child_is_no_start_up(way, tmp_path):
+def test_a_training_in_a_child_process_is_not_start_up(way, tmp_path):
     facts = facts_of(run(tmp_path, WAYS[way]))
-    told = json.loads((tmp_path / "told.json").read_text())
+    measured = json.loads((tmp_path / "times.json").read_text())
     assert (facts.progress.steps, facts.progress.iterations) == (150, 3)
-    assert facts.progress.training_ns >= 0.99 * told["took"]
+    assert facts.progress.training_ns >= 0.99 * measured["took"]
     step = facts.operation("env_step")
     # Both clocks stand around the same sleeps; the driver runs only to look whether the child lives.
-    assert step.ledger_ns == pytest.approx(told["spent"], rel=0.1)
+    assert step.ledger_ns == pytest.approx(measured["spent"], rel=0.1)
     assert step.calls == 150
     facts.check()
 
 
 def test_steps_of_workers_count_once(tmp_path):
-    """The driver steps a vector whose workers step, and count, too."""
+    """The driver steps a vector environment, and its workers step and count too."""
     main = """
     envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
     envs.reset()
@@ -129,32 +129,30 @@ def test_trainings_side_by_side_add_up(tmp_path):
 
 @pytest.mark.long
 def test_a_launcher_that_starts_a_training_by_command(tmp_path):
-    (tmp_path / "train.py").write_text(TRAINING + "train('told.json')\n")
+    (tmp_path / "train.py").write_text(TRAINING + "train('times.json')\n")
     launcher = "import subprocess, sys; subprocess.Popen([sys.executable, 'train.py']).wait()"
     done = execute([*RUN, "--", sys.executable, "-c", launcher], tmp_path)
     assert done.returncode == 0, done.stderr
     facts = facts_of(only_session(tmp_path))
-    told = json.loads((tmp_path / "told.json").read_text())
+    measured = json.loads((tmp_path / "times.json").read_text())
     assert (facts.progress.steps, facts.progress.iterations) == (150, 3)
-    assert facts.operation("env_step").ledger_ns == pytest.approx(told["spent"], rel=0.1)
+    assert facts.operation("env_step").ledger_ns == pytest.approx(measured["spent"], rel=0.1)
 
 
 @pytest.mark.long
-def test_a_training_on_another_thread_is_no_start_up(tmp_path):
-    main = (
-        "import threading; thread = threading.Thread(target=train, args=('told.json',)); thread.start(); thread.join()"
-    )
+def test_a_training_on_another_thread_is_not_start_up(tmp_path):
+    main = "import threading; one = threading.Thread(target=train, args=('times.json',)); one.start(); one.join()"
     head = TRAINING.replace("with get_profiler().iteration():", "if True:")
     facts = facts_of(run(tmp_path, main, head))
-    told = json.loads((tmp_path / "told.json").read_text())
+    measured = json.loads((tmp_path / "times.json").read_text())
     assert facts.progress.steps == 150
-    assert facts.operation("env_step").ledger_ns == pytest.approx(told["spent"], rel=0.1)
-    assert facts.progress.training_ns >= 0.99 * told["took"]
+    assert facts.operation("env_step").ledger_ns == pytest.approx(measured["spent"], rel=0.1)
+    assert facts.progress.training_ns >= 0.99 * measured["took"]
 
 
 @pytest.mark.long
-def test_waits_of_start_up_are_no_training(tmp_path):
-    """Environments whose workers take their time to start: the driver waits for them, and nobody works."""
+def test_waits_during_start_up_are_not_training(tmp_path):
+    """Workers of environments start slowly. The driver waits for them, and no process works."""
     head = TRAINING.replace("    spent = 0\n", "    spent = 0\n\n    def __init__(self):\n        time.sleep(1.0)\n")
     main = """
     envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="spawn")
@@ -164,11 +162,11 @@ def test_waits_of_start_up_are_no_training(tmp_path):
         for _ in range(40):
             envs.step([0, 0])
     took = time.perf_counter_ns() - began
-    json.dump(took, open("told.json", "w"))
+    json.dump(took, open("times.json", "w"))
     get_profiler().recording.stop()
 """
     facts = facts_of(run(tmp_path, main.strip(), head))
-    took = json.loads((tmp_path / "told.json").read_text())
+    took = json.loads((tmp_path / "times.json").read_text())
     assert facts.progress.steps == 80
     assert facts.progress.startup_ns > 1e9
     assert facts.progress.training_ns == pytest.approx(took, rel=0.1)
@@ -198,7 +196,7 @@ def train(file, iterations=3, steps=32):
         policy(torch.stack(batch)).pow(2).mean().backward()
         optimizer.step()
 
-def start(method, target=train, file="told.json"):
+def start(method, target=train, file="times.json"):
     child = multiprocessing.get_context(method).Process(target=target, args=(file,))
     child.start()
     return child
@@ -208,7 +206,7 @@ def start(method, target=train, file="told.json"):
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_learner_in_a_child_has_its_iterations_found_by_rule(method, tmp_path):
-    """The driver evaluates at the end: neither its steps nor its time are taken for the training's."""
+    """The driver evaluates at the end. Neither its steps nor its time count as training."""
     pytest.importorskip("torch")
     main = f"""start({method!r}).join()
     env = gymnasium.make("CartPole-v1")
@@ -223,7 +221,7 @@ def test_a_learner_in_a_child_has_its_iterations_found_by_rule(method, tmp_path)
 
 @pytest.mark.long
 def test_a_driver_that_learns_from_its_workers_steps_begins_an_iteration_each_time(tmp_path):
-    """As an evolution strategy does: two optimizer steps after each round of episodes in other processes."""
+    """Like an evolution strategy: two optimizer steps after each round of episodes in other processes."""
     pytest.importorskip("torch")
     main = """
     import torch
@@ -237,11 +235,11 @@ def test_a_driver_that_learns_from_its_workers_steps_begins_an_iteration_each_ti
                 optimizer.zero_grad()
                 weights.grad = torch.ones(3)
                 optimizer.step()
-        json.dump(time.perf_counter_ns() - began, open("told.json", "w"))
+        json.dump(time.perf_counter_ns() - began, open("times.json", "w"))
         pool.close()
         pool.join()"""
     facts = facts_of(run(tmp_path, main.strip()))
     assert (facts.progress.steps, facts.progress.iterations) == (200, 5)
     assert facts.operation("optimizer_step").calls == 10
-    took = json.loads((tmp_path / "told.json").read_text())
+    took = json.loads((tmp_path / "times.json").read_text())
     assert 0.9 * took < facts.progress.training_ns < took  # the first of five rounds is no start-up

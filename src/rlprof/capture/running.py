@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from rlprof.capture.captures import Request
 from rlprof.capture.torch.capture import FAILED, TRACE
 from rlprof.errors import RlprofError
-from rlprof.recording.captures import Request
 from rlprof.session.folder import REQUEST
 from rlprof.session.process import runs
 from rlprof.session.reader import Session

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 import click
 from rich.console import Console
 
+from rlprof.capture.captures import Request
 from rlprof.capture.running import RunningCapture
 from rlprof.cli import options
 from rlprof.cli.help import command, group, option
-from rlprof.recording.captures import Request
 from rlprof.session.folder import find_database
 
 

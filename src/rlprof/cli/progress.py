@@ -12,7 +12,7 @@ from rlprof.analysis.slowdown import DOSES, Experiment
 from rlprof.cli.output import say
 from rlprof.cli.signals import ends_well
 from rlprof.compare.paired import Plan, State, compare_live
-from rlprof.experiment.slowdowns import LEAST_BLOCKS, DosePlan, DoseState, run_doses
+from rlprof.experiment.slowdowns import LEAST_BLOCKS, SlowdownPlan, SlowdownProgress, run_slowdowns
 from rlprof.render.intervals import faster_or_slower, shown
 
 
@@ -38,7 +38,7 @@ def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison
         return compare_live(plan, component_of, report)
 
 
-def run_experiment(plan: DosePlan, iteration_ns: float) -> dict[str, Experiment]:
+def run_experiment(plan: SlowdownPlan, iteration_ns: float) -> dict[str, Experiment]:
     """Slow operations of a training down, with progress on stderr."""
     iterations = (2 + len(DOSES)) * len(plan.operations) * (plan.settle + plan.counted)
     least = duration(LEAST_BLOCKS * iterations * 1.3 * iteration_ns)
@@ -47,7 +47,7 @@ def run_experiment(plan: DosePlan, iteration_ns: float) -> dict[str, Experiment]
         f" {least} after its start, at most {_time(plan.seconds)}"
     )
 
-    def report(state: DoseState) -> None:
+    def report(state: SlowdownProgress) -> None:
         found = [f"{name} costs {shown(one.cost)}" for name, one in state.so_far.items() if one.cost is not None]
         doing = f"block {state.block}" if state.block else "starting"
         so_far = f"; so far {', '.join(found)}" if found else ""
@@ -56,7 +56,7 @@ def run_experiment(plan: DosePlan, iteration_ns: float) -> dict[str, Experiment]
         _say(line, "" if state.block else f"{process}{so_far}")
 
     with _announced(before):
-        return run_doses(plan, report)
+        return run_slowdowns(plan, report)
 
 
 def _time(seconds: float) -> str:

@@ -15,7 +15,7 @@ from rlprof.analysis.report import SCHEMA_VERSION, Report, find
 from rlprof.cli import options
 from rlprof.cli.help import command
 from rlprof.cli.output import deliver, format_of
-from rlprof.recording.outputs import RAW, write_files
+from rlprof.report.files import RAW, write_files
 from rlprof.report.formats import NAMES, renderer
 from rlprof.report.text import render
 from rlprof.session.folder import DATABASE, find_database

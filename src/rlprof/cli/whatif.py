@@ -12,7 +12,7 @@ from rlprof.cli.help import command, group, option
 from rlprof.cli.output import deliver, format_of
 from rlprof.cli.progress import run_experiment
 from rlprof.experiment.arm import words_of
-from rlprof.experiment.slowdowns import DosePlan, command_of
+from rlprof.experiment.slowdowns import SlowdownPlan, command_of
 from rlprof.session.reader import Session
 from rlprof.whatif.prediction import what_if
 from rlprof.whatif.speedups import read_speedups
@@ -73,7 +73,7 @@ def whatif(
             raise click.UsageError("--verify needs an operation to slow down, such as env_step=2x.")
         line = again or command_of(info.command)
         words_of(line)
-        plan = DosePlan(
+        plan = SlowdownPlan(
             line,
             tuple(saving),
             working_folder=None if again else info.folder or None,

@@ -94,7 +94,7 @@ def _after_each_pair(
             chance,
             most=MOST * plan.blocks,
             patience=patience,
-            tell=partial(_report, report, state),
+            on_progress=partial(_report, report, state),
         )
         if pair.interrupted and found:
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""What the kernel says of a training's processes: how long they ran, and how long they were ready and had no core."""
+"""How long a training's processes ran, and how long they were ready without a core, as the kernel reports it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """Of all threads together; nothing where the kernel does not tell."""
+    """Sums over all threads; 0 if the kernel does not report them."""
 
     cpu_ns: int = 0
     ready_ns: int = 0
@@ -21,7 +21,7 @@ class Scheduled:
 
 
 def scheduled(pid: int) -> Scheduled:
-    """Of a process and all below it, since their start."""
+    """Times of a process and all processes below it, since their start."""
     try:
         process = psutil.Process(pid)
         pids = [pid, *(child.pid for child in process.children(recursive=True))]

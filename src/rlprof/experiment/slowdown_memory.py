@@ -1,5 +1,7 @@
-"""Operations that are slowed down by a known part of what they cost: memory that whoever experiments and the processes
-of the training share. The core reads it at each call: see its dose.c."""
+"""The memory by which the controller of an experiment slows operations down. All processes of the training share it.
+
+The core reads it at each call of an operation: see its slowdown.c, which has the same layout.
+"""
 
 from __future__ import annotations
 
@@ -14,114 +16,115 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlprof.errors import RlprofError
+from rlprof.experiment.protocol import SLOWDOWNS
 from rlprof.ledger.profiler import Profiler
-from rlprof.recording.environment import DOSES, Environment
+from rlprof.recording.environment import Environment
 
-_DOSE = struct.Struct("=3d5q")
-_SEEN = struct.Struct("=2q")
-_SIZE = _DOSE.size + _SEEN.size
-_SAMPLES = struct.Struct("=q")
+_SLOWDOWN = struct.Struct("=3d5q")
+_SAMPLED = struct.Struct("=2q")
+_SIZE = _SLOWDOWN.size + _SAMPLED.size
+_SAMPLING = struct.Struct("=q")
 
 SAMPLE_NS = 500_000
 BETWEEN_SECONDS = 0.002
 SWITCH_SECONDS = 0.0001
 REST_SECONDS = 0.02
-"""While nobody wants samples."""
+"""Between two looks at `sampling` while it is off."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dose:
-    """How an operation is slowed down: parts of what a call takes."""
+class Slowdown:
+    """How an operation is slowed down, as parts of what a call takes."""
 
     spin: float = 0.0
-    """Of its CPU time, computed more."""
+    """More computing, as a part of its CPU time."""
     held: float = 0.0
-    """Of that, with the GIL."""
+    """The part of that computing that holds the GIL."""
     sleep: float = 0.0
-    """Of its duration, slept more."""
+    """More sleeping, as a part of its duration."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What became of it, over all processes since the start."""
+class Counts:
+    """What the slowdown of an operation did, summed over all processes since the start."""
 
     calls: int
     cpu_ns: int
     wall_ns: int
-    """Of the calls, as they were."""
+    """Duration of the calls without what was added."""
     added_ns: int
     missed: int
-    """Calls in asyncio tasks, that cannot be slowed down alone."""
+    """Calls in asyncio tasks, which cannot be slowed down alone."""
     sampled_ns: int
-    """Threads inside the operation, while another kept the GIL."""
+    """Time of threads inside the operation while the sampler held the GIL."""
     progress_ns: int
-    """CPU time that they got meanwhile."""
+    """CPU time that these threads got meanwhile."""
 
 
-class Doses:
-    """The memory. A file, so that processes that are started later find it."""
+class SlowdownMemory:
+    """A mapped file, so that processes that are started later find it."""
 
     def __init__(self, path: Path, names: Sequence[str], create: bool = False) -> None:
         self.path = path
         self.names = tuple(names)
-        size = _SIZE * len(self.names) + _SAMPLES.size
+        size = _SIZE * len(self.names) + _SAMPLING.size
         if create:
             path.write_bytes(bytes(size))
         with path.open("r+b") as file:
             self.memory = mmap.mmap(file.fileno(), size)
 
-    def variable(self) -> str:
-        """For the environment of a training."""
-        return json.dumps([str(self.path), self.names])
+    def variables(self) -> dict[str, str]:
+        """Environment variables for the training."""
+        return {SLOWDOWNS: json.dumps([str(self.path), self.names])}
 
     @classmethod
-    def named_by(cls, environment: Environment) -> Doses:
-        path, names = json.loads(environment[DOSES])
+    def from_environment(cls, environment: Environment) -> SlowdownMemory:
+        path, names = json.loads(environment[SLOWDOWNS])
         return cls(Path(path), names)
 
-    def give(self, name: str, dose: Dose) -> None:
-        struct.pack_into("=3d", self.memory, self._place(name), dose.spin, dose.held, dose.sleep)
+    def set(self, name: str, slowdown: Slowdown) -> None:
+        struct.pack_into("=3d", self.memory, self._place(name), slowdown.spin, slowdown.held, slowdown.sleep)
 
-    def given(self, name: str) -> Given:
-        _, _, _, *figures = _DOSE.unpack_from(self.memory, self._place(name))
-        return Given(*figures, *_SEEN.unpack_from(self.memory, self._place(name) + _DOSE.size))
+    def counts(self, name: str) -> Counts:
+        _, _, _, *figures = _SLOWDOWN.unpack_from(self.memory, self._place(name))
+        return Counts(*figures, *_SAMPLED.unpack_from(self.memory, self._place(name) + _SLOWDOWN.size))
 
     @property
     def sampling(self) -> bool:
-        """Whether the training is to look who has the GIL."""
-        return bool(_SAMPLES.unpack_from(self.memory, _SIZE * len(self.names))[0])
+        """True while the training samples which operations need the GIL."""
+        return bool(_SAMPLING.unpack_from(self.memory, _SIZE * len(self.names))[0])
 
     @sampling.setter
     def sampling(self, wanted: bool) -> None:
-        _SAMPLES.pack_into(self.memory, _SIZE * len(self.names), wanted)
+        _SAMPLING.pack_into(self.memory, _SIZE * len(self.names), wanted)
 
-    def saw(self, name: str, sampled_ns: int, progress_ns: int) -> None:
-        """Only the training's own process does."""
-        place = self._place(name) + _DOSE.size
-        before = _SEEN.unpack_from(self.memory, place)
-        _SEEN.pack_into(self.memory, place, before[0] + sampled_ns, before[1] + progress_ns)
+    def add_sample(self, name: str, sampled_ns: int, progress_ns: int) -> None:
+        """Called by the training's own process only."""
+        place = self._place(name) + _SLOWDOWN.size
+        before = _SAMPLED.unpack_from(self.memory, place)
+        _SAMPLED.pack_into(self.memory, place, before[0] + sampled_ns, before[1] + progress_ns)
 
     def _place(self, name: str) -> int:
         return _SIZE * self.names.index(name)
 
 
-def take_doses(profiler: Profiler, environment: Environment, samples: bool) -> None:
-    """This process is experimented with, as are those that it starts."""
+def start_slowdowns(profiler: Profiler, environment: Environment, samples: bool) -> None:
+    """Slow operations down in this process, as the memory says."""
     if profiler.core != "c":
         raise RlprofError("operations can only be slowed down with rlprof's C core, which is not built here")
-    doses = Doses.named_by(environment)
-    profiler.ledger.slow_down(doses.memory, doses.names)
+    memory = SlowdownMemory.from_environment(environment)
+    profiler.ledger.slow_down(memory.memory, memory.names)
     if samples:
-        threading.Thread(target=_sample, args=(profiler, doses), name="rlprof samples", daemon=True).start()
+        threading.Thread(target=_sample, args=(profiler, memory), name="rlprof samples", daemon=True).start()
 
 
-def _sample(profiler: Profiler, doses: Doses) -> None:
-    """Who gets on while this thread keeps the GIL computes without it."""
+def _sample(profiler: Profiler, memory: SlowdownMemory) -> None:
+    """A thread that makes progress while this one holds the GIL computes without the GIL."""
     usual = sys.getswitchinterval()
     while True:
-        time.sleep(BETWEEN_SECONDS if doses.sampling else REST_SECONDS)
-        # At the usual 5 ms, this thread would hardly ever have the GIL but where somebody lets go of it by himself.
-        sys.setswitchinterval(SWITCH_SECONDS if doses.sampling else usual)
-        if doses.sampling:
-            for name in doses.names:
-                doses.saw(name, *profiler.ledger.sample(name, SAMPLE_NS))
+        time.sleep(BETWEEN_SECONDS if memory.sampling else REST_SECONDS)
+        # At the usual 5 ms, this thread would hardly ever get the GIL except where another thread releases it itself.
+        sys.setswitchinterval(SWITCH_SECONDS if memory.sampling else usual)
+        if memory.sampling:
+            for name in memory.names:
+                memory.add_sample(name, *profiler.ledger.sample(name, SAMPLE_NS))

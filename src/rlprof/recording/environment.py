@@ -1,4 +1,4 @@
-"""What the command line, a recorded training and its child processes tell each other: environment variables."""
+"""The environment variables by which the command line, a recorded training and its child processes know each other."""
 
 from __future__ import annotations
 
@@ -10,97 +10,91 @@ from pathlib import Path
 from typing import Any
 
 SWITCH = "RLPROF"
-"""1: a program that finds rlprof is recorded."""
+"""1: a program that imports rlprof is recorded."""
 
 OPTIONS = "RLPROF_OPTIONS"
-"""Those of `record()`, and `probes` and `quiet`, as JSON."""
+"""Arguments of `record()`, and `probes` and `quiet`, as JSON."""
 
 SESSION = "RLPROF_SESSION"
-"""The folder that child processes write to. Set while a driver records."""
+"""The session folder that child processes write to. Set while a driver records."""
 
 DRIVER = "RLPROF_DRIVER"
-"""The process that records: others are its workers for as long as it lives. Its number, and when it was started, as
-another one may get the number when it has ended."""
+"""The process that records, as PID:START. As long as it lives, other processes are its workers. The start time tells it
+from a later process with the same PID."""
 
 RATE = "RLPROF_TSC"
-"""What the driver has measured of the processor's clock, so that its workers need not."""
+"""The rate of the processor's clock as the driver has measured it, so that its workers need not."""
 
-TURNS = "RLPROF_TURNS"
-"""Of an arm of a comparison: two file descriptors, the one that says go, a byte with the number of iterations a turn,
-and the one that is told; and 1 if that is to hear of the ledger, too, which takes longer to tell."""
+CONTROLLER = "RLPROF_CONTROLLER"
+"""In an experiment: MODULE:FUNCTION, to be called in each process of the training when rlprof starts."""
 
-ARM = "RLPROF_ARM"
-"""Of an arm of a comparison: a random word that all its processes inherit, to find them by when the arm is ended."""
-
-DOSES = "RLPROF_DOSES"
-"""Of an experiment: the file that says how operations are slowed down, and their names, as JSON."""
-
-HEARD = "RLPROF_HEARD"
-"""A file that the first process in which rlprof starts removes: `rlprof run` says if there was none."""
+STARTED_FILE = "RLPROF_STARTED_FILE"
+"""A file that the first process in which rlprof starts deletes. If it is still there, `rlprof run` reports that nothing
+was recorded."""
 
 SOURCE = "RLPROF_SOURCE"
-"""What `pip install` installs this rlprof from, for a Python that has none."""
+"""The argument with which `pip install` installs this rlprof, for a Python that has none."""
 
 PATH = "PYTHONPATH"
 
 INJECT = str(Path(__file__).parent.parent / "run" / "inject")
-"""The folder with our sitecustomize, and nothing else that could be imported."""
+"""The folder with rlprof's sitecustomize, and nothing else that could be imported."""
 
 Environment = MutableMapping[str, str]
 
 
 def switch_on(environment: Environment, options: dict[str, Any] | None = None) -> None:
-    """Every Python that is started with it is recorded."""
+    """Every Python that is started with this environment is recorded."""
     environment[SWITCH] = "1"
     if options is not None:
         environment[OPTIONS] = json.dumps(options)
     path = environment.get(PATH)
     if not path:
-        environment[PATH] = INJECT  # an empty one after a separator would be the working directory
+        environment[PATH] = INJECT  # an empty part after a separator would be the working directory
     elif INJECT not in path.split(os.pathsep):
         environment[PATH] = os.pathsep.join((INJECT, path))
 
 
 def options_of(environment: Environment) -> dict[str, Any]:
-    """Raises ValueError where they are not what `switch_on` writes."""
+    """Raises ValueError if they are not what `switch_on` writes."""
     options = json.loads(environment.get(OPTIONS) or "{}")
     if not isinstance(options, dict):
-        raise ValueError(f"{OPTIONS} is a JSON object")
+        raise ValueError(f"{OPTIONS} is not a JSON object")
     return options
 
 
 def announce(environment: Environment, session: Path | None, rate: str) -> None:
-    """This process is the driver; its children are to join."""
+    """Make this process the driver that its children join."""
     environment[RATE] = rate
-    environment[DRIVER] = f"{os.getpid()}:{started(os.getpid())}"
+    environment[DRIVER] = f"{os.getpid()}:{start_time(os.getpid())}"
     environment[SESSION] = "" if session is None else str(session)
 
 
-def hear(environment: Environment) -> None:
-    """rlprof has started: whoever waits for it knows."""
-    path = environment.pop(HEARD, None)
+def report_start(environment: Environment) -> None:
+    """Let the waiting `rlprof run` know that rlprof has started."""
+    path = environment.pop(STARTED_FILE, None)
     if path:
         with suppress(OSError):
             os.unlink(path)
 
 
 def leave_session(environment: Environment) -> None:
-    """What is started next is no worker of the session that this process belongs to."""
+    """Processes started next are not workers of the session that this process belongs to."""
     environment.pop(DRIVER, None)
     environment.pop(SESSION, None)
 
 
 def session_to_join(environment: Environment) -> str | None:
-    """The folder of the driver that lives; empty where that has none. None: this process is a driver itself."""
+    """The session folder of the living driver; empty if the driver has none. None: this process is a driver itself."""
     session = environment.get(SESSION)
     driver, _, since = environment.get(DRIVER, "").partition(":")
-    if session is None or not driver.isdecimal() or int(driver) == os.getpid() or not lives(int(driver)):
+    if session is None or not driver.isdecimal() or int(driver) == os.getpid() or not is_alive(int(driver)):
         return None
-    return session if started(int(driver)) == since else None  # else another process has got its number
+    return session if start_time(int(driver)) == since else None  # else a later process has the same PID
 
 
-def started(pid: int) -> str:
-    """When a process was started, in ticks since the machine was; empty where that cannot be known."""
+def start_time(pid: int) -> str:
+    """When a process was started, in ticks since boot; empty if unknown."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[19].decode()
@@ -108,12 +102,12 @@ def started(pid: int) -> str:
         return ""
 
 
-def lives(pid: int) -> bool:
-    """Whether there is such a process."""
+def is_alive(pid: int) -> bool:
+    """True if there is a process with this PID."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # somebody else's
+        return True  # it belongs to another user
     return True

@@ -1,7 +1,7 @@
-"""The few figures of /proc that are wanted every second, from files that stay open: a sample must cost next to nothing.
+"""The few figures of /proc that are read every second, from files that stay open: a sample must cost next to nothing.
 
-psutil reads the same and more in 20 times the time, and gives the interpreter's lock away at each file. Where there is
-no /proc, it serves.
+psutil reads the same and more, but takes 20 times as long and releases the GIL at each file. It is the fallback on
+systems without /proc.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import psutil
 
 try:
     from rlprof.ledger._core import read_held
-except ImportError:  # the Python twin serves; a sample then costs a little more
+except ImportError:  # with the Python twin a sample costs a little more
 
     def read_held(file: int, size: int, /) -> bytes:
         return os.pread(file, size, 0)
@@ -28,7 +28,7 @@ _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _ALWAYS = ("stat", "meminfo", "self/statm", "self/schedstat")
 
 MOST_FILES = 32
-"""That are kept open: the training may need the rest of what a process may have."""
+"""Most files that stay open: the training may need the remaining file descriptors."""
 
 
 class Procfs:
@@ -45,45 +45,45 @@ class Procfs:
         self._files = dict.fromkeys(self._files, -1)
 
     def machine_times(self) -> tuple[float, float]:
-        """Seconds that the cores were busy, and altogether, since boot."""
+        """Busy seconds and total seconds of all cores since boot."""
         line = self._read("stat", 256)
         if not line.startswith(b"cpu "):
             return _machine_times()
-        # user nice system idle iowait irq softirq steal; guest time, which follows, is in user time already.
+        # user nice system idle iowait irq softirq steal. Guest time, which follows, is already in user time.
         fields = [int(field) / _TICK for field in line.split(b"\n", 1)[0].split()[1:9]]
         total = sum(fields)
         return total - fields[3] - fields[4], total
 
     def run_delay(self) -> float | None:
-        """Seconds that the main thread was ready to run and had no core. None where the kernel does not say."""
+        """Seconds in which the main thread was ready to run but had no core. None if the kernel does not report it."""
         fields = self._read("self/schedstat", 128).split()
         return int(fields[1]) / 1e9 if len(fields) > 1 else None
 
     def available(self) -> int:
-        """Bytes of memory that a program could still get."""
+        """Bytes of memory that programs could still allocate."""
         text = self._read("meminfo", 512)
         _, found, rest = text.partition(b"MemAvailable:")
         return int(rest.split(None, 1)[0]) * 1024 if found else int(psutil.virtual_memory().available)
 
     def rss(self) -> int:
-        """Bytes of this process in memory."""
+        """Resident memory of this process in bytes."""
         pages = self._read("self/statm", 64).split()
         return int(pages[1]) * PAGE if len(pages) > 1 else int(psutil.Process().memory_info().rss)
 
     def process(self, pid: int) -> tuple[float, int] | None:
-        """Another process's CPU seconds, with its dead children's, and bytes in memory; None when it has ended."""
+        """CPU seconds of another process with its dead children, and its resident bytes. None if it has ended."""
         if not _HAS_PROC:
             return _process(pid)
         try:
-            # The command in brackets may hold anything, brackets too.
+            # The command in brackets may contain anything, including brackets.
             fields = self._read(f"{pid}/stat", 1024).rpartition(b")")[2].split()
             return sum(map(int, fields[11:15])) / _TICK, int(fields[21]) * PAGE
         except (ValueError, IndexError):
             return None
 
     def descendants(self, pid: int, threads: Iterable[int]) -> list[int]:
-        """The processes below one, as far as these of its threads have started them. A process has a list of children a
-        thread; below the first level, only those of main threads are read."""
+        """The processes below one that these threads of it have started. Each thread has its own list of children.
+        Below the first level, only the lists of main threads are read."""
         found: list[int] = []
         lists = [f"{pid}/task/{thread}/children" for thread in threads]
         while lists:
@@ -93,7 +93,7 @@ class Procfs:
         return found
 
     def forget_unread(self) -> None:
-        """Close the files that were not read since the last time: of processes and threads that have ended."""
+        """Close files that were not read since the last call: their processes or threads have ended."""
         for name in self._files.keys() - self._read_names:
             if (file := self._files.pop(name)) >= 0:
                 os.close(file)
@@ -110,12 +110,12 @@ class Procfs:
             found = read_held(file, size) if file >= 0 else b""
         except OSError:
             return b""
-        return found if len(found) < 4000 else _read_once(f"/proc/{name}")  # a page is all that one reading gives
+        return found if len(found) < 4000 else _read_once(f"/proc/{name}")  # one read returns at most a page
 
 
 def all_descendants(pid: int) -> list[int]:
-    """All processes below one, whichever threads started them. Linux keeps lists of children; asking every process for
-    its parent, as psutil must elsewhere, takes milliseconds on a busy machine."""
+    """All processes below one, whichever thread started them. Linux keeps lists of children. Elsewhere psutil must read
+    the parent of every process, which takes milliseconds on a busy machine."""
     if not _LISTS_CHILDREN:
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     found: list[int] = []
@@ -127,13 +127,13 @@ def all_descendants(pid: int) -> list[int]:
                 children = [int(child) for child in _read_once(f"/proc/{parent}/task/{thread}/children").split()]
                 found += children
                 pending += children
-        except OSError:  # a process or thread that has ended meanwhile
+        except OSError:  # the process or thread has ended meanwhile
             continue
     return found
 
 
 def cpu_of(pid: int) -> int:
-    """CPU time of another process, all its threads, in ns; 0 when it has ended."""
+    """CPU time of all threads of another process in ns; 0 if it has ended."""
     try:
         if sys.platform == "linux":
             return time.clock_gettime_ns(~pid << 3 | _PROCESS_CLOCK)
@@ -144,7 +144,7 @@ def cpu_of(pid: int) -> int:
 
 
 _PROCESS_CLOCK = 2
-"""With the process's number above it, the name of its CPU clock: clock_getcpuclockid(3) makes it so."""
+"""Together with the PID in the upper bits, the id of a process's CPU clock, as clock_getcpuclockid(3) makes it."""
 _HAS_PROC = os.path.exists("/proc/self/stat")
 _LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 

@@ -1,4 +1,4 @@
-"""How the system is doing: CPU, memory and GPU of this process and its children, and of the machine."""
+"""System samples: CPU, memory and GPU use of this process, its children and the machine."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from rlprof.recording.procfs import Procfs, all_descendants
 from rlprof.session.records import Sample
 
 SEARCH_SECONDS = 10.0
-"""Between two searches for children that other threads than Python's have started: every thread's list is opened."""
+"""Between two full searches for child processes. Only these find children that were started by threads unknown to
+Python, because they read the list of every thread."""
 SEARCH_SHARE = 1 / 2000
-"""Of the time, at most, for these searches."""
+"""Largest share of the time for full searches."""
 
 RESOLUTION = 0.02
-"""Seconds by which CPU times of different origin may disagree: the kernel counts those of others in ticks."""
+"""Seconds by which CPU times from different sources may disagree: the kernel counts other processes in ticks."""
 
 SHORTEST = 0.2
-"""Seconds since the sample before, for rates that mean something."""
+"""Least seconds between two samples for a meaningful rate."""
 
 
 class SystemSampler:
-    """Each call of `sample` tells about the time since the one before; the first about none, so its rates are None."""
+    """Each call of `sample` covers the time since the last one. The rates of the first sample are None."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        """`clock` is the ledger's, in ns."""
+        """`clock` is the ledger's clock, in ns."""
         self._clock = clock
         self._procfs = Procfs()
         self._devices = _Devices()
@@ -49,7 +50,7 @@ class SystemSampler:
         own = time.process_time()
         figures = {pid: found for pid in self._children if (found := self._procfs.process(pid)) is not None}
         children = figures.values()
-        # A child's time moves to this process's account of the dead when it is waited for: the sum has no gap.
+        # When a child is waited for, its time moves to this process's account of dead children. The sum has no gap.
         below = _reaped() + sum(cpu for cpu, _ in children)
         busy, total = self._procfs.machine_times()
         delay = self._procfs.run_delay()
@@ -58,7 +59,7 @@ class SystemSampler:
         if self._before is not None and now - then >= SHORTEST:
             _, own_then, below_then, busy_then, total_then, delay_then = self._before
             cpu = _percent(own - own_then, now - then)
-            # One that is found late brings the time of before along: of this second, nothing is known then.
+            # A child that is found late adds time from before this interval, so its time in the interval is unknown.
             if not any(seconds > now - then + RESOLUTION for seconds in self._new_times(figures)):
                 children_cpu = _percent(below - below_then, now - then)
             machine_cpu = _percent(busy - busy_then, total - total_then)
@@ -102,22 +103,22 @@ def _reaped() -> float:
 
 
 def _percent(part: float, whole: float) -> float | None:
-    """None where the clocks say nothing, or a child took its time along when it left."""
+    """None if no time has passed, or if a child's time was lost when it ended."""
     return 100 * max(0.0, part) / whole if whole > 0 and part > -RESOLUTION else None
 
 
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl-gpu")
-"""One of them is there where NVIDIA's driver is: on a machine of one's own, in WSL, on a Jetson."""
+"""One of these exists where NVIDIA's driver is installed: on a usual machine, in WSL, on a Jetson."""
 
 
 class _Devices:
-    """NVIDIA GPUs, where nvidia-ml-py and a driver are."""
+    """NVIDIA GPUs, if nvidia-ml-py and a driver are installed."""
 
     def __init__(self) -> None:
         self._nvml: Any = None
         self._handles: list[Any] = []
         if sys.platform == "linux" and not any(map(os.path.exists, _DRIVERS)):
-            return  # importing the library only to be told so takes longer than all the rest
+            return  # importing the library to find that out takes longer than everything else here
         try:
             import pynvml  # noqa: PLC0415 - optional
 
@@ -125,10 +126,10 @@ class _Devices:
             self._handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
             self._nvml = pynvml
         except Exception:
-            pass  # no library, no driver or no GPU: nothing to measure, and None says so
+            pass  # no library, no driver or no GPU: the figures are None
 
     def sample(self, pids: set[int]) -> tuple[float | None, int | None]:
-        """The busiest device's percent of time with a kernel running, and the bytes that these processes hold."""
+        """Percent of time with a kernel running, on the busiest device, and the bytes that these processes hold."""
         if not self._handles:
             return None, None
         try:
@@ -140,6 +141,6 @@ class _Devices:
             busy = max(float(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu) for handle in self._handles)
             held = [process.usedGpuMemory for process in running if process.pid in pids]
         except Exception:
-            return None, None  # drivers differ in what they allow
-        # In a container, NVML may know other numbers of the same processes.
+            return None, None  # what is allowed depends on the driver
+        # In a container, NVML may have other PIDs for the same processes.
         return busy, None if None in held or (running and not held) else sum(held)

@@ -1,8 +1,8 @@
-"""A worker's process: what it records goes to the session of the training that it works for.
+"""A worker process: what it records goes to the session of the driver.
 
-It shares the driver's clocks, and writes what it has recorded to a file beside the session when the driver asks, about
-once a second, and at its end. The driver's process puts that into the session: see gathering.py. Nothing here imports
-what a worker does not need anyway: workers must start fast and stay small.
+It shares the driver's clocks. When the driver requests it, about once a second, and at its end it writes what it has
+recorded to a file beside the session. The driver merges that into the session: see gather.py. This module imports only
+what a worker needs anyway, because workers must start fast and stay small.
 """
 
 from __future__ import annotations
@@ -25,27 +25,28 @@ from rlprof.ledger.profiler import Profiler
 
 FOLDER = "workers"
 PAGE = "shared"
-"""In that folder, the page of memory that the processes share."""
+"""File in that folder: the page of memory that the processes share."""
 
 SUFFIX = ".dump"
 LISTEN_SECONDS = 5.0
-"""Without being asked for so long, a worker looks whether there is still somebody to ask."""
+"""After so long without a request, a worker checks whether the session still exists."""
 
 MOST_BYTES = 64 << 20
-"""Of such a file. A process with a hundred thousand places in its call trees writes less than half of it."""
+"""Largest size of such a file. A process with a hundred thousand nodes in its call trees writes less than half of
+it."""
 
 _KEPT = (
     "epoch", "begun", "driver_iteration", "steps", "episodes", "iterations", "iterating", "learned", "trained",
     "nodes",
 )  # fmt: skip
-"""Of the ledger's raw data, what is written."""
+"""The parts of the ledger's raw data that are written."""
 
 LAST_OF_ALL = -100
-"""Among multiprocessing's finalizers: what others do at the end is still recorded."""
+"""Priority among multiprocessing's finalizers: those of others run first and are still recorded."""
 
 
 class Worker:
-    """This process, for the driver's. Made where a process joins, and anew in each of its forked children."""
+    """This process as a worker. Made when a process joins a session, and anew in each of its forked children."""
 
     def __init__(self, profiler: Profiler, folder: Path) -> None:
         self.pid = os.getpid()
@@ -56,20 +57,20 @@ class Worker:
         self._lock = _thread.allocate_lock()
         self._over = False
         self._ancestors: list[int] = []
-        # A process that records nothing, as a server that only forks others, gets no thread and writes nothing.
+        # A process that records nothing, such as a server that only forks others, gets no thread and writes nothing.
         profiler.at_first_span(self._begin)
 
     def dump(self, epoch: int | None = None) -> None:
-        """Write what was recorded. A folder that is gone was deleted, or its session is complete: nobody wants it."""
+        """Write what was recorded; nothing if the folder is gone: it was deleted, or its session is complete."""
         with self._lock:
             if self._over:
                 return
             try:
                 data = msgspec.msgpack.encode(self._recorded(epoch))
                 if len(data) + 4 > MOST_BYTES:
-                    raise ValueError(f"it takes {len(data):,} bytes")
+                    raise ValueError(f"it would take {len(data):,} bytes")
                 aside = self._path.with_suffix(".part")
-                # Whatever the umask: see rlprof.session.folder, which a worker does not import.
+                # Private whatever the umask is, as in rlprof.session.folder, which a worker does not import.
                 with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb", buffering=0) as file:
                     os.fchmod(file.fileno(), 0o600)
                     file.write(zlib.crc32(data).to_bytes(4, "little") + data)
@@ -77,10 +78,10 @@ class Worker:
             except FileNotFoundError:
                 self._over = True
             except Exception as error:
-                self._profiler.warn("what a worker process records cannot be written", error)
+                self._profiler.warn("the data of a worker process cannot be written", error)
 
     def leave(self) -> None:
-        """It works for itself from here on."""
+        """From here on it is no worker."""
         self.dump()
         self._over = True
         self._profiler.at_first_span(None)
@@ -91,17 +92,17 @@ class Worker:
     def _recorded(self, epoch: int | None) -> dict[str, Any]:
         raw = self._ledger.raw()
         if epoch is not None and epoch != raw["epoch"]:
-            self._profiler.reset()  # as the driver did
+            self._profiler.reset()  # as the driver has done
             raw = self._ledger.raw()
         if not (raw["learned"] or self._profiler.marked):
-            raw["iterations"], raw["iterating"] = 0, False  # an environment's steps alone are no iterations
+            raw["iterations"], raw["iterating"] = 0, False  # steps of an environment alone are no iterations
         return {
             **{key: raw[key] for key in _KEPT},
-            "operations": [row._replace(name=_said(row.name)) for row in raw["operations"]],
-            "lanes": [row._replace(name=_said(row.name)) for row in raw["lanes"]],
+            "operations": [row._replace(name=_valid_utf8(row.name)) for row in raw["operations"]],
+            "lanes": [row._replace(name=_valid_utf8(row.name)) for row in raw["lanes"]],
             "pid": self.pid,
             "parent": os.getppid(),
-            "name": _said(process_name()),
+            "name": _valid_utf8(process_name()),
             "ancestors": self._ancestors,
             "grouped": _is_grouped(),
         }
@@ -109,7 +110,7 @@ class Worker:
     def _begin(self) -> None:
         self._ancestors = list(_ancestors())
         atexit.register(self.dump)
-        # Not threading's: that waits for the thread to run, and this is in the middle of somebody's code.
+        # Not threading.Thread: its start waits until the thread runs, and this is in the middle of the program's code.
         _thread.start_new_thread(self._follow, ())
         self._ledger.pulse(self._profiler.profile(SUSPENDED))
 
@@ -128,8 +129,8 @@ class Worker:
 
 
 def _end_with_multiprocessing(worker: Worker) -> None:
-    """Its children leave without atexit, but run its finalizers. A child that it has just forked forgets those of
-    before, and says when."""
+    """Children of multiprocessing exit without atexit, but run its finalizers. A child that was just forked drops those
+    of its parent, and calls a hook when it does."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         util.register_after_fork(worker, _finalize)
@@ -138,13 +139,13 @@ def _end_with_multiprocessing(worker: Worker) -> None:
 
 def _finalize(worker: Worker) -> None:
     if worker is _here.worker:
-        from multiprocessing.util import Finalize  # noqa: PLC0415 - only where it is in use already
+        from multiprocessing.util import Finalize  # noqa: PLC0415 - only if it is already in use
 
         Finalize(None, worker.dump, exitpriority=LAST_OF_ALL)
 
 
 class _Here:
-    """Which worker this process is."""
+    """The worker that this process is, if any."""
 
     worker: Worker | None = None
 
@@ -153,7 +154,7 @@ _here = _Here()
 
 
 def join(profiler: Profiler, folder: str | os.PathLike[str]) -> bool:
-    """In a process that a recorded training has started: record for its session. False where that cannot be."""
+    """Record this process as a worker of the session in `folder`. False if that is not possible."""
     if _here.worker is not None or profiler.recording is not None:
         return False
     try:
@@ -161,7 +162,7 @@ def join(profiler: Profiler, folder: str | os.PathLike[str]) -> bool:
             profiler.disable()
         profiler.ledger.share(Path(folder, FOLDER, PAGE), False)
     except OSError:
-        return False  # the session has ended, or is somebody else's
+        return False  # the session has ended, or belongs to another user
     work_for(profiler, Path(folder))
     profiler.resume()
     return True
@@ -173,28 +174,29 @@ def joined_folder() -> Path | None:
 
 
 def work_for(profiler: Profiler, folder: Path) -> None:
-    """This process shares the clocks of the driver's already: it was forked from one that does, or has just joined."""
-    profiler.driver = 0  # none of its threads
+    """Make this process a worker. It already shares the driver's clocks: it was forked from a process that does, or has
+    just joined."""
+    profiler.driver = 0  # no thread of this process
     profiler.ledger.local = threading.main_thread().ident or 0
     _here.worker = Worker(profiler, folder)
     _end_with_multiprocessing(_here.worker)
 
 
 def leave(profiler: Profiler) -> None:
-    """Work for nobody: this process is to have a session of its own."""
+    """Stop being a worker: this process gets a session of its own."""
     worker = _here.worker
     if worker is not None and worker._profiler is profiler:
         _here.worker = None
         worker.leave()
 
 
-def _said(name: str) -> str:
-    """As UTF-8 can say it: a name may hold half a surrogate."""
+def _valid_utf8(name: str) -> str:
+    """A name may hold half a surrogate, which UTF-8 cannot encode."""
     return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 def process_name() -> str:
-    """multiprocessing's, which users choose, or the script's."""
+    """The name that multiprocessing has for this process, which users can choose, or the name of the script."""
     multiprocessing = sys.modules.get("multiprocessing.process")
     name = multiprocessing.current_process().name if multiprocessing is not None else "MainProcess"
     if name != "MainProcess":
@@ -209,29 +211,29 @@ def process_name() -> str:
 
 
 def _ancestors() -> Iterator[int]:
-    """The processes above this one, as far as the system says."""
+    """The processes above this one, as far as they are known."""
     pid = os.getppid()
     while pid > 1:
         yield pid
         try:
             with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-                pid = int(file.read(4096).rpartition(b")")[2].split()[1])  # the name before may hold anything
+                pid = int(file.read(4096).rpartition(b")")[2].split()[1])  # the name before it may contain anything
         except (OSError, ValueError, IndexError):
             return
 
 
 def _is_grouped() -> bool:
-    """Whether this process is a rank of several in torch.distributed."""
+    """True if this process is one of several ranks in torch.distributed."""
     distributed = sys.modules.get("torch.distributed")
     try:
         return bool(distributed and distributed.is_initialized() and distributed.get_world_size() > 1)
     except Exception:
-        return False  # it is being imported at this moment, or this torch has none
+        return False  # torch.distributed is being imported at this moment, or this torch has none
 
 
 def _after_fork_in_child() -> None:
     worker = _here.worker
-    if worker is None or worker.pid == os.getpid():  # the recording's own hook has made it
+    if worker is None or worker.pid == os.getpid():  # made by the recording's own hook
         return
     _here.worker = None
     atexit.unregister(worker.dump)

@@ -1,7 +1,8 @@
-"""Which part of each iteration was the workers'? A mark's rows must sum to its wall time, with them as without.
+"""The workers' part of each iteration. The rows of an iteration mark must sum to its wall time, with workers too.
 
-The driver's rows say what it gave away in an iteration, the workers' only what they received since they were last
-asked. So what is missing in a mark goes to them in proportion to that, and their calls are spread over the marks.
+The driver's rows have what it gave away in each iteration. The workers' rows only have what they received since the
+last flush. So the missing time of each mark is distributed in proportion to that, and their calls are spread over
+the marks.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from rlprof.session.records import Flush
 
 MOST_MARKS = 4
 MOST_ROWS = 128
-"""Of a flush: each mark has one for every place of every worker that was active."""
+"""Most rows per flush. Each mark has one for every node of every active worker."""
 
 counted = attrgetter("calls", "self", "overlapped", "waited", "off_cpu")
-"""What is spread of a node's row."""
+"""The columns of a node's row that are spread."""
 
 Figures = list[int]
-"""Of a row: calls, self, ledger, overlapped, waited, off-CPU."""
+"""Calls, self, ledger, overlapped, waited, off-CPU."""
 
 
-class Allotment:
-    """Remembers what the workers' rows were when marks were last written."""
+class WorkerIterations:
+    """Remembers the workers' rows at the time when marks were last written."""
 
     def __init__(self) -> None:
         self._written: dict[int, tuple[int, ...]] = {}
@@ -84,13 +85,13 @@ class Allotment:
         batch.gains = b"".join(packed)
 
     def _since(self, rows: Sequence[NodeRow]) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
-        """What each row has gained since the last marks: what is spread, and what was received."""
+        """The gain of each row since the last marks: the columns that are spread, and what was received."""
         nothing = (0, 0, 0, 0, 0)
         spread, received = {}, {}
         for row in rows:
             node = row.id
             if row.operation < 0:
-                continue  # no span was open: nothing of that is the driver's time
+                continue  # no span was open, so it is no part of the driver's time
             now = counted(row)
             before = self._written.get(node, nothing)
             if now != before or row.ledger != self._received.get(node, 0):
@@ -102,7 +103,7 @@ class Allotment:
 
     @staticmethod
     def _merged(gains: bytes, groups: Sequence[Sequence[IterationMark]]) -> defaultdict[int, dict[int, Figures]]:
-        """The driver's rows, by the last iteration of the group that they are in, and by node."""
+        """The driver's rows by the last iteration of their group, then by node."""
         group_of = {mark.last: group[-1].last for group in groups for mark in group}
         merged: defaultdict[int, dict[int, Figures]] = defaultdict(dict)
         for iteration, node, *figures in unpack_gains(gains):
@@ -113,12 +114,12 @@ class Allotment:
 
 
 def _part(count: int, start: int, end: int, total: int) -> int:
-    """Of a count that is spread evenly over `total`: whole numbers that sum to it."""
+    """The part of a count that is spread evenly over `total`. Parts are whole numbers that sum to the count."""
     return count if end - start == total else count * end // total - count * start // total
 
 
 def _give_back(own: dict[int, Figures], missing: int) -> None:
-    """To the waits it came from; without one, to what no span was open for."""
+    """Return time to the waits that it came from; without a wait, to the time in which no span was open."""
     gave = [max(0, figures[1] - figures[2]) if figures[4] else 0 for figures in own.values()]
     if any(gave):
         for figures, back in zip(own.values(), apportion(missing, gave)):

@@ -1,4 +1,4 @@
-"""A worker process's call trees as part of the session: with ids of their own, and names that say whose they are."""
+"""Merges the call trees of worker processes into the session, with ids and lane names of their own."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rlprof.ledger.rows import LaneRow, NodeRow, OperationRow, with_types
 from rlprof.session.schema import FIRST_OF_WORKERS
 
 OperationId = Callable[[str, str], int]
-"""By name and category."""
+"""Finds the id by name and category."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**56)]
-"""In ns, two years; the sums of many of them still fit 64 bits."""
+"""Two years in ns. The sum of many such values still fits into 64 bits."""
 Signed = Annotated[int, msgspec.Meta(ge=-(2**56), le=2**56)]
 Place = Annotated[int, msgspec.Meta(ge=-1, lt=FIRST_OF_WORKERS)]
 """An id, or -1 for none."""
 
 SUMMED = ("calls", "busy", "self", "ledger", "overlapped", "waited", "off_cpu", "cost", "device_ns", "device_calls")
-"""Columns of a node's row that add up where one process goes on for another."""
+"""Columns of a node's row that are summed when one process continues the lanes of another."""
 LARGEST = ("max", "memory_peak", "memory_rise", "device_peak", "device_rise")
 UNKNOWN = dict.fromkeys(LARGEST[1:], -1)
 EMPTY: dict[str, Any] = {**dict.fromkeys((*SUMMED, "min", "max"), 0), **UNKNOWN, "histogram": b""}
@@ -41,7 +41,7 @@ else:
 
 
 class Dump(msgspec.Struct):
-    """What a worker process writes: see workers.py. Rows as the core's raw.c makes them."""
+    """What a worker process writes: see worker.py. The rows are those of the core's raw.c."""
 
     pid: int
     parent: int
@@ -49,25 +49,25 @@ class Dump(msgspec.Struct):
     epoch: int
     driver_iteration: int
     begun: int
-    """Which beginning of the training the accounts count from; those of an earlier one are start-up's."""
+    """The beginning of the training that the accounts count from. Accounts from before it belong to start-up."""
     steps: Count
     episodes: Count
     iterations: Count
     iterating: bool
-    """One more is under way."""
+    """One more iteration is under way."""
     learned: bool
     trained: int
-    """When something was last stepped, learned or marked there, by the clock that all share."""
+    """When a step, a backward pass or an iteration last happened, by the shared clock."""
     ancestors: list[int]
-    """Its parent, the parent's parent and so on."""
+    """The parent process, its parent, and so on."""
     grouped: bool
-    """It trains one model together with others: their iterations are the same ones."""
+    """It trains one model together with other processes, and they share their iterations."""
     operations: list[DumpOperation]
     lanes: list[DumpLane]
     nodes: list[DumpNode]
 
-    def holds(self) -> bool:
-        """Whether parents come first, on the lane of their children: whoever has written the file."""
+    def is_consistent(self) -> bool:
+        """True if parents come first, on the lane of their children. Any process may have written the file."""
         lanes = {-1: None} | {row.id: row.lane for row in self.nodes}
         seen = {-1}
         for row in self.nodes:
@@ -77,8 +77,8 @@ class Dump(msgspec.Struct):
         return True
 
 
-class Graft:
-    """The place of one process in the session, or of several of a kind, one after the other."""
+class MergedWorker:
+    """The part of the session for one process, or for several of a kind, one after the other."""
 
     def __init__(self, number: int, name: str) -> None:
         self.name = name
@@ -88,14 +88,14 @@ class Graft:
         """By id, parents first."""
         self._base = number * FIRST_OF_WORKERS
         self._before: dict[int, NodeRow] = {}
-        """What earlier processes left."""
+        """Rows of earlier processes."""
         self._begun = 0
         self._lane_ids: dict[str, int] = {}
         self._node_ids: dict[tuple[int, int, int], int] = {}
 
     def put(self, dump: Dump, operation_id: OperationId) -> None:
-        """What the process has recorded up to now."""
-        # The lane on the driver's side stands for a driver that is elsewhere.
+        """Merge what the process has recorded so far."""
+        # The driver's lane of a worker stands for the real driver, which is another process.
         lanes = {row.id: self._lane(row.name, row.alive, row.uses) for row in dump.lanes if not row.on_driver}
         operations = {row.id: operation_id(row.name, row.category) for row in dump.operations}
         ids: dict[int, int] = {-1: -1}
@@ -107,28 +107,28 @@ class Graft:
             ids[row.id] = id
             placed = row._replace(id=id, parent=parent, lane=lane, operation=operation)
             if dump.begun != self._begun:
-                placed = placed._replace(ledger=0)  # written before the training began, which is known by now
+                placed = placed._replace(ledger=0)  # written before this process knew that the training has begun
             before = self._before.get(id)
-            self.rows[id] = placed if before is None else together(before, placed)
+            self.rows[id] = placed if before is None else add_rows(before, placed)
 
     def end(self) -> None:
         self.ended = True
         self.lanes = {id: lane._replace(alive=False) for id, lane in self.lanes.items()}
 
     def begin_again(self, name: str) -> None:
-        """Another process goes on here."""
+        """Another process continues these lanes."""
         self.name, self.ended = name, False
         self._before = dict(self.rows)
         self.lanes = {id: self.lanes[id]._replace(name=self._shown(lane)) for lane, id in self._lane_ids.items()}
 
     def begin_at(self, begun: int) -> None:
-        """The training has begun: what was received before is start-up's."""
+        """The training has begun. Time received before belongs to start-up."""
         self._begun = begun
         self._before = {id: row._replace(ledger=0) for id, row in self._before.items()}
         self.rows = {id: row._replace(ledger=0) for id, row in self.rows.items()}
 
     def forget(self) -> None:
-        """The ledger has: the places stay, with nothing in them."""
+        """The ledger was reset: the nodes stay, and their counts become 0."""
         self._before = {}
         self.rows = {id: row._replace(**EMPTY) for id, row in self.rows.items()}
 
@@ -141,8 +141,8 @@ class Graft:
         return self.name if lane == MAIN else f"{self.name}/{lane}"
 
 
-def together(one: NodeRow, other: NodeRow) -> NodeRow:
-    """Two rows of one place."""
+def add_rows(one: NodeRow, other: NodeRow) -> NodeRow:
+    """Sum of two rows of one node."""
     figures: dict[str, Any] = {column: getattr(one, column) + getattr(other, column) for column in SUMMED}
     figures |= {column: max(getattr(one, column), getattr(other, column)) for column in LARGEST}
     figures["min"] = min((part.min for part in (one, other) if part.calls), default=0)

@@ -1,1 +1,1 @@
-"""Starts rlprof in a training that was not edited, and in the processes it starts."""
+"""Records a training without edits to it, together with the processes that it starts."""

@@ -1,7 +1,7 @@
-"""Puts a program in this process's place, with an environment in which it is recorded.
+"""Replaces this process by a program, with an environment in which the program is recorded.
 
-It is not run inside this process: its `__main__`, arguments, path, signals and exit code would only resemble the real
-ones.
+The program does not run inside this process: its `__main__`, arguments, path, signals and exit code would only resemble
+the real ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rlprof.recording.environment import SOURCE, leave_session, switch_on
 
 
 def script_command(words: Sequence[str]) -> list[str]:
-    """`train.py ARGS`: a file, or a folder or archive with a __main__.py, as Python takes it."""
+    """`train.py ARGS`: a file, or a folder or archive with a __main__.py, as Python accepts it."""
     script = words[0]
     if script != "-" and not Path(script).exists():
         hint = f"; to run a command, put -- before it: rlprof run -- {script}" if shutil.which(script) else ""
@@ -36,14 +36,14 @@ def module_command(words: Sequence[str]) -> list[str]:
 
 
 def any_command(words: Sequence[str]) -> list[str]:
-    """`-- any command`: every Python that it starts is recorded."""
+    """`-- COMMAND ARGS`: every Python that the command starts is recorded."""
     if shutil.which(words[0]) is None:
         raise RlprofError(f"there is no command {words[0]}")
     return list(words)
 
 
 def recorded_environment(options: Mapping[str, Any]) -> dict[str, str]:
-    """This process's environment, with which every Python that starts is recorded."""
+    """A copy of this process's environment, in which every Python that starts is recorded."""
     environment = dict(os.environ)
     leave_session(environment)
     switch_on(environment, {name: value for name, value in options.items() if value is not None})
@@ -52,7 +52,7 @@ def recorded_environment(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _source() -> str:
-    """What `pip install` needs to install this rlprof: where it came from, if that is no package index."""
+    """The argument with which `pip install` installs this rlprof: its origin, or `rlprof` from a package index."""
     try:
         origin = json.loads(metadata.distribution("rlprof").read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError, OSError):
@@ -64,9 +64,9 @@ def _source() -> str:
 
 
 def become(command: Sequence[str], options: Mapping[str, Any]) -> NoReturn:
-    """Returns never: this process is the command from here on."""
+    """Never returns: this process is the command from here on."""
     environment = recorded_environment(options)
-    # Python ignores these from its start on, and what is ignored stays so in the next program.
+    # Python ignores these signals from its start, and a program started by exec would inherit that.
     for name in ("SIGPIPE", "SIGXFSZ"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)

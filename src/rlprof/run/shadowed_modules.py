@@ -1,7 +1,7 @@
-"""Modules of the program that have the name of one that rlprof has imported.
+"""Modules of the program that share a name with a module that rlprof has imported.
 
-A script with a `platform.py` beside it means that one when it imports platform. rlprof was there first, with Python's
-own, so it takes that out of the way again; what uses it already keeps it.
+A script with a `platform.py` beside it means that file when it imports platform. rlprof runs first and has imported
+Python's own platform, so it removes that from sys.modules again. Modules that use it already keep it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import sys
 from collections.abc import Collection
 
 
-def make_room(before: Collection[str]) -> None:
-    """Forget the modules imported since `before` that the program's own folder has too."""
+def remove_shadowed_modules(before: Collection[str]) -> None:
+    """Remove the modules imported since `before` whose names are in the program's own folder too."""
     folder = program_folder()
     ours = {name.partition(".")[0] for name in sys.modules.keys() - set(before)} - set(before) - {"rlprof"}
     if folder is None:
@@ -20,7 +20,7 @@ def make_room(before: Collection[str]) -> None:
     try:
         theirs = {name.partition(".")[0] for name in os.listdir(folder)}
     except OSError:
-        return  # an archive, or not to be read
+        return  # an archive, or not readable
     for shadowed in ours & theirs:
         for name in list(sys.modules):
             if name == shadowed or name.startswith(f"{shadowed}."):
@@ -28,7 +28,7 @@ def make_room(before: Collection[str]) -> None:
 
 
 def program_folder() -> str | None:
-    """What will be the first of sys.path; Python puts it there only after this."""
+    """The future first entry of sys.path. Python adds it only after sitecustomize has run."""
     if getattr(sys.flags, "safe_path", False) or not sys.argv:
         return None
     script = sys.argv[0]

@@ -1,9 +1,10 @@
-"""Starts rlprof in this process: as the driver of a new session, or as a worker of the one that its parent records."""
+"""Starts rlprof in this process: as the driver of a new session, or as a worker of its parent's session."""
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +22,19 @@ _attached: Attached | None = None
 
 
 def start() -> None:
-    """Once a process; a forked child is what its parent makes of it. Warns instead of raising."""
-    global _started, _attached
+    """Start once per process. A forked child gets its role from its parent. Warns instead of raising."""
+    global _started
     if _started or _is_own_command():
         return
     _started = True
     profiler = get_profiler()
     session = environment.session_to_join(os.environ)
     if session == "":
-        return  # the driver has none
+        return  # the driver has no session to join
     try:
         options = environment.options_of(os.environ)
     except ValueError as error:
-        profiler.warn(f"{environment.OPTIONS} cannot be read, and is not followed", error)
+        profiler.warn(f"{environment.OPTIONS} cannot be read and is ignored", error)
         options = {}
     probes = options.pop("probes", True)
     try:
@@ -42,78 +43,75 @@ def start() -> None:
         else:
             _join(profiler, Path(session))
         if probes:
-            _attached = Attached(profiler)
-            _attached.attach(find_probes())
+            _attach_probes(profiler)
     except Exception as error:
-        profiler.warn("this training could not be recorded as asked", error)
+        profiler.warn("this training cannot be recorded as requested", error)
 
 
 def drive(options: dict[str, Any]) -> Recording:
-    """Record this very process, whose training begins next: `rlprof train` is its own driver."""
-    global _started, _attached
+    """Record this process, whose training begins next. `rlprof train` uses it: it trains in its own process."""
+    global _started
     _started = True
     profiler = get_profiler()
     environment.leave_session(os.environ)
     probes = options.pop("probes", True)
     recording = _drive(profiler, options)
     if probes:
-        _attached = Attached(profiler)
-        _attached.attach(find_probes())
+        _attach_probes(profiler)
     return recording
 
 
-def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
-    from rlprof.recording.record import record  # noqa: PLC0415 - nor does it write a session
-    from rlprof.run.end_of_run import Farewell  # noqa: PLC0415 - a worker says nothing
+def _attach_probes(profiler: Profiler) -> None:
+    global _attached
+    _attached = Attached(profiler)
+    _attached.attach(find_probes())
 
-    environment.hear(os.environ)
+
+# A worker process needs neither of the modules imported below: it writes no session.
+
+
+def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
+    from rlprof.api import record, start_captures  # noqa: PLC0415
+    from rlprof.run.end_of_run import EndOfRunSummary  # noqa: PLC0415
+
+    environment.report_start(os.environ)
     quiet = options.pop("quiet", False)
     captures = options.pop("captures", {})
     environment.switch_on(os.environ)
     try:
         recording = record(options.pop("name", None) or _program(), **options)
     except TypeError as error:
-        profiler.warn(f"{environment.OPTIONS} has what record() does not know", error)
+        profiler.warn(f"{environment.OPTIONS} has an option that record() does not have", error)
         recording = record(_program())
     recording.launched = True
-    recording.quiet = quiet or environment.TURNS in os.environ
+    recording.quiet = quiet
     recording.before_end.append(phases.end)
-    if environment.TURNS in os.environ:
-        recording.at_end.clear()  # the session of an arm is gone when it has ended; nobody would read of it
-    elif not quiet:
-        recording.at_end.append(Farewell(recording))
+    if not quiet:
+        recording.at_end.append(EndOfRunSummary(recording))
     if captures:
-        from rlprof.recording.captures import begin  # noqa: PLC0415 - most runs capture nothing more
-
-        try:
-            begin(recording, captures)
-        except Exception as error:
-            profiler.warn("what was to be captured is not", error)
+        start_captures(recording, captures)
     environment.announce(os.environ, recording.folder, profiler.clock_rate)
     begin_startup(profiler)
-    if environment.DOSES in os.environ:
-        from rlprof.experiment.slowdown_memory import take_doses  # noqa: PLC0415 - nor experimented with
-
-        take_doses(profiler, os.environ, samples=True)
-    if environment.TURNS in os.environ:
-        from rlprof.experiment.inside import take_turns  # noqa: PLC0415 - hardly any run is compared
-
-        take_turns(profiler, os.environ)
+    _call_controller(profiler, recording)
     return recording
 
 
 def _join(profiler: Profiler, folder: Path) -> None:
     from rlprof.recording.worker import join  # noqa: PLC0415 - a driver does not need it
 
-    if environment.DOSES in os.environ:
-        from rlprof.experiment.slowdown_memory import take_doses  # noqa: PLC0415 - hardly any run is experimented with
-
-        take_doses(profiler, os.environ, samples=False)
+    _call_controller(profiler, None)
     join(profiler, folder)
 
 
+def _call_controller(profiler: Profiler, recording: Recording | None) -> None:
+    """If this training is part of an experiment, the experiment takes control of this process."""
+    module, _, function = os.environ.get(environment.CONTROLLER, "").partition(":")
+    if function:
+        getattr(import_module(module), function)(profiler, os.environ, recording)
+
+
 def _program() -> str | None:
-    """Of `python -m package.module`, the module: Python itself does not know its file yet."""
+    """Name of the program under `python -m` and `python -c`; else None. The file of a module is not known yet."""
     words = sys.orig_argv
     if sys.argv[:1] == ["-m"] and "-m" in words[:-1]:
         module = words[words.index("-m") + 1]
@@ -122,7 +120,7 @@ def _program() -> str | None:
 
 
 def _is_own_command() -> bool:
-    """`rlprof report` in a shell with RLPROF=1 is no training."""
+    """True for a command such as `rlprof report` in a shell with RLPROF=1: it is not a training."""
     words = sys.orig_argv
     if sys.argv[:1] == ["-m"]:
         return "-m" in words[:-1] and words[words.index("-m") + 1].partition(".")[0] == "rlprof"

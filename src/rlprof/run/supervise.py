@@ -1,7 +1,7 @@
-"""Runs any command, waits for its end, and says if nothing of it was recorded.
+"""Runs a command as a child process, waits for its end, and reports if nothing in it was recorded.
 
-A script is certain to be recorded, so it takes this process's place: see command.py. Of any other command nobody knows
-whether it starts a Python that loads rlprof, until it has ended.
+A script is certain to be recorded, so it replaces this process: see command.py. Whether any other command starts a
+Python that loads rlprof is only known when it has ended.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rlprof.errors import RlprofError
-from rlprof.recording.environment import HEARD, TURNS, hear
+from rlprof.recording.environment import CONTROLLER, STARTED_FILE, report_start
 from rlprof.run.command import become, recorded_environment
 
 _PASSED_ON = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGCONT", "SIGWINCH")
 _BY_TERMINAL = ("SIGINT", "SIGQUIT", "SIGWINCH", "SIGCONT")
-"""A terminal sends these to all its processes: to the command, too."""
+"""A terminal sends these to all its processes, so also to the command."""
 _SI_KERNEL = 0x80
 _PR_SET_PDEATHSIG = 1
 
 
 def supervise(command: Sequence[str], options: Mapping[str, Any]) -> NoReturn:
-    """Returns never: this process ends as the command did."""
-    if TURNS in os.environ:
-        become(command, options)  # an arm of a comparison, whose signals and pipes are the training's
+    """Never returns: this process ends as the command did."""
+    if CONTROLLER in os.environ:
+        become(command, options)  # in an experiment, signals and pipes are for the training itself
     environment = recorded_environment(options)
     try:
-        file, heard = tempfile.mkstemp(prefix="rlprof-")
+        file, started_file = tempfile.mkstemp(prefix="rlprof-")
         os.close(file)
-    except OSError:  # nobody will know; the command runs all the same
+    except OSError:  # the command runs all the same, without the report
         become(command, options)
-    environment[HEARD] = heard
+    environment[STARTED_FILE] = started_file
     try:
         code = _run(command, environment)
-        if not Path(heard).exists():
-            hear(os.environ)  # the run that this one is part of
+        if not Path(started_file).exists():
+            report_start(os.environ)  # to the run that this one is part of
         elif not options.get("quiet"):
             print(f"rlprof: nothing was recorded, because {_reason(command)}", file=sys.stderr)  # noqa: T201
     finally:
         with suppress(OSError):
-            os.unlink(heard)
+            os.unlink(started_file)
     _end_like(code)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Its exit code; negative if a signal ended it."""
+    """The exit code; negative if a signal ended the command."""
     signals = {getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals | {signal.SIGCHLD})
 
@@ -62,7 +62,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
     def begin() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if prctl is not None:  # who kills this process means the command
+        if prctl is not None:  # a SIGKILL for this process is meant for the command
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
     try:
@@ -80,7 +80,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _next_signal(signals: set[int], by_terminal: set[int]) -> tuple[int, bool]:
-    """Its number, and whether the command has not got it from the terminal already."""
+    """Its number, and False if the command has already got it from the terminal."""
     if hasattr(signal, "sigwaitinfo"):
         found = signal.sigwaitinfo(signals)
         number = found.si_signo
@@ -93,8 +93,8 @@ def _end_like(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # it has left one
-        with suppress(OSError, ValueError):  # of SIGKILL and SIGSTOP nobody can change what they do
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # it has dumped one
+        with suppress(OSError, ValueError):  # SIGKILL and SIGSTOP cannot be changed
             signal.signal(-code, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
         os.kill(os.getpid(), -code)
@@ -106,8 +106,8 @@ def _reason(command: Sequence[str]) -> str:
     flag = _isolating_flag(command)
     name = Path(command[0]).name
     if flag is not None:
-        other = "" if flag == "-S" else f", {remedy}"  # without site, it does not even find the installed packages
-        return f"{name} {flag} does not load rlprof, which it would find on PYTHONPATH; leave out {flag}{other}"
+        other = "" if flag == "-S" else f", {remedy}"  # with -S, Python does not even find the installed packages
+        return f"{name} {flag} does not load rlprof from PYTHONPATH; leave out {flag}{other}"
     return (
         f"`{shlex.join(command)[:200]}` ran no Python that loads rlprof from PYTHONPATH; "
         f"record the script that trains: rlprof run train.py, {remedy}"
@@ -115,7 +115,7 @@ def _reason(command: Sequence[str]) -> str:
 
 
 def _isolating_flag(command: Sequence[str]) -> str | None:
-    """The option of Python with which it ignores PYTHONPATH, or imports no sitecustomize."""
+    """The option with which Python ignores PYTHONPATH, or imports no sitecustomize."""
     if not Path(command[0]).name.startswith("python"):
         return None
     words = iter(command[1:])

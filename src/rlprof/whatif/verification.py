@@ -15,7 +15,7 @@ from rlprof.analysis.inference import Interval
 from rlprof.analysis.lane_work import Work
 from rlprof.analysis.slowdown import DOSES, Experiment, extrapolate, floor_of
 from rlprof.analysis.topology import Saving, Topology, predict
-from rlprof.experiment.slowdowns import DosePlan
+from rlprof.experiment.slowdowns import SlowdownPlan
 from rlprof.whatif.prediction import Prediction
 
 BEND = 0.05
@@ -34,7 +34,7 @@ class Verified:
     verdict: str
 
 
-def fitted(plan: DosePlan, how: Topology) -> DosePlan:
+def fitted(plan: SlowdownPlan, how: Topology) -> SlowdownPlan:
     """The plan for a training with such lanes: what works beside the driver needs iterations to settle."""
     beside = how.model == "async"
     shares_gil = any(group.kind != "process" for group in how.groups)

@@ -21,7 +21,7 @@ from rlprof import Profiler, SpanCost
 from rlprof.analysis.advice import RULES, advise
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.facts import Facts
-from rlprof.recording.record import record
+from rlprof.api import record
 from rlprof.session.records import Sample
 
 _clock: Fake | None = None

@@ -13,7 +13,7 @@ from rlprof import Profiler
 from rlprof.analysis.advice.memory_growth import memory_growth
 from rlprof.analysis.advice.slowing_down import slowing_down
 from rlprof.analysis.drift import drift, trend_of
-from rlprof.recording.record import record
+from rlprof.api import record
 
 MB = 1 << 20
 MS = 1_000_000

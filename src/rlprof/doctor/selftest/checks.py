@@ -12,8 +12,8 @@ from rlprof.analysis.load import load_facts
 from rlprof.analysis.report import Report, build_report
 from rlprof.doctor.selftest.simulation import ENV_STEPS, MEMORY, STEPS, Truth
 from rlprof.ledger.profiler import Profiler
-from rlprof.recording.outputs import RAW, SUMMARY
 from rlprof.report.analyzer import to_text as analysis_text
+from rlprof.report.files import RAW, SUMMARY
 from rlprof.report.formats import renderer
 from rlprof.session.reader import Session
 

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rlprof.api import record
 from rlprof.ledger.profiler import Profiler
-from rlprof.recording.record import record
 
 STEPS = 12
 ENV_STEPS = 64

@@ -1,7 +1,7 @@
-"""Run by every Python that finds this folder on its PYTHONPATH, before the program: starts rlprof in it.
+"""Every Python that finds this folder on its PYTHONPATH runs this file before the program, and so starts rlprof.
 
-It then is as if this file were not there: the folder leaves sys.path, and the sitecustomize that Python would have
-found without it is imported in its place. If there is none, that import fails in the way that Python expects.
+Afterwards everything is as if this file did not exist: the folder is removed from sys.path, and the sitecustomize that
+Python would have found without it is imported instead. If there is none, that import fails as Python expects.
 """
 
 import os
@@ -9,8 +9,8 @@ import sys
 
 
 def _start():  # type: () -> None
-    """Ctrl-C in a sitecustomize is a fatal error of Python, and starting takes a while: the interrupt waits until the
-    program runs, and is a KeyboardInterrupt of the program."""
+    """Ctrl-C in a sitecustomize is a fatal error of Python, and rlprof takes a while to start. So the interrupt is held
+    back until the program runs, and is raised there as a KeyboardInterrupt."""
     try:
         import _signal  # type: ignore[import-not-found]  # noqa: PLC0415 - whatever fails here, the program runs on
 
@@ -40,11 +40,11 @@ def _load():  # type: () -> None
         import rlprof.run.start  # noqa: PLC0415
 
         rlprof.run.start.start()
-        rlprof.run.shadowed_modules.make_room(before)
-    except Exception as error:  # another Python, which has no rlprof: its program runs on
-        heard = os.environ.pop("RLPROF_HEARD", None)
-        if heard and os.path.exists(heard):
-            os.unlink(heard)  # rlprof run need not say it again
+        rlprof.run.shadowed_modules.remove_shadowed_modules(before)
+    except Exception as error:  # another Python, without rlprof: its program runs on
+        started_file = os.environ.pop("RLPROF_STARTED_FILE", None)
+        if started_file and os.path.exists(started_file):
+            os.unlink(started_file)  # `rlprof run` need not report it again
         if "RLPROF_SESSION" not in os.environ and sys.stderr is not None:
             if sys.version_info < (3, 11):  # noqa: UP036 - any Python may come here
                 remedy = "rlprof needs Python 3.11 or newer"
@@ -59,7 +59,7 @@ sys.path[:] = [path for path in sys.path if path != _here]
 sys.path_importer_cache.pop(_here, None)
 sys.modules.pop("sitecustomize", None)
 try:
-    import sitecustomize  # type: ignore[import-not-found, unused-ignore]  # noqa: F401 - the one further on
+    import sitecustomize  # type: ignore[import-not-found, unused-ignore]  # noqa: F401 - the next one on the path
 finally:
     if os.environ.get("RLPROF") == "1":
         _start()

@@ -111,7 +111,7 @@ def _capture(settings: DistillSettings) -> TorchCapture:
         record_shapes=wanted.record_shapes,
         step="iteration",
     )
-    capture.say = _say_in_settings
+    capture.log = _say_in_settings
     capture.plan(settings.total_iterations)
     return capture
 

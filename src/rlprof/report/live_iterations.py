@@ -1,4 +1,4 @@
-"""Iterations as they come out of the ledger, put into figures with names."""
+"""Iterations of a running training: the ledger's packed rows as figures with names."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from rlprof.session.records import Flush
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One iteration."""
+    """One iteration, or several neighbours."""
 
     iteration: int
-    """Counted from 1. Where iterations come faster than they can be written, the last of `iterations`."""
+    """Counted from 1. If iterations come faster than they can be written, the last of `iterations`."""
     iterations: int
     time: float
-    """Unix time of its end, in seconds."""
+    """Unix time of the end, in seconds."""
     seconds: float
     steps: int
     episodes: int
     steps_per_second: float | None
     ledger: dict[str, float]
-    """Seconds of wall time by operation, with `unattributed`; rlprof's own cost is in them. They sum to `seconds`."""
+    """Seconds of wall time by operation, with `unattributed` and rlprof's own cost. They sum to `seconds`."""
 
 
 class Points:
-    """Remembers which operation a node belongs to."""
+    """Makes points of batches, and remembers which operation each node belongs to."""
 
     def __init__(self) -> None:
         self._operations: dict[int, str] = {}
 
     def of(self, batch: Flush) -> Iterator[Point]:
-        """The iterations that a flush wrote."""
+        """The iterations in a batch."""
         names = {row.id: row.name for row in batch.raw["operations"]}
         for row in batch.raw["nodes"]:
             if row.id not in self._operations:
@@ -59,8 +59,8 @@ class Points:
             )
 
 
-def together(points: Sequence[Point], most: int) -> Iterator[Point]:
-    """At most so many: neighbours are put together."""
+def merge_neighbours(points: Sequence[Point], most: int) -> Iterator[Point]:
+    """At most this many points. If there are more, neighbours are merged."""
     size = max(1, -(-len(points) // most))
     for start in range(0, len(points), size):
         group = points[start : start + size]

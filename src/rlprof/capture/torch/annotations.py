@@ -1,4 +1,4 @@
-"""Spans of the ledger as annotations of a torch trace, for as long as it is recorded."""
+"""Writes spans as annotations into a torch trace while it is recorded."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from rlprof.capture.spans import watch_spans
 from rlprof.ledger.profiler import Profiler
 
 
-class Marks:
-    """Of the thread that makes it. Those that are open at the start are opened in the trace, too; those that are open
-    at the end are closed there."""
+class SpanAnnotations:
+    """Annotates the spans of the thread that makes it. Spans that are open at the start begin in the trace there, and
+    spans that are open at the end end there."""
 
     def __init__(self, profiler: Profiler) -> None:
-        import torch  # noqa: PLC0415 - who captures has it
+        import torch  # noqa: PLC0415 - only where it is installed
 
         self._enter = torch.ops.profiler._record_function_enter_new
         self._exit = torch.ops.profiler._record_function_exit._RecordFunction
         self._thread = get_ident()
         self._open: list[tuple[str, Any]] = []
         self._between: list[str] = profiler.ledger.open_operations()
-        """Open spans that are not in the trace: no step has begun."""
-        # Before anybody else: who ends a step where a span ends finds it ended here.
+        """Open spans that are not in the trace, because no step has begun."""
+        # Before all other watchers: one that ends a step at the end of a span finds the annotation already closed.
         self._unwatch = watch_spans(profiler, self._watch, first=True)
 
     def begin_step(self, number: int) -> None:
-        """Around everything that is open: a step is the outermost annotation."""
+        """Begin the annotation of a step around all open spans: a step is the outermost annotation."""
         self._begin(f"ProfilerStep#{number}")
         for name in self._between:
             self._begin(name)
@@ -41,14 +41,14 @@ class Marks:
         self._end_all()
 
     def forget(self) -> None:
-        """Something failed: nothing is asked of torch any more."""
+        """The capture has failed: do not call torch any more."""
         self._unwatch()
         self._open.clear()
 
     def _watch(self, name: str, begins: bool) -> None:
         if get_ident() != self._thread:
             return
-        if not self._open:  # between two steps
+        if not self._open:  # no step is under way
             if begins:
                 self._between.append(name)
             elif name in self._between:
@@ -57,8 +57,8 @@ class Marks:
         if begins:
             self._begin(name)
             return
-        # Mostly the innermost. Annotations nest, so that what began inside of one that ends out of order ends, too, and
-        # begins again.
+        # Mostly the innermost span ends. Annotations must nest: if a span ends out of order, those inside it end too
+        # and begin again.
         for place in range(len(self._open) - 1, -1, -1):
             if self._open[place][0] == name:
                 again = [other for other, _ in self._open[place + 1 :]]

@@ -1,7 +1,8 @@
-"""What is captured of a recorded training beside its ledger: torch traces, and which functions take the time."""
+"""Starts the captures of a recorded training: torch traces, and profiles of Python functions."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,25 +16,26 @@ from rlprof.ledger.catalogue import TRACE_EXPORT
 from rlprof.recording.recording import Recording
 
 FUNCTIONS = "functions"
-"""What a session calls such a file."""
+"""Kind of these files in the session's list of files."""
 
-HOW: dict[str, Callable[[], Callable[[], Recorder]]] = {
+FUNCTION_PROFILERS: dict[str, Callable[[], Callable[[], Recorder]]] = {
     "cprofile": lambda: Calls,
     "sample": lambda: Sampler().recorder,
 }
-"""What makes a record of each phase."""
+"""By the command-line option: what makes a recorder for each phase."""
 
 
 def capture_torch(recording: Recording, **settings: Any) -> TorchCapture:
-    """With the settings of `TorchCapture`; it ends with the recording."""
+    """Start a torch capture with the settings of `TorchCapture`. It ends with the recording."""
     capture = TorchCapture(profiler=recording.profiler, **settings).begin()
     recording.before_end.append(capture.stop)
     return capture
 
 
 def capture_functions(recording: Recording, how: str, phases: list[str]) -> None:
-    """`how` is a key of HOW; of the whole run, or only inside these operations."""
-    capture = FunctionCapture(recording.profiler, HOW[how](), phases)
+    """Profile Python functions: in the whole run, or only inside these operations. `how` is a key of
+    FUNCTION_PROFILERS."""
+    capture = FunctionCapture(recording.profiler, FUNCTION_PROFILERS[how](), phases)
     capture.start()
 
     def end() -> None:
@@ -46,7 +48,7 @@ def capture_functions(recording: Recording, how: str, phases: list[str]) -> None
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True):
-    """What `rlprof capture` asks for."""
+    """The torch capture that `rlprof capture` requests of a running training."""
 
     step: str
     warmup_steps: int
@@ -56,8 +58,8 @@ class Request(msgspec.Struct, forbid_unknown_fields=True):
     with_stack: bool = False
 
 
-def answer(recording: Recording, path: Path) -> None:
-    """On the flushing thread; the driver begins at its next step."""
+def capture_on_request(recording: Recording, path: Path) -> None:
+    """Start the capture that a file requests. Runs on the flushing thread; the driver begins at its next step."""
     try:
         request = msgspec.json.decode(path.read_bytes(), type=Request)
     finally:
@@ -65,28 +67,26 @@ def answer(recording: Recording, path: Path) -> None:
     capture_torch(recording, wait_steps=0, **msgspec.structs.asdict(request))
 
 
-def leave_summary(capture: TorchCapture, _folder: Path) -> None:
-    """What the last trace says, on the standard error."""
-    import sys  # noqa: PLC0415
+def start(recording: Recording, requested: dict[str, Any]) -> None:
+    """Start what the command line requested: `torch` with the settings of a capture and `summary`; `cprofile` or
+    `sample` with a list of operations."""
+    torch = requested.get("torch")
+    if torch is not None:
+        summary = torch.pop("summary", False)
+        capture = capture_torch(recording, **torch)
+        if summary:
+            recording.at_end.append(partial(_print_trace_summary, capture))
+    for how in FUNCTION_PROFILERS:
+        if how in requested:
+            capture_functions(recording, how, requested[how])
 
-    from rlprof.trace.analysis.summarize import summarize  # noqa: PLC0415 - only where it is asked for
+
+def _print_trace_summary(capture: TorchCapture, _folder: Path) -> None:
+    """Print the summary of the last trace to standard error."""
+    from rlprof.trace.analysis.summarize import summarize  # noqa: PLC0415 - hardly ever needed
     from rlprof.trace.analysis.summary import SCHEMA_VERSION, Summary  # noqa: PLC0415
     from rlprof.trace.read import read_trace  # noqa: PLC0415
     from rlprof.trace.render.text import to_text  # noqa: PLC0415
 
     if capture.files and sys.stderr is not None:
         sys.stderr.write(to_text(Summary(SCHEMA_VERSION, (summarize(read_trace(capture.files[-1])),))))
-
-
-def begin(recording: Recording, asked: dict[str, Any]) -> None:
-    """As the command line asked: `torch`, with the settings of a capture and `summary`; `cprofile` or `sample`, with
-    operations."""
-    torch = asked.get("torch")
-    if torch is not None:
-        summary = torch.pop("summary", False)
-        capture = capture_torch(recording, **torch)
-        if summary:
-            recording.at_end.append(partial(leave_summary, capture))
-    for how in HOW:
-        if how in asked:
-            capture_functions(recording, how, asked[how])

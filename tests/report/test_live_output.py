@@ -1,4 +1,4 @@
-"""What is seen while a training runs."""
+"""Output while a training runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from sessions import Written, facts_of, run_program
 
 from rlprof import Profiler, RlprofWarning
-from rlprof.recording.progress import JsonLines, Summary, TensorBoard
-from rlprof.recording.record import record
+from rlprof.api import record
 from rlprof.render.running import to_summary
+from rlprof.report.live_output import JsonLines, Summary, TensorBoard
 
 
 def trained(written: Written, iterations: int = 3) -> None:
@@ -23,7 +23,7 @@ def trained(written: Written, iterations: int = 3) -> None:
             written.fake.profiler.add_steps(8)
 
 
-def test_json_lines_have_one_object_an_iteration_that_adds_up(tmp_path):
+def test_json_lines_have_one_object_per_iteration_that_adds_up(tmp_path):
     written = Written(tmp_path)
     lines = JsonLines(tmp_path / "logs" / "run.jsonl")
     trained(written)
@@ -68,7 +68,7 @@ def test_a_summary_is_printed_every_so_many_iterations(tmp_path, capsys):
     assert "rlprof: 20 iterations" in printed
 
 
-def test_a_summary_is_short_and_says_what_matters(tmp_path):
+def test_a_summary_is_short_and_has_the_largest_accounts(tmp_path):
     written = Written(tmp_path)
     for place in range(30):
         written.work(f"operation number {place} with a name that is far too long for a line", 1_000)
@@ -89,7 +89,7 @@ def test_a_summary_is_short_and_says_what_matters(tmp_path):
 
 
 def test_a_progress_bar_is_not_torn(tmp_path):
-    """tqdm's bar is one line that is drawn again and again; the table comes above it, whole."""
+    """tqdm draws its bar as one line again and again. The table is printed whole above it."""
     program = """
 import time
 from tqdm import tqdm
@@ -133,7 +133,7 @@ with record("run", summary_every=5) as recording, Progress(console=get_console()
     assert "Traceback" not in done.stderr
 
 
-def test_a_run_leaves_raw_json_and_a_summary_also_side_by_side_with_others(tmp_path):
+def test_a_run_writes_raw_json_and_a_summary_also_in_the_flat_layout(tmp_path):
     profiler = Profiler()
     with record("battle", dir=tmp_path / "runs", flat=tmp_path / "logs", profiler=profiler) as recording:
         with profiler.profile("env_step"):
@@ -145,7 +145,7 @@ def test_a_run_leaves_raw_json_and_a_summary_also_side_by_side_with_others(tmp_p
     assert (tmp_path / "logs" / "reports" / f"{folder.name}_summary.txt").exists()
 
 
-def test_the_session_is_named_after_the_script_unless_told(tmp_path, monkeypatch):
+def test_the_session_is_named_after_the_script_by_default(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/somewhere/train_ppo.py", "--seed", "1"])
     with record(dir=tmp_path, profiler=Profiler()) as recording:
         pass
@@ -156,7 +156,7 @@ def test_the_session_is_named_after_the_script_unless_told(tmp_path, monkeypatch
     assert facts_of(recording.folder).session.name == "my run: <1>"
 
 
-def test_what_flushing_costs_is_in_the_session(tmp_path):
+def test_the_cost_of_flushing_is_in_the_session(tmp_path):
     profiler = Profiler()
     with record("run", dir=tmp_path, profiler=profiler) as recording:
         for _ in range(3):
@@ -164,9 +164,9 @@ def test_what_flushing_costs_is_in_the_session(tmp_path):
     assert facts_of(recording.folder).resources.flushing_share > 0
 
 
-def test_a_view_that_cannot_be_made_is_left_out_with_a_warning(tmp_path):
+def test_an_output_that_cannot_be_made_is_left_out_with_a_warning(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.warns(RlprofWarning, match="a view of the running training is left out"):
+    with pytest.warns(RlprofWarning, match="an output of the running training is left out"):
         recording = record("run", dir=tmp_path, jsonl=tmp_path / "file" / "x.jsonl", profiler=Profiler())
     recording.stop()
     assert (Path(recording.folder) / "raw.json").exists()

@@ -1,4 +1,4 @@
-"""Tells a capture where the steps of a training are, as far as its probes, its marks and its spans tell."""
+"""Finds the steps of a training for a capture, by the events of its probes, its marks and its spans."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 _STEPPED = "env_step"
 
 
-class Following:
-    """From its making until the capture is done. The first step begins where the first is seen to begin."""
+class StepFinder:
+    """Active until the capture is done. The first step begins at the first boundary that is seen."""
 
     def __init__(self, profiler: Profiler, capture: TorchCapture) -> None:
         self._profiler = profiler
         self._capture = capture
         self._iterations = 0
         self._epochs = 0
-        self._ends: list[Callable[[], None]] = [profiler.listen(self._hear)]
+        self._ends: list[Callable[[], None]] = [profiler.listen(self._on_event)]
         if capture.kind == ENV_STEP:
-            self._ends.append(watch_spans(profiler, self._watch))
+            self._ends.append(watch_spans(profiler, self._on_span))
 
     def end(self) -> None:
         while self._ends:
             self._ends.pop()()
 
-    def _hear(self, what: str) -> None:
+    def _on_event(self, what: str) -> None:
         if get_ident() != self._profiler.driver:
             return
         capture = self._capture
@@ -44,7 +44,7 @@ class Following:
             self._iterations += 1
             if capture.kind == EPOCH and not self._epochs and self._iterations > 1:
                 capture.kind = ITERATION
-                capture.say("this training does not show where its epochs are; a step of the capture is an iteration")
+                capture.log("rlprof cannot see the epochs of this training, so a step of the capture is an iteration")
                 self._plan()
         if what == capture.kind:
             self._boundary()
@@ -55,7 +55,7 @@ class Following:
         if self._capture.kind in self._profiler.planned:
             self._capture.plan(self._profiler.planned[self._capture.kind])
 
-    def _watch(self, name: str, begins: bool) -> None:
+    def _on_span(self, name: str, begins: bool) -> None:
         if name == _STEPPED and not begins and get_ident() == self._profiler.driver:
             self._boundary()
 

@@ -1,4 +1,4 @@
-"""What people see while a training runs: a short table, JSON lines, TensorBoard scalars. All on the flushing thread."""
+"""Output while a training runs: a short table, JSON lines, TensorBoard scalars. All of it on the flushing thread."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import msgspec
 
 from rlprof.ledger.profiler import Profiler
 from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
-from rlprof.recording.iterations import Point, Points, together
 from rlprof.render.running import to_summary
 from rlprof.render.scalars import Scalars
+from rlprof.report.live_iterations import Point, Points, merge_neighbours
 from rlprof.session.records import Flush
 
 
 class Watcher(Protocol):
-    """Called after each flush with what it wrote; closed when the run has ended."""
+    """Called after each flush with the batch that was written. Closed when the run has ended."""
 
     def __call__(self, batch: Flush) -> None: ...
     def close(self) -> None: ...
@@ -34,7 +34,7 @@ def watchers(
     jsonl: str | os.PathLike[str] | None,
     tensorboard: str | os.PathLike[str] | None,
 ) -> Iterator[Callable[[], Watcher]]:
-    """How to make those that were asked for."""
+    """A function for each requested output that makes it."""
     if summary_every > 0:
         yield lambda: Summary(profiler, summary_every)
     if jsonl is not None:
@@ -45,7 +45,7 @@ def watchers(
 
 @dataclass
 class Summary:
-    """Prints a short table every so many iterations, about a second late."""
+    """Prints a short table every so many iterations, with up to a second of delay."""
 
     profiler: Profiler
     every: int
@@ -56,16 +56,16 @@ class Summary:
         done = batch.raw["iterations"] // self.every
         if done > self._printed:
             self._printed = done
-            now = build_snapshot(batch.raw, SpanCost.over(batch.costs))  # worker processes are in it
-            say(to_summary(now, self._before))
+            now = build_snapshot(batch.raw, SpanCost.over(batch.costs))  # with worker processes
+            print_above_bars(to_summary(now, self._before))
             self._before = now
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 class JsonLines:
-    """Appends one object an iteration: see docs/watching.md for its keys."""
+    """Appends one object per iteration. docs/watching.md explains its keys."""
 
     def __init__(self, path: Path) -> None:
         self._points = Points()
@@ -82,11 +82,11 @@ class JsonLines:
 
 
 MOST_POINTS = 4
-"""That TensorBoard gets of a flush: more iterations are put together."""
+"""Most points that TensorBoard gets per flush. If there are more iterations, neighbours are merged."""
 
 
 class TensorBoard:
-    """Writes scalars an iteration, under the names that `rlprof export --to tensorboard` gives them."""
+    """Writes scalars per iteration, under the same names as `rlprof export --to tensorboard`."""
 
     def __init__(self, folder: Path) -> None:
         self._points = Points()
@@ -94,8 +94,8 @@ class TensorBoard:
         self._scalars = Scalars(folder / name, time.time())
 
     def __call__(self, batch: Flush) -> None:
-        # A scalar takes tens of microseconds that the training cannot use; nobody looks at hundreds of them a second.
-        for point in together(list(self._points.of(batch)), MOST_POINTS):
+        # A scalar costs the training tens of microseconds, and nobody looks at hundreds of them per second.
+        for point in merge_neighbours(list(self._points.of(batch)), MOST_POINTS):
             for tag, value in scalars_of(point).items():
                 self._scalars.write(point.time, point.iteration, tag, value)
         self._scalars.flush()
@@ -105,7 +105,7 @@ class TensorBoard:
 
 
 def scalars_of(point: Point) -> dict[str, float]:
-    """The figures of an iteration under the names TensorBoard shows."""
+    """The figures of an iteration, by the names that TensorBoard shows."""
     seconds = point.seconds
     scalars = {"rlprof_speed/seconds_per_iteration": seconds / point.iterations}
     if point.steps_per_second is not None:
@@ -115,8 +115,8 @@ def scalars_of(point: Point) -> dict[str, float]:
     return scalars
 
 
-def say(text: str) -> None:
-    """Print above a progress bar, if there is one, instead of into it."""
+def print_above_bars(text: str) -> None:
+    """Print to standard error: above a progress bar, if there is one, instead of into it."""
     tqdm = sys.modules.get("tqdm")
     bars = getattr(getattr(tqdm, "tqdm", None), "_instances", None)
     if tqdm is not None and bars:
