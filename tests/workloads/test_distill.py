@@ -82,7 +82,7 @@ def test_a_capture_warns_if_the_run_is_too_short_or_not_recorded(capsys):
         get_profiler().reset()
     said = capsys.readouterr().err
     assert "this run has 2 iterations, but the torch capture needs 9" in said
-    assert "trainer.profiler.wait_steps=0 trainer.profiler.warmup_steps=1 trainer.profiler.active_steps=1 would" in said
+    assert "fit: trainer.profiler.wait_steps=0 trainer.profiler.warmup_steps=1 trainer.profiler.active_steps=1" in said
     assert "Rollout Timing Profile" not in said
 
 
