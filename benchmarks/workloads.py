@@ -52,7 +52,7 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
     facts = load_facts(session)
     found = components(facts.breakdown, find_workload(name).components)
     learned = re.search(r"steps, (.+) (\S+) at first, (\S+) at the end", done.stdout)
-    expected = re.search(r"could do (\S+) steps/s. The training did (\S+),", done.stdout)
+    expected = re.search(r"parts\s+could\s+do\s+(\S+)\s+steps/s\.\s+The\s+training\s+did\s+(\S+),", done.stdout)
     if learned is None or expected is None:
         raise SystemExit(f"{name}: cannot find the score and the expected speed in the output: {done.stdout[-2000:]}")
     allowed, reached = (float(figure.replace(",", "")) for figure in expected.groups())

@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).parent.parent / "examples" / "cartpole_ppo.py"
 
 
 def run(folder: Path, *arguments: str) -> str:
-    """What the example prints, on a terminal of 80 columns."""
+    """Run the example on a terminal of 80 columns. Returns its output."""
     for component in ("torch", "gymnasium"):
         if importlib.util.find_spec(component) is None:
             missing(component)

@@ -7,7 +7,7 @@ import torch
 
 from rlprof import Profiler
 
-# Dynamo warns of its own internals; what it says of ours comes as an error.
+# Dynamo warns about its own internals. What it reports about rlprof comes as an error.
 pytestmark = pytest.mark.filterwarnings("default")
 
 
@@ -21,7 +21,7 @@ def profiler(request):
 
 
 def compiled(function):
-    """Compile in one piece; returns the compiled function and a list that gets each graph."""
+    """Compile in one graph. Returns the compiled function and a list that gets each graph."""
     graphs = []
 
     def backend(graph, _inputs):

@@ -6,7 +6,7 @@ from typing import Any
 
 from rlprof.api import record
 from rlprof.ledger.profiler import get_profiler
-from rlprof.probes._torchrl_turns import is_attached
+from rlprof.probes._torchrl_iterations import is_attached
 from rlprof.probes.registry import Attached, find_probes
 from rlprof.recording.recording import Recording
 

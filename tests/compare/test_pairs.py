@@ -55,7 +55,7 @@ def test_a_planted_difference_is_found_where_it_is(training):
     found = measured(pair, component_of({}))
     a, b = found.a, found.b
     assert a.steps == b.steps == 10
-    assert a.ledger["env_step"] > 0.04e9  # a sleep is at least as long as it is told to be
+    assert a.ledger["env_step"] > 0.04e9  # a sleep is at least as long as requested
     assert b.ledger["env_step"] > 0.02e9
     assert a.ledger["env_step"] > 1.2 * b.ledger["env_step"]
     assert a.wall_ns > b.wall_ns
@@ -210,7 +210,7 @@ def test_cpu_time_is_that_of_workers_too(tmp_path):
         assert 0.02e9 <= turn.cpu_ns < 0.06e9
 
 
-def test_an_arm_leaves_its_session_and_no_reports_that_nobody_reads(training, tmp_path):
+def test_an_arm_leaves_its_session_and_no_reports(training, tmp_path):
     with Arm("A", f"run {training} 0.001 1000", tmp_path) as arm:
         arm.begin()
         arm.run()

@@ -1,4 +1,4 @@
-"""Measuring the machine: what is there is told, what is not is None, and nothing is left running."""
+"""Measuring the machine: missing figures are None, and no process is left running."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_a_quick_look_has_no_finding_about_what_was_left_out():
 
 
 GPU = Gpu("NVIDIA H100", 80 << 30, 0, 0.05)
-# The key, the severity, a part and what makes the finding appear, what just does not, and evidence that must be told.
+# The key, the severity, a part and what makes the finding appear, what just does not, and its evidence.
 CASES = [
     ("torch_threads", "bad", "compute", {"threads": 9}, {"threads": 8}, "9 threads"),
     ("slow_threads", "bad", "compute", {"crowded": Threading(4 * MS, 80 * MS)}, {"crowded": Threading(4 * MS, 4 * MS)},

@@ -1,4 +1,4 @@
-"""Other processes that do one thing at a time, when told: forked ones, and ones started from nothing that join."""
+"""Other processes that do one thing at a time, on request: forked ones, and ones started from nothing that join."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def received(raw: dict[str, Any]) -> int:
 
 
 class Hand:
-    """What can be told."""
+    """What a process can do on request."""
 
     def __init__(self, profiler: Profiler) -> None:
         self.profiler = profiler
@@ -206,7 +206,7 @@ class Driver:
             time.sleep(seconds)
 
     def missing(self) -> int:
-        """Of the wall time, what the accounts of this process do not have."""
+        """Wall time that the accounts of this process do not have."""
         raw = self.ledger.raw()
         assert all(row.ledger >= 0 for row in raw["nodes"])
         return int(raw["wall"] - sum(row.ledger for row in raw["nodes"]))

@@ -53,7 +53,7 @@ def test_a_task_that_cannot_be_told_is_booked_to_its_thread(core):
             await asyncio.sleep(0)
         return "trained"
 
-    with pytest.warns(RlprofWarning, match="asyncio task cannot be told"):
+    with pytest.warns(RlprofWarning, match="asyncio task cannot be found"):
         assert asyncio.run(main()) == "trained"
     snapshot = profiler.snapshot()
     assert snapshot.account("request").calls == 1

@@ -84,7 +84,7 @@ def test_what_is_open_or_absent_is_not_renamed(profiler):
 
 
 def iterations(profiler):
-    """Of each mark: start, end, steps."""
+    """Start, end and steps of each mark."""
     marks, _ = profiler.ledger.drain_iterations()
     return [(mark.start, mark.end, mark.steps) for mark in unpack_marks(marks)]
 

@@ -121,6 +121,7 @@ def _steps(slowed):
             compute(0.0005)
 
 
+@pytest.mark.figures  # threads that others keep off the CPU get nothing
 def test_a_sample_shows_which_operation_computes_without_the_gil(slowed):
     over = threading.Event()
     buffer = bytes(1 << 24)

@@ -79,7 +79,7 @@ def test_an_exception_goes_through_and_a_watcher_that_fails_is_let_go(profiler):
         with profiler.profile("outer"):
             pass
     assert [str(warning.message) for warning in said if issubclass(warning.category, RlprofWarning)] == [
-        "rlprof: who watches the spans has failed, and is told no more (ValueError: outer)"
+        "rlprof: the watcher of spans has failed and is no longer called (ValueError: outer)"
     ]
     assert profiler.snapshot().account("outer").calls == 3
 

@@ -22,7 +22,7 @@ DELAY = 10_000_000
 planted = Counter()
 """Nanoseconds by operation. Only operations in it are delayed."""
 clock = []
-"""Of the profiler with a planted clock, how to set it."""
+"""Sets the clock of the profiler that has a planted one."""
 
 
 @contextmanager

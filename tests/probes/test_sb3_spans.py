@@ -33,22 +33,22 @@ def test_a_training_is_rollouts_and_updates_and_what_they_consist_of(core):
         model.learn(192)
     snapshot = profiler.snapshot()
     snapshot.check()
-    turns, steps, batches = 3, 96, 12
+    iterations, steps, batches = 3, 96, 12
     expected = {
         "env_reset": 1,
-        "rollout": turns,
+        "rollout": iterations,
         "rollout/policy_forward": steps,
         "rollout/policy_forward/action_sampling": steps,
         "rollout/env_step": steps,
         "rollout/buffer_add": steps,
-        "rollout/buffer_reset": turns,
-        "rollout/callback": steps + 2 * turns,
-        "rollout/value_forward": turns,
-        "rollout/advantage": turns,
-        "update": turns,
+        "rollout/buffer_reset": iterations,
+        "rollout/callback": steps + 2 * iterations,
+        "rollout/value_forward": iterations,
+        "rollout/advantage": iterations,
+        "update": iterations,
         "update/evaluate_actions": batches,
-        "update/buffer_get": batches + 2 * turns,  # each time through, the end is asked for as well
-        "logging": turns,
+        "update/buffer_get": batches + 2 * iterations,  # each time through, the end is asked for as well
+        "logging": iterations,
         "callback": 1,
     }
     assert paths(snapshot) == expected
@@ -65,7 +65,7 @@ def test_every_algorithm_has_iterations_steps_and_episodes(name):
     assert calls["update"] > 0
     assert snapshot.iterations == calls["update"]
     assert snapshot.steps == model.num_timesteps
-    ended = len(model.ep_info_buffer)  # by SB3's Monitor; ARS forgets those of earlier turns
+    ended = len(model.ep_info_buffer)  # by SB3's Monitor; ARS forgets those of earlier iterations
     assert snapshot.episodes == ended or (name == "ARS" and snapshot.episodes > ended > 0)
     assert calls["policy_forward"] > 0
     assert calls["env_step"] > 0

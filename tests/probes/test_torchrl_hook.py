@@ -11,7 +11,7 @@ from torchrl.trainers.trainers import LogScalar
 from trainings.torchrl_ppo import Args, Training
 
 from rlprof import get_profiler, record
-from rlprof.probes._torchrl_turns import is_attached
+from rlprof.probes._torchrl_iterations import is_attached
 from rlprof.probes.registry import Attached
 from rlprof.session.reader import Session
 from rlprof.torchrl import RlprofHook

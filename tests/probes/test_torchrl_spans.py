@@ -44,8 +44,8 @@ def test_a_training_is_rollouts_and_updates_and_what_they_consist_of():
     snapshot = profiler.snapshot()
     snapshot.check()
     found = paths(snapshot)
-    turns, steps, epochs, minibatches = 3, 192, 6, 12
-    assert found["rollout"] == found["update"] == turns
+    iterations, steps, epochs, minibatches = 3, 192, 6, 12
+    assert found["rollout"] == found["update"] == iterations
     assert found["rollout/policy_forward"] == found["rollout/env_step"] == steps
     assert found["update/advantage"] == found["update/advantage/value_forward"] == found["update/replay_add"] == epochs
     for name in ("replay_sample", "loss", "backward", "gradient_clip", "optimizer_step", "zero_grad"):

@@ -1,4 +1,4 @@
-"""Sessions that were made to do harm: refused in one sentence, with bounded work and memory."""
+"""Malicious sessions are refused in one sentence, with bounded work and memory."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_virtual_table_is_refused(session):
     refused(session, "mark is not a table")
 
 
-def test_a_column_that_is_computed_is_refused(session):
+def test_a_computed_column_is_refused(session):
     change(
         session,
         "DROP TABLE mark",
@@ -148,12 +148,12 @@ def test_the_work_of_all_queries_is_bounded(session, monkeypatch):
         "INSERT INTO artifact VALUES (?, 'x', 1)",
     ],
 )
-def test_a_value_without_end_is_refused(statement, session):
+def test_an_endless_value_is_refused(statement, session):
     change(session, statement.replace("UPDATE operation", "UPDATE OR IGNORE operation"), values=("x" * 17_000_000,))
     refused(session, "it holds a value that is larger than in any session")
 
 
-def test_rows_without_end_are_refused(session, monkeypatch):
+def test_endless_rows_are_refused(session, monkeypatch):
     monkeypatch.setattr(connection, "MOST_ROWS", 1000)
     for table, row in (
         ("iteration", "n, n + 1, n, n, 1, 1, 1"),
@@ -167,7 +167,7 @@ def test_rows_without_end_are_refused(session, monkeypatch):
 
 
 def block(size: int) -> bytes:
-    """So many bytes of zeros, packed without making them all at once."""
+    """A number of zero bytes, packed without allocating all of them."""
     packer = zlib.compressobj(9)
     return b"".join(packer.compress(bytes(1 << 20)) for _ in range(size >> 20)) + packer.flush()
 
@@ -183,7 +183,7 @@ def block(size: int) -> bytes:
         (128 << 20, "its timeline has 134,217,7"),
     ],
 )
-def test_a_block_of_the_timeline_that_unpacks_without_end_is_refused(events, because, session):
+def test_a_block_of_the_timeline_that_unpacks_endlessly_is_refused(events, because, session):
     bomb = block(64 << 20)
     assert len(bomb) < 100_000
     change(session, "DROP TABLE timeline", "CREATE TABLE timeline (id INTEGER PRIMARY KEY, events, lost, block)")
@@ -193,8 +193,8 @@ def test_a_block_of_the_timeline_that_unpacks_without_end_is_refused(events, bec
     refused(session, because, read_timeline)
 
 
-def test_a_block_is_never_unpacked_further_than_it_says(session, monkeypatch):
-    """Counted at zlib itself, whose answers are bounded by what the block says."""
+def test_a_block_is_never_unpacked_beyond_its_declared_events(session, monkeypatch):
+    """Counts the bytes that zlib returns, which the block's declaration limits."""
     asked, real = [], zlib.decompressobj
 
     class Counting:
@@ -243,7 +243,7 @@ def test_a_name_of_megabytes_is_recorded_short(tmp_path):
 
 
 def test_a_copy_of_a_killed_session_is_checked_too(session, monkeypatch):
-    """As on a disk that cannot be written, where the journal is read in a copy."""
+    """On a read-only disk, where the journal is read in a copy."""
     view = f"CREATE VIEW mark AS {ENDLESS} SELECT n FROM endless"
     change(session, "DROP TABLE mark", view)
     session.with_name("session.db-wal").touch()

@@ -1,4 +1,4 @@
-"""Long runs stay bounded, and nothing of their sums is dropped."""
+"""Long runs stay bounded, and their sums are kept."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_file_stays_bounded_however_many_iterations_there_are(tmp_path):
 
 
 def test_merging_does_not_depend_on_how_fast_the_machine_is(tmp_path, monkeypatch):
-    """With a clock that jumps an hour at each look, as on a busy machine, the rows are the same."""
+    """With a clock that jumps an hour at each reading, as on a busy machine, the rows are the same."""
 
     def rows(folder):
         written = Written(folder, most_gains=300)
@@ -95,7 +95,7 @@ def test_a_flush_merges_a_bounded_number_of_rows(tmp_path, monkeypatch):
     written.end()
 
 
-def test_samples_are_merged_two_by_two(tmp_path, monkeypatch):
+def test_samples_are_merged_in_pairs(tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "MOST_SAMPLES", 3)
     written = Written(tmp_path)
     written.work("env_step", 10)

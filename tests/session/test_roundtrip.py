@@ -1,4 +1,4 @@
-"""What was recorded is what is read."""
+"""A session is read as it was recorded."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_iterations_are_read_in_order_with_what_each_place_gained(tmp_path):
     assert facts.progress.steps_per_second == pytest.approx(24 / 630e-9)
 
 
-def test_names_survive_whatever_is_in_them(tmp_path):
+def test_names_survive_any_content(tmp_path):
     names = ["<script>alert(1)</script>", 'a"b\\c', "学習 🏋", "two\nlines", "tab\t", "''; DROP TABLE node; --"]
     written = Written(tmp_path)
     for name in names:
@@ -78,14 +78,14 @@ def test_names_survive_whatever_is_in_them(tmp_path):
     assert {operation.operation for operation in facts_of(written.end()).operations} == set(names)
 
 
-def test_a_name_that_utf8_cannot_say_is_still_recorded(tmp_path):
+def test_a_name_that_utf8_cannot_encode_is_still_recorded(tmp_path):
     written = Written(tmp_path)
     written.work("half \ud800 a surrogate", 10)
     written.work("nul \0 inside", 20)
     assert [item.operation for item in facts_of(written.end()).operations] == ["nul ? inside", "half ? a surrogate"]
 
 
-def test_samples_keep_what_was_not_measured_apart_from_zero(tmp_path):
+def test_samples_distinguish_missing_values_from_zero(tmp_path):
     written = Written(tmp_path)
     written.work("env_step", 10)
     written.samples = [sample(1, cpu=None), sample(2, cpu=0.0, device_busy=None)]
@@ -95,7 +95,7 @@ def test_samples_keep_what_was_not_measured_apart_from_zero(tmp_path):
     assert (first.cpu, second.cpu, second.device_busy) == (None, 0.0, None)
 
 
-def test_a_reset_forgets_the_iterations_of_before(tmp_path):
+def test_a_reset_forgets_earlier_iterations(tmp_path):
     written = Written(tmp_path)
     for _ in range(5):
         with written.fake.profiler.iteration():
@@ -132,7 +132,7 @@ def test_a_finished_session_is_one_plain_file(tmp_path):
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
-def test_the_format_says_what_it_is(tmp_path):
+def test_the_file_declares_its_format(tmp_path):
     path = Written(tmp_path).end()
     header = path.read_bytes()[:100]
     assert int.from_bytes(header[68:72], "big") == schema.APPLICATION_ID  # where SQLite's format puts it

@@ -1,4 +1,4 @@
-"""What cannot be read is refused in one sentence, whatever it is."""
+"""Anything that cannot be read is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def test_a_truncated_session(kept, session, tmp_path):
     refused(tmp_path / "session.db", because="so no session|cannot be read|damaged")
 
 
-def test_text_that_is_neither(tmp_path):
+def test_text_that_is_neither_session_nor_report(tmp_path):
     (tmp_path / "notes.txt").write_text("env_step took long")
     refused(tmp_path / "notes.txt", because="not an SQLite file")
 
 
-def test_somebody_elses_sqlite_file(tmp_path):
+def test_an_sqlite_file_of_another_program(tmp_path):
     connection = sqlite3.connect(tmp_path / "other.db")
     connection.execute("CREATE TABLE users (name)")
     connection.commit()
@@ -195,7 +195,7 @@ odd = st.one_of(
 
 
 def renders_or_refuses(path: Path) -> None:
-    """Whatever is in the file: a report, or one sentence. Nothing else escapes."""
+    """Any file gives a report or one sentence, and no other exception."""
     refusal = ""
     try:
         facts = load_facts(path)
@@ -257,7 +257,7 @@ def test_a_session_with_anything_in_its_cells_is_shown_or_refused(data, session,
     path = Path(shutil.copy(session, tmp_path / "session.db"))
     # A draw may end the example: then, too, the connection is closed.
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")  # the disk's answer is no part of the test
+        connection.execute("PRAGMA synchronous = OFF")  # the speed of the disk is no part of the test
         tables = ("session", "operation", "lane", "node", "iteration", "gain", "sample", "timeline")
         for _ in range(data.draw(st.integers(1, 3))):
             table = data.draw(st.sampled_from(tables))
@@ -290,7 +290,7 @@ def test_a_session_on_a_read_only_disk_is_read(session, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["report", "analyze", "export"])
-def test_the_command_line_says_it_in_one_line_and_exits_2(command, tmp_path):
+def test_the_command_line_prints_one_line_and_exits_2(command, tmp_path):
     (tmp_path / "broken.json").write_text('{"schema_version": 1, "facts": {}}')
     arguments = ["--to", "chrome"] if command == "export" else []
     done = subprocess.run(

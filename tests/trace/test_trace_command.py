@@ -126,7 +126,7 @@ def test_what_is_partly_usable_is_used_with_a_counted_warning(tmp_path):
         "1 event without a timestamp left out",
         "1 event with a negative duration left out",
         "1 event left out because they are not JSON objects",
-        "1 operator or call ends after what it was called from",
+        "1 operator or call ends after its caller",
     ):
         assert f"Warning: {warning}" in done.stdout
     whole = json.dumps({"traceEvents": events[:1] * 50}).encode()
@@ -173,7 +173,7 @@ def test_cut_writes_a_trace_that_is_read_again(trace, tmp_path):
     assert rlprof("trace", "cut", trace, "-o", small).returncode == 2
     own = rlprof("trace", "cut", trace, "--step", "3", "-o", trace)
     assert own.returncode == 2
-    assert "give --output another name" in own.stderr
+    assert "Choose another name for --output" in own.stderr
 
 
 def test_open_serves_perfetto_and_the_trace_to_this_machine_only(trace):
@@ -204,7 +204,7 @@ def viewer(trace):
         thread.join()
 
 
-def asked(viewer, method, path, host=None):
+def requested(viewer, method, path, host=None):
     """The answer's status and body, with whatever Host."""
     connection = http.client.HTTPConnection("127.0.0.1", viewer.server_port, timeout=20)
     connection.putrequest(method, path, skip_host=True)
@@ -231,31 +231,31 @@ def test_open_listens_on_the_loopback_only(viewer):
 def test_open_checks_the_host_whatever_the_method(viewer, method, host):
     """A name that an attacker lets point to 127.0.0.1 must not reach the trace."""
     for path in (f"/{viewer.token}/", f"/{viewer.token}/trace/{viewer.trace.name}", "/service_worker.js"):
-        answer, body = asked(viewer, method, path, host.format(viewer.server_port))
+        answer, body = requested(viewer, method, path, host.format(viewer.server_port))
         assert answer.status == 403
         assert b"perfetto" not in body.lower()
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_open_answers_nobody_without_its_token(viewer, method):
+def test_open_refuses_requests_without_its_token(viewer, method):
     name = viewer.trace.name
     for path in ("/", "/index.html", f"/trace/{name}", f"/{'x' * 32}/trace/{name}", f"//trace/{name}", "/%00/", ".."):
-        assert asked(viewer, method, path)[0].status == 404
+        assert requested(viewer, method, path)[0].status == 404
 
 
 def test_open_answers_with_its_token(viewer):
-    answer, body = asked(viewer, "HEAD", f"/{viewer.token}/trace/{viewer.trace.name}")
+    answer, body = requested(viewer, "HEAD", f"/{viewer.token}/trace/{viewer.trace.name}")
     size = viewer.trace.stat().st_size
     assert (answer.status, int(answer.headers["Content-Length"]), body) == (200, size, b"")
-    assert asked(viewer, "GET", f"/{viewer.token}/trace/{viewer.trace.name}")[1] == viewer.trace.read_bytes()
-    answer, body = asked(viewer, "GET", f"/{viewer.token}/")
+    assert requested(viewer, "GET", f"/{viewer.token}/trace/{viewer.trace.name}")[1] == viewer.trace.read_bytes()
+    answer, body = requested(viewer, "GET", f"/{viewer.token}/")
     assert (answer.status, answer.headers["Referrer-Policy"]) == (200, "no-referrer")
-    assert asked(viewer, "GET", "/service_worker.js?v=1")[0].status == 200
-    assert asked(viewer, "GET", f"/{viewer.token}/../../../etc/passwd")[0].status == 404
-    assert asked(viewer, "GET", f"/{viewer.token}/trace/")[0].status == 404
-    assert asked(viewer, "POST", f"/{viewer.token}/")[0].status == 501
+    assert requested(viewer, "GET", "/service_worker.js?v=1")[0].status == 200
+    assert requested(viewer, "GET", f"/{viewer.token}/../../../etc/passwd")[0].status == 404
+    assert requested(viewer, "GET", f"/{viewer.token}/trace/")[0].status == 404
+    assert requested(viewer, "POST", f"/{viewer.token}/")[0].status == 501
     page = next(path for path in perfetto_folder().iterdir() if path.is_dir())
-    assert asked(viewer, "GET", f"/{viewer.token}/{page.name}/assets/")[0].status == 404, "no list of files"
+    assert requested(viewer, "GET", f"/{viewer.token}/{page.name}/assets/")[0].status == 404, "no list of files"
 
 
 def test_each_viewer_has_a_token_of_its_own(trace):
@@ -278,7 +278,7 @@ def test_a_page_that_is_closed_while_it_loads_leaves_no_traceback(viewer, capfd)
             connection.sendall(request.encode())
             if asked_for:
                 connection.recv(1)
-    assert asked(viewer, "GET", f"/{viewer.token}/")[0].status == 200, "it goes on"
+    assert requested(viewer, "GET", f"/{viewer.token}/")[0].status == 200, "it goes on"
     end = time.monotonic() + 30
     while threading.active_count() > before and time.monotonic() < end:
         time.sleep(0.01)

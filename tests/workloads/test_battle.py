@@ -1,4 +1,4 @@
-"""Trainings on a real game server, and what is asked for wrongly."""
+"""Trainings on a real game server, and wrong settings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def scores(server, **settings):
     return progress.scores
 
 
-# ---- what is asked for wrongly ----
+# ---- wrong settings ----
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def scores(server, **settings):
         (["--episode_s", "3"], "No such option"),
     ],
 )
-def test_what_is_asked_for_wrongly_is_said_before_anything_is_recorded(words, said, tmp_path, monkeypatch):
+def test_wrong_settings_are_reported_before_anything_is_recorded(words, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, ["train", "battle", *words])
     assert done.exit_code != 0
@@ -73,7 +73,7 @@ def test_what_is_asked_for_wrongly_is_said_before_anything_is_recorded(words, sa
     assert not list(tmp_path.iterdir())
 
 
-def test_an_address_is_short_or_whole():
+def test_an_address_is_short_or_full():
     whole = "ws://127.0.0.1:8000/showdown/websocket"
     assert address_of("127.0.0.1:8000") == address_of(whole) == whole
     with pytest.raises(RlprofError, match="'8000' is not a server address; write host:port or ws://"):
@@ -81,13 +81,13 @@ def test_an_address_is_short_or_whole():
 
 
 @pytest.mark.parametrize("program", ["node", "npm"])
-def test_without_node_or_npm_one_sentence_says_what_to_install(program, tmp_path, monkeypatch):
+def test_without_node_or_npm_one_sentence_names_what_to_install(program, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None if name == program else f"/usr/bin/{name}")
     with pytest.raises(RlprofError, match=f"needs {program}, which is not on the PATH; install Node.js 20 or later"):
         install(tmp_path)
 
 
-def test_a_failed_installation_says_why_in_one_sentence(tmp_path, monkeypatch):
+def test_a_failed_installation_gives_its_reason_in_one_sentence(tmp_path, monkeypatch):
     npm = tmp_path / "npm"
     npm.write_text("#!/bin/sh\necho 'npm error network is unreachable' >&2\nexit 3\n")
     npm.chmod(0o755)
@@ -96,7 +96,7 @@ def test_a_failed_installation_says_why_in_one_sentence(tmp_path, monkeypatch):
         install(tmp_path / "server")
 
 
-def test_nobody_there_to_play_with_is_said_in_one_sentence():
+def test_a_missing_server_is_reported_in_one_sentence():
     with pytest.raises(RlprofError, match=r"no player could enter the game server at ws://127\.0\.0\.1:9/showdown"):
         train(BattleSettings(server="127.0.0.1:9", **TINY), Progress("battle", "", show=False))
 
@@ -124,7 +124,7 @@ def test_the_server_listens_on_this_machine_only(server):
 
 
 @pytest.mark.long
-def test_the_server_asks_nobody_outside(folder):
+def test_the_server_contacts_no_other_host(folder):
     config = folder / "node_modules/pokemon-showdown/config/config.js"
     script = (
         f"require({json.dumps(str(config))}); require('dns').lookup('example.org', error => console.log(error.message))"
@@ -148,7 +148,7 @@ time.sleep(60)
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
-def test_the_server_ends_with_who_started_it(how, folder):
+def test_the_server_ends_with_the_process_that_started_it(how, folder):
     with subprocess.Popen(
         [sys.executable, "-c", STARTS_A_SERVER, str(folder)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -163,7 +163,7 @@ def test_the_server_ends_with_who_started_it(how, folder):
 
 @pytest.mark.long
 @pytest.mark.parametrize("opponent", ["random", "max_damage", "self"])
-def test_the_same_seed_plays_the_same_battles_together(opponent, server):
+def test_the_same_seed_plays_the_same_battles_with_batched_inference(opponent, server):
     runs = [scores(server, opponent=opponent, batched_inference=True, envs=3) for _ in range(2)]
     assert runs[0] == runs[1]
     assert runs[0] != scores(server, opponent=opponent, batched_inference=True, envs=3, seed=2)
@@ -211,7 +211,7 @@ def test_steps_and_episodes_are_counted_once(recorded):
 
 @pytest.mark.long
 def test_eight_threads_in_env_step_are_less_than_all_of_the_time(recorded):
-    """The document's profiler said 1108 %."""
+    """The document's profiler reported 1108 %."""
     breakdown = recorded[2].breakdown
     rows = [row for row in breakdown.rows if row.operation == "env_step"]
     collecting = sum(row.wall_ns for row in breakdown.rows if row.operation == "env_parallel_execution")
@@ -285,7 +285,7 @@ def test_a_server_that_dies_ends_the_training_with_a_sentence_and_a_session(fold
 
 @pytest.mark.long
 def test_it_learns(server):
-    """To keep its health in the first 25 decisions, which is less a matter of luck than who wins."""
+    """It learns to keep its health in the first 25 decisions, which depends less on luck than winning does."""
     more = {"hidden": 128, "learning_rate": 1e-3, "batch_size": 2, "gae_lambda": 0.8, "batched_inference": True}
     learned = scores(server, iterations=12, max_turns=25, **more)
     assert sum(learned[-3:]) / 3 > sum(learned[:3]) / 3 + 0.15

@@ -1,4 +1,4 @@
-"""Battles by hand-made requests, and the networks against themselves: no server is needed."""
+"""Battles from hand-made requests, and consistency of the networks. Needs no server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def move(id, disabled=False):
 
 
 def battle_of(active=None, team=(PIKACHU, SNORLAX, GONE), opponent="Gyarados, L80", **request):
-    """A battle in which Pikachu was asked something."""
+    """A battle in which Pikachu has to decide."""
     battle = Battle("battle-gen1randombattle-1", "me", None, 1)
     battle.player_role = "p1"
     side = {"name": "me", "id": "p1", "pokemon": list(team)}
@@ -66,13 +66,13 @@ def test_the_team_keeps_its_places_when_the_server_lists_it_in_another_order():
     assert choices(battle)[4:10] == ["switch 2", "", "", "", "", ""]
 
 
-def test_who_has_fainted_must_be_replaced():
+def test_a_fainted_pokemon_must_be_replaced():
     team = ({**PIKACHU, "condition": "0 fnt"}, SNORLAX, GONE)
     assert [order for order in choices(battle_of(team=team, active=None, forceSwitch=[True])) if order] == ["switch 2"]
 
 
 @pytest.mark.parametrize("forced", ["recharge", "struggle"])
-def test_what_leaves_no_choice_is_the_last_action(forced):
+def test_the_last_action_is_that_of_a_pokemon_without_a_choice(forced):
     active = {"moves": [move(forced)], "trapped": True}
     assert choices(battle_of(active)) == [""] * 10 + ["move 1"]
 
@@ -100,14 +100,14 @@ def test_damage_knows_types_and_who_uses_a_move():
 
 def test_worth_is_health_and_who_has_won():
     battle = battle_of(team=(PIKACHU, SNORLAX))
-    assert worth(battle) == pytest.approx((2 - 6) / 6)  # four of the team are not there
+    assert worth(battle) == pytest.approx((2 - 6) / 6)  # four of the team are missing
     battle.parse_message(["", "-damage", "p2a: Gyarados", "25/100"])
     assert worth(battle) == pytest.approx((2 - 6 + 0.75) / 6)
     battle.won_by("me")
     assert worth(battle) == pytest.approx((2 - 6 + 0.75) / 6 + 1)
 
 
-def test_opponents_choose_what_they_are_called():
+def test_opponents_choose_what_their_names_promise():
     battle = battle_of()
     assert max_damage(battle) == "move 1"
     assert max_damage(battle_of(opponent="Onix, L80")) == "move 4"  # surf
@@ -165,7 +165,7 @@ def test_advantages_look_ahead_by_gamma_and_lambda():
     assert advantages_of(battle, settings) == [0.5 * 2 - 1 + 0.25 * 1, 3 - 2]
 
 
-def test_an_answer_does_not_depend_on_who_else_has_asked():
+def test_an_answer_does_not_depend_on_the_other_players():
     everybody = dict(enumerate(played(3).observations))
     together = TogetherAgent(networks(), 3, 3).forward(everybody, set(everybody))
     for player, seen in everybody.items():
@@ -174,7 +174,7 @@ def test_an_answer_does_not_depend_on_who_else_has_asked():
         assert value == together[player][1]
 
 
-def test_who_has_not_asked_keeps_its_memory():
+def test_a_player_that_does_not_act_keeps_its_memory():
     seen = played(6).observations
     busy, calm = TogetherAgent(networks(), 3, 3), TogetherAgent(networks(), 3, 3)
     for agent in (busy, calm):
@@ -184,7 +184,7 @@ def test_who_has_not_asked_keeps_its_memory():
     assert torch.equal(*logits)
 
 
-def test_together_and_alone_agree_but_for_rounding():
+def test_batched_and_single_answers_agree_except_for_rounding():
     seen, mask = played(2).observations, np.ones(ACTIONS, dtype=bool)
     alone, together = AloneAgent(networks(), 1), TogetherAgent(networks(), 1, 1)
     together.begin(0)

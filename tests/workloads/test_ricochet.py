@@ -37,19 +37,11 @@ DOCUMENTED = {
         recurrent_policy_action_value recurrent_policy_action_dist recurrent_policy_action_sampling
     """,
 }
-"""The operations that the document lists, beside training_total and those of its self-test."""
+"""The operations that the document lists, besides training_total and those of its self-test."""
 
 
 def settings_of(*words: str) -> RicochetSettings:
     return make_settings(RicochetSettings, ("words", read_overrides([*TINY, *words])))
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 # ---- rules ----
@@ -198,7 +190,7 @@ def blank(policy: Any, sequences: int) -> RNNStates:
     return RNNStates(zeros, zeros)
 
 
-def test_what_was_learned_from_is_what_was_done_step_by_step():
+def test_the_update_sees_the_steps_of_the_rollout():
     policy = policy_of()
     observations = torch.rand(7, 3, *policy.observation_space.shape)
     starts = torch.zeros(7, 3)
@@ -246,26 +238,14 @@ def test_it_learns_from_pictures(trained):
 
 
 @pytest.mark.long
-def test_recording_it_changes_no_score(trained):
-    assert trained.recorded == trained.alone
+def test_neither_recording_nor_cached_rendering_changes_a_score(trained):
+    trained.check(steps=5 * 128, iterations=5)
 
 
 @pytest.mark.long
-def test_cached_rendering_trains_the_same(trained):
-    assert trained.variant == trained.alone[:2]
-
-
-@pytest.mark.long
-def test_hardly_any_time_is_unattributed_or_the_loops_own(trained):
-    assert trained.unattributed <= 0.05
+def test_the_training_has_hardly_any_time_of_its_own(trained):
     (total,) = (row for row in trained.facts.breakdown.rows if row.operation == "training_total")
     assert total.ledger_ns <= 0.05 * trained.facts.breakdown.wall_ns
-
-
-@pytest.mark.long
-def test_steps_and_iterations_are_the_trainings(trained):
-    assert trained.facts.progress.steps == trained.steps == 5 * 128
-    assert trained.facts.breakdown.iterations == 5
 
 
 @pytest.mark.long
@@ -274,7 +254,7 @@ def test_every_operation_of_the_document_is_timed_in_its_category(trained):
     found = {operation.operation: operation for operation in trained.facts.operations}
     assert {name: found[name].category for name in category if name in found} == category
     assert found["training_total"].calls == 1
-    # The first observations of 16 environments, one a step, and one for every episode that ended.
+    # The first observations of 16 environments, one per step, and one for every episode that ended.
     drawn = 16 + 5 * 128 + trained.facts.progress.episodes
     assert found["env_rgb_draw_grid"].calls == found["env_rgb_resizing"].calls == drawn
 
@@ -293,7 +273,7 @@ def test_everything_has_a_component(trained):
 @pytest.mark.parametrize(
     "words", [("convlstm=false",), ("obs_mode=symbolic",), ("obs_mode=symbolic", "convlstm=false")]
 )
-def test_it_trains_the_same_twice_whatever_it_sees_and_remembers_with(words):
+def test_two_trainings_are_the_same_with_every_observation_and_memory(words):
     scores = []
     for seed in (1, 1, 2):
         progress = Progress("ricochet", "score", show=False)
@@ -303,7 +283,7 @@ def test_it_trains_the_same_twice_whatever_it_sees_and_remembers_with(words):
     assert scores[0] != scores[2]
 
 
-def test_its_parts_say_for_how_many_steps_they_worked():
+def test_its_parts_return_the_number_of_their_steps():
     assert {name: part() for name, part in parts(settings_of()).items()} == {
         "environment": 4,
         "policy": 4,
@@ -336,7 +316,7 @@ def test_the_documents_flags_leave_a_report_with_its_operations(tmp_path):
         ("network.strides=[1,2,3]", "network.strides: expected array of length 2"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_sentence(words, said):
+def test_invalid_settings_are_reported_in_one_sentence(words, said):
     with pytest.raises(RlprofError) as error:
         make_model(settings_of(words))
     assert said in str(error.value)

@@ -60,7 +60,7 @@ def test_later_layers_win_and_parts_are_merged():
     assert made.trainer == Trainer(batch_size=1024, precise=False)
 
 
-def test_settings_can_be_said_in_words():
+def test_settings_can_be_written_as_words():
     words = ["seed=5", 'devices=["a","b"]', "turbo=true", "trainer.batch_size=3", 'device="x y"']
     made = make_settings(Example, ("words", read_overrides(words)))
     said = as_words(made)
@@ -96,7 +96,7 @@ def test_timesteps_decide_over_iterations_and_are_rounded_up():
         (["=3"], "is not a setting"),
     ],
 )
-def test_what_is_wrong_is_one_sentence_with_its_place(words, said):
+def test_an_error_is_one_sentence_with_its_place(words, said):
     with pytest.raises(RlprofError) as caught:
         make_settings(Example, (" ".join(words), read_overrides(words)))
     assert said in str(caught.value)
@@ -122,14 +122,14 @@ def test_a_file_may_be_yaml_or_json(tmp_path):
         (b"\xff\xfe", "cannot be read"),
     ],
 )
-def test_a_file_that_is_none_is_said_by_its_name(tmp_path, text, said):
+def test_an_invalid_file_is_reported_with_its_name(tmp_path, text, said):
     (tmp_path / "bad.yaml").write_bytes(text)
     with pytest.raises(RlprofError, match=r"bad\.yaml") as caught:
         read_config(tmp_path / "bad.yaml")
     assert said in str(caught.value)
 
 
-def test_every_field_of_every_workload_has_a_text():
+def test_every_field_of_every_workload_has_a_help_text():
     from rlprof.workloads import WORKLOADS, find_workload
 
     for name in WORKLOADS:
@@ -149,7 +149,7 @@ def parse(args):
     return given(Example, command.make_context("example", spread(options, args)).params)
 
 
-def test_flags_that_were_not_given_say_nothing():
+def test_flags_that_were_not_given_change_nothing():
     assert parse([]) == {}
 
 

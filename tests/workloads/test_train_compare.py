@@ -1,4 +1,4 @@
-"""How long `rlprof train WORKLOAD --compare` goes on, unless it is told."""
+"""The default duration of `rlprof train WORKLOAD --compare`."""
 
 from __future__ import annotations
 

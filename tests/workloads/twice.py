@@ -1,4 +1,4 @@
-"""A program: trains a workload alone, then recorded, and a variant of it alone; prints their scores as JSON.
+"""A program that trains a workload without rlprof, recorded, and a variant without rlprof. Prints the scores as JSON.
 
 python twice.py WORKLOAD FOLDER [KEY=VALUE ...] [-- KEY=VALUE ...]
 """

@@ -35,7 +35,7 @@ def render(comparison: Comparison, console: Console) -> None:
         if comparison.cpu is None or comparison.work is not None
         else f"; by CPU time B is {faster_or_slower(comparison.cpu)}"
     )
-    layout.line(f"{unit}s per second: {a} in A, {b} in B{by_cpu}.")
+    layout.line(f"{unit.capitalize()}s per second: {a} in A, {b} in B{by_cpu}.")
     for note in notes(comparison):
         layout.line(note, "bold")
     layout.heading(f"Time per {unit}, by component")
@@ -121,7 +121,7 @@ def verdict(comparison: Comparison) -> str:
         what = "a single pair" if comparison.sessions is None else "a single session per side"
         return f"No verdict: {what} gives no error rate. B was {found}."
     least = percent_of(comparison.least_seen)
-    return f"No evidence of a difference: B is {found}, and only {least} or more could have been found."
+    return f"No evidence of a difference: B is {found}, and only a difference of {least} or more could have been found."
 
 
 def speedup_of(component: Component) -> str:

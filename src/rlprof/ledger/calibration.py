@@ -44,7 +44,7 @@ def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
 
 
 class _Idle:
-    """A callback of no task."""
+    """A callback that belongs to no task."""
 
     _callback = None
 
@@ -74,7 +74,7 @@ def measure_step_cost(new_ledger: Callable[[], Any]) -> int:
 
 
 def _median(values: list[float]) -> float:
-    """Of an odd number of them. The statistics module is slow to import, and rlprof must start at once."""
+    """Median of an odd number of values. The statistics module is slow to import, and rlprof must start at once."""
     return sorted(values)[len(values) // 2]
 
 

@@ -3,7 +3,7 @@
 Timing inside a compiled graph would break it, and the graph runs as one piece anyway: put the span round the call. So
 under torch.compile a span is a no-op that Dynamo can trace. Dynamo replaces a method by the Python function that the
 object's type holds under the method's name; the C types therefore hold the functions below under the names of their
-builtins, which nobody else ever sees.
+builtins. Only Dynamo looks there.
 """
 
 from __future__ import annotations

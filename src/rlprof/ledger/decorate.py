@@ -48,7 +48,7 @@ def decorate(
 
 def in_place_of(function: Any, make: Callable[[Any], Any]) -> Any:
     """What `make` returns, looking like the function. It is given a Python function that does the same, for bound
-    methods. This stands here and not with the probes, because torch.compile is told to leave those alone."""
+    methods. It stands here and not with the probes, because torch.compile skips the code of the probes."""
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
@@ -61,14 +61,14 @@ def in_place_of(function: Any, make: Callable[[Any], Any]) -> Any:
 def reduce(span: Span, function: Any) -> str | tuple[Any, ...]:
     """How a timed function is pickled: by its name, as functions are.
 
-    cloudpickle sends whole what another process could not import; where it is cloudpickle that asks, so does this.
+    cloudpickle sends functions whole that another process could not import. Called by cloudpickle, this does the same.
     """
     name: str = function.__qualname__
     importable = function.__module__ != "__main__" and "<" not in name
-    return name if importable or not _asked_by_cloudpickle() else (_again, (span, function))
+    return name if importable or not _called_by_cloudpickle() else (_again, (span, function))
 
 
-def _asked_by_cloudpickle() -> bool:
+def _called_by_cloudpickle() -> bool:
     frame = sys._getframe() if "cloudpickle" in sys.modules else None
     while frame is not None and not frame.f_globals.get("__name__", "").startswith("cloudpickle"):
         frame = frame.f_back
@@ -88,7 +88,7 @@ def _like(wrapper: Any, function: Any) -> Any:
 
 
 def _timed_method(span: Span, function: Any, recorder: Callable[..., Span]) -> Any:
-    """The same in Python. It asks for the span at each call, because that is what torch.compile can trace."""
+    """The same in Python. It gets the span at each call, because torch.compile can trace that."""
     arguments = span.arguments
 
     @wraps(function)
@@ -109,7 +109,7 @@ def _timed_coroutine(span: Span, function: Any) -> Any:
 
 
 def _timed_generator(span: Span, function: Any) -> Any:
-    """One call an item: the span is open only while the generator itself runs, not while its consumer does."""
+    """One call per item: the span is open only while the generator itself runs, not while its consumer does."""
 
     @wraps(function)
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""What a ledger's core, in C or Python, asks the rest of rlprof: names, categories, and how to say what went wrong."""
+"""What a core, in C or Python, needs of the rest of rlprof: names, categories, warnings."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class RlprofWarning(UserWarning):
 
 
 class Hooks:
-    """One a ledger."""
+    """The hooks of one ledger."""
 
     def __init__(self, timed: Callable[[Any, Any, Any], Any]) -> None:
         self._timed = timed
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
         self.reduce: Callable[[], Any] = self._cannot_pickle
         """How what belongs to the ledger is pickled."""
         self.ledger: Any = None
-        """Set once it is made: it is made with these hooks."""
+        """Set after the ledger is made, because it is made with these hooks."""
         self.measure_step_cost: Callable[[], int] = int
-        """Asked when the first asyncio task is seen; without an answer, nothing."""
+        """Called when the first asyncio task is seen."""
         self.at_first_span: Callable[[], None] | None = None
-        """Called once a process, where its ledger is followed by another one: see rlprof.recording.worker."""
+        """Called at the first span of a process, if set: see rlprof.recording.worker."""
         self._seen = False
 
     @staticmethod
@@ -89,18 +89,18 @@ class Hooks:
             pass
 
     def warn(self, what: str, cause: BaseException | None) -> None:
-        """Say it once. Never raises, not even where warnings are made errors: the training goes on."""
-        if what in self._said:
+        """Warn once. Never raises, not even where warnings are made errors: the training goes on."""
+        if what in self._warned:
             return
-        self._said.add(what)
+        self._warned.add(what)
         try:
             because = "" if cause is None else f" ({type(cause).__name__}: {cause})"
             try:
                 warnings.warn(f"rlprof: {what}{because}", RlprofWarning, stacklevel=3)
             except RlprofWarning as warning:
-                print(warning, file=sys.stderr)  # noqa: T201 - the last way left to say it
+                print(warning, file=sys.stderr)  # noqa: T201 - the only way that is left
         except Exception:
-            pass  # nobody is there to hear it: standard error is closed, or the cause cannot say what it is
+            pass  # standard error is closed, or the cause cannot be printed
 
 
 def group_of(name: str) -> str:

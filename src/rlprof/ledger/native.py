@@ -1,4 +1,4 @@
-"""What is said where a compiled module is missing and its Python twin serves in its place."""
+"""The warning where a compiled module is missing and its Python twin serves in its place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import warnings
 from rlprof.ledger.hooks import RlprofWarning
 
 REQUIRED = "RLPROF_REQUIRE_CORE"
-_said: set[str] = set()
+_warned: set[str] = set()
 
 
 def is_free_threaded(abiflags: str) -> bool:
@@ -33,7 +33,7 @@ def why_missing(module: str) -> str | None:
 
 def say_missing(module: str, what: str, instead: str) -> None:
     """Warn, once a process, that the Python twin serves. With RLPROF_REQUIRE_CORE=1 that is a RuntimeError."""
-    if module in _said:
+    if module in _warned:
         return
     reason = why_missing(module)
     if reason is None:
@@ -41,7 +41,7 @@ def say_missing(module: str, what: str, instead: str) -> None:
     message = f"{what} cannot be used: {reason}"
     if os.environ.get(REQUIRED, "") not in ("", "0"):
         raise RuntimeError(f"{message} ({REQUIRED} is set)")
-    _said.add(module)
+    _warned.add(module)
     try:
         warnings.warn(f"rlprof: {message}. {instead}", RlprofWarning, stacklevel=3)
     except RlprofWarning as warning:  # made an error: the training goes on all the same

@@ -47,8 +47,8 @@ class Profiler:
 
     core: "c", "python" (the twin), or "auto": C where it was built.
     clock: "monotonic", "tsc", or "auto": the TSC where it is safe.
-    cpu: how thread CPU time is read: "auto" (only where it is nearly free), "syscall" (anywhere, about 2 us a span) or
-    "off".
+    cpu: how thread CPU time is read: "auto" (only where it is nearly free), "syscall" (anywhere, about 2 us per span)
+    or "off".
     For each "auto" the environment decides first: RLPROF_CORE, RLPROF_CLOCK, RLPROF_CPU.
     """
 
@@ -171,7 +171,7 @@ class Profiler:
         self.ledger.set_driver()
 
     def iteration(self) -> Iteration:
-        """One turn of collect-and-update begins, and the one before ends. Or: `with profiler.iteration():`."""
+        """Begin an iteration of collecting and updating, and end the one before. Or: `with profiler.iteration():`."""
         self._attach_device()
         self.marked = True
         begun = Iteration(self.ledger, self.ledger.iteration(False))
@@ -187,9 +187,9 @@ class Profiler:
         self.announce("mark")
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Tell somebody of each `iteration`, `epoch` and `mark` that begins, and of a `plan` once it is known.
+        """Call `listener` at each `iteration`, `epoch` and `mark` that begins, and with `plan` once a plan is known.
 
-        Returns what ends it.
+        Returns a function that ends this.
         """
         self._listeners.append(listener)
 
@@ -203,7 +203,7 @@ class Profiler:
         """Report an `iteration`, `epoch` or `mark` that begins to everyone who listens."""
         if not self._listeners:
             return
-        own = self.ledger.own_time(False)  # they have spans of their own where they take long
+        own = self.ledger.own_time(False)  # listeners that take long have spans of their own
         for listener in tuple(self._listeners):
             try:
                 listener(what)
@@ -283,8 +283,10 @@ class Profiler:
         return decorator
 
     def time_function(self, function: Any, name: str, *, outermost: bool = False, **options: Any) -> Any:
-        """What a probe puts in a function's place. With `outermost`, a call inside the same operation's span, as when
-        one wrapper's step calls the next one's, is not timed again."""
+        """The function with its calls timed, for a probe to put in its place.
+
+        outermost: do not time a call inside a span of the same operation, as when one wrapper's step calls the next.
+        """
         return decorate(self.profile(name, **options), function, self.profile, self.timed_type, outermost)
 
     def _attach_device(self) -> None:
@@ -294,7 +296,7 @@ class Profiler:
                 self.use_device(device)
 
     def _measure_cost(self) -> None:
-        """At start and stop, if it is a while ago: a machine's speed changes, and the range is part of the answer."""
+        """Measure again at start and stop, if the last time is a while ago: a machine's speed changes."""
         now = monotonic()
         if self._clock != "fake" and now > self._cost_measured + 1:
             self._cost_measured = now
@@ -322,7 +324,7 @@ class Profiler:
 
 
 def _twin() -> Any:
-    from rlprof.ledger import twin  # noqa: PLC0415 - where the core was built, nobody needs it
+    from rlprof.ledger import twin  # noqa: PLC0415 - not needed where the C core was built
 
     return twin
 

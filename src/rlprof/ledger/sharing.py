@@ -21,12 +21,12 @@ def apportion(total: int, parts: Sequence[int]) -> list[int]:
 
 
 def given_away(raw: dict[str, Any]) -> int:
-    """What the accounts of this process lack of the wall time: other processes have received it."""
+    """Wall time that the accounts of this process lack, because other processes have received it."""
     return int(raw["wall"] - sum(row.ledger for row in raw["nodes"]))
 
 
 def give_back(raw: dict[str, Any], ns: int) -> list[NodeRow]:
-    """The rows, with so much of what was given away back at the waits it came from: nobody is known to have it."""
+    """The rows with this much time returned to the waits that gave it away: no process is known to have received it."""
     rows: list[NodeRow] = raw["nodes"]
     if ns <= 0:
         return rows

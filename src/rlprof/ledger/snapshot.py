@@ -11,8 +11,9 @@ from rlprof.ledger.histogram import quantile, unpack
 from rlprof.ledger.rows import NodeRow
 
 LEAST_UNCERTAINTY = 0.4
-"""Of a span's cost. A shared machine runs at changing speed, and a span among real work finds colder caches than one in
-a loop: fresh processes that measured 74 to 119 ns a span really paid 81 to 124."""
+"""Least uncertainty, as a fraction of a span's cost. A shared machine runs at changing speed, and a span among real
+work finds colder caches than one in a loop: fresh processes measured 74 to 119 ns per span, and really paid 81 to
+124."""
 
 TIMED_UNCERTAINTY = 0.75
 """Fraction of the time measured inside rlprof by which its real cost may differ. rlprof also evicts the training's data
@@ -70,9 +71,9 @@ class Measures:
     overlapped_ns: int = 0
     """Worked while the driver was busy with something else."""
     waited_ns: int = 0
-    """Of self: waiting for others, or suspended."""
+    """Part of self: waiting for others, or suspended."""
     cpu_ns: int | None = 0
-    """Of self: thread CPU time. None where it cannot be measured."""
+    """Part of self: thread CPU time. None where it cannot be measured."""
     min_ns: int = 0
     max_ns: int = 0
     memory_peak: int | None = None
@@ -82,7 +83,7 @@ class Measures:
     device_peak: int | None = None
     device_rise: int | None = None
     device_ns: int = 0
-    """On the device, of the `device_calls` spans it has finished."""
+    """Time on the device of the `device_calls` spans that it has finished."""
     device_calls: int = 0
     histogram: dict[int, int] = field(default_factory=dict)
     """Ended spans by duration: see rlprof.ledger.histogram."""
@@ -107,7 +108,7 @@ class Node(Measures):
     operation: str | None = None
     category: str = "other"
     own_cost_ns: int = 0
-    """Of self: CPU time of rlprof's own work, where it was timed rather than calibrated."""
+    """Part of self: CPU time of rlprof's own work, where it was timed rather than calibrated."""
     wall_ns: int = 0
     """Inclusive: self and everything below."""
 
@@ -215,7 +216,7 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
 
 
 def _distinct(name: str) -> str:
-    """Not one of the two accounts that no span stands behind."""
+    """A name that differs from the two accounts without spans."""
     return f"{name} (a span)" if name in ("unattributed", "rlprof") else name
 
 

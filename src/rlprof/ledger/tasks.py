@@ -28,7 +28,7 @@ class _Wrapper(NamedTuple):
 
 _followers: list[Steps] = []
 _wrappers: dict[int, _Wrapper] = {}
-"""By the ledger's id. One that somebody else has wrapped in turn outlives its ledger's following."""
+"""By the ledger's id. A wrapper that another library has wrapped outlives its ledger's following."""
 
 
 def find_asyncio() -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
@@ -43,7 +43,7 @@ def find_asyncio() -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
 
 
 def follow(ledger: Steps) -> None:
-    """Tell this ledger of every callback from now on."""
+    """Report every callback to this ledger from now on."""
     if any(follower is ledger for follower in _followers):
         return
     _followers.append(ledger)
@@ -55,9 +55,9 @@ def follow(ledger: Steps) -> None:
 
 
 def unfollow(ledger: Steps) -> None:
-    """Stop telling it; puts asyncio back as it was after the last one.
+    """Stop reporting to it; puts asyncio back as it was after the last one.
 
-    Somebody else's wrapper round ours stays. Ours then only passes calls on: the ledger is off.
+    Another library's wrapper around ours stays. Ours then only passes calls on, as the ledger is off.
     """
     _followers[:] = [follower for follower in _followers if follower is not ledger]
     active = {id(follower) for follower in _followers}

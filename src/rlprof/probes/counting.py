@@ -10,7 +10,7 @@ from rlprof.probes.patches import Patches
 
 
 def let_others_count(patches: Patches, loop: Any) -> None:
-    """The first call of `add_steps` or `add_episodes` by somebody else ends the loop's own counting of them: who counts
+    """The first call of `add_steps` or `add_episodes` by the program ends the loop's own counting of them: who counts
     for himself knows better what to count."""
     for what in ("steps", "episodes"):
         patches.replace(patches.profiler, f"add_{what}", partial(_counted_by_another, patches.profiler, loop, what))

@@ -1,6 +1,6 @@
 """Copies between host and device, and waiting for it: from the moment CUDA is used, so that they cost nothing without.
 
-A copy to the host waits for the device, and so does asking for an item. Which tensors are on a device is asked of them;
+A copy to the host waits for the device, and so does reading an item. Each tensor knows its device;
 what stays on the host is not timed.
 """
 

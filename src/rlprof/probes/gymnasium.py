@@ -20,21 +20,21 @@ from rlprof.probes.probe import Probe
 
 
 class _Environments:
-    """What is done to environment classes, those that exist and those to come."""
+    """Attaches to environment classes, existing and future ones."""
 
     def __init__(self, patches: Patches, gymnasium: ModuleType) -> None:
         self._patches = patches
         self._vector = gymnasium.vector.VectorEnv
         self._bases = (gymnasium.Env, gymnasium.vector.VectorEnv)
         self._handing_on = (gymnasium.Wrapper, getattr(gymnasium.vector, "VectorWrapper", None))
-        """What they call in turn is timed. Wrappers call them at every step, by super()."""
+        """Classes that only pass calls on. Wrappers call them at every step, by super()."""
         phases = phases_of(patches)
         phases.sees_environments = True
         self._loop = phases.loop
         let_others_count(patches, self._loop)
 
     def watch(self, base: Any) -> None:
-        """A base class: everything below it, and what will be."""
+        """Attach to a base class and its subclasses, existing and future ones."""
         for cls in (base, *below(base)):
             self.attach(cls)
         before = vars(base).get("__init_subclass__")
@@ -84,7 +84,7 @@ class _Environments:
 
 
 def _next_in_line(cls: type, attribute: str) -> Callable[..., Any]:
-    """What the class inherits, asked for at each call: a class below it may put another one before the simulator."""
+    """The inherited method, looked up at each call: a subclass may put another class before the simulator."""
 
     @wraps(getattr(cls, attribute))
     def inherited(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ NONE, ROLLOUT, UPDATE, PREFILL, EVALUATION = range(5)
 def new_loop(profiler: Profiler, rules: Any, acts: Span, learns: Span, inside_env: Span) -> Loop:
     """The loop of one training, for the profiler's core.
 
-    rules: asked where something may change; its methods are those of `Phases`.
+    rules: called where something may change; its methods are those of `Phases`.
     acts, learns, inside_env: spans of forward passes that choose actions, that learn, that an environment makes.
     """
     if profiler.core == "c":

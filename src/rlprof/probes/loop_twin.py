@@ -1,4 +1,4 @@
-"""The twin's Loop: where a training is, as far as the calls of environments, networks and optimizers tell."""
+"""The Loop in Python: where a training is, judged by its calls of environments, networks and optimizers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 MAX_FORWARDS = 32
 
-NO_PHASE = "the phases of this training could not be told"
+NO_PHASE = "the phases of this training could not be found"
 
 Call = tuple["Span | nullcontext[None]", int, bool]
-"""What to time it as, of how many environments, and whether by the driver and not inside another environment."""
+"""The span of a call, its number of environments, and whether the driver made it outside of other environments."""
 
 Forwards = dict[tuple[int, bool], None]
 """Kinds of forward passes, by leading dimension and gradient mode; the oldest first."""
 
 
 class Loop:
-    """What the rules look at. They are asked only where something changes."""
+    """The state that the rules read. They are called only where something may change."""
 
     def __init__(self, ledger: Ledger, rules: Any, acts: Span, learns: Span, inside_env: Span) -> None:
         self._ledger = ledger
@@ -64,7 +64,7 @@ class Loop:
         return taken
 
     def recount(self, steps: int, episodes: int) -> None:
-        """What is to be added to the count, or taken back."""
+        """Add to the count, or take back."""
         counted = self._ledger.recount(steps * self.counts_steps, episodes * self.counts_episodes)
         self.counted_steps += counted[0]
         self.counted_episodes += counted[1]
@@ -182,11 +182,11 @@ class Loop:
             self._ask("epoch_ended")
 
     def _plain_length(self, argument: Any) -> Any:
-        """Of a tensor that is no more than that: torch.jit.trace records no length that its C base is asked for."""
+        """Length of a plain tensor, from its base in C, which torch.jit.trace does not record."""
         if self._tensor is None or type(argument) is not self._tensor:
             return None
         base: Any = self._tensor.__base__
-        return base.__len__(argument) or None  # 0 is also said of what has no dimensions
+        return base.__len__(argument) or None  # also 0 without dimensions
 
     def _before_backward(self) -> None:
         if not self.stepping:
@@ -205,7 +205,7 @@ class Loop:
             self._ask("begin_update")
 
     def _note_learning(self) -> None:
-        """A forward pass alone is no learning: it may be misjudged."""
+        """Learning begins. A forward pass alone does not count, as it may be misjudged."""
         if self.fresh:
             self.fresh = False
             self._ledger.training_begins(True)
@@ -237,7 +237,7 @@ class Loop:
         return True
 
     def _may_begin(self, steps: bool) -> bool:
-        """Whether the rules must be asked: a rollout or a prefill may begin."""
+        """Whether the rules must be called: a rollout or a prefill may begin."""
         if self.phase == NONE:
             return steps
         if self.phase == ROLLOUT:

@@ -1,4 +1,4 @@
-"""Replaces functions of libraries by ones that are timed, and puts them back."""
+"""Replaces functions of libraries by timed ones, and puts them back."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Patches:
     ) -> bool:
         """Time a plain function, outermost only, and let the loop know of its calls, which are of a kind that it knows.
 
-        family: operations inside of which a call is not timed either.
+        family: further operations inside which a call is not timed.
         hidden: `owner.attribute` shows the function itself, and only calls by an operator (`module(x)`) are timed.
         inherited: see `replace`.
         options: those of `profile`.
@@ -116,7 +116,7 @@ class Patches:
         self._at_undo.append(function)
 
     def undo(self) -> None:
-        """Put everything back, but for what somebody else has replaced since."""
+        """Put everything back, except attributes that other code has replaced since."""
         while self._made:
             (_, attribute), (owner, original, made) = self._made.popitem()
             if vars(owner).get(attribute) is not made:

@@ -1,4 +1,4 @@
-"""Phases by rule, for trainings whose loop nobody knows: rollout, update, and what lies between them.
+"""Phases by rule, for trainings with an unknown loop: rollout, update, and the work between them.
 
 The first environment step after an optimizer step starts the next iteration. A rollout begins with it, or with the
 forward pass before it that chooses its action. An update begins with the first backward pass, or the first forward pass
@@ -12,8 +12,10 @@ Steps that are no training have phases of their own, and are not counted:
   first forward pass that chooses actions. Where random steps follow even then (epsilon-greedy), it ends with the first
   update; the step before that is the first one that counts.
 
-Whether a forward pass acts or learns is told by the size of its batch, the gradient mode, and what followed when the
-two were seen before. So one that is new may be misjudged once.
+The size of its batch, the gradient mode, and what followed the last such pass decide whether a forward pass acts or
+learns. So a new kind of pass may be misjudged once.
+
+The rules share one state, so they are one class in one file, although a long one.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from rlprof.probes.patches import Patches
 from rlprof.probes.startup import end_startup
 
 ON_POLICY_STEPS = 8
-"""Of fewer steps than this no advantages are computed."""
+"""With fewer steps than this, no advantages are computed."""
 
 UNSEEN = (
     "the training learned, but no environment step was seen; rlprof sees those of classes that derive from "
@@ -41,8 +43,8 @@ NEVER = -2
 
 
 class Phases:
-    """The rules, for one profiler. What it is in, and what it has seen, is the core's `Loop`: that is looked at with
-    every call of an environment or a network, on the driver's thread, and asks here only where something changes."""
+    """The rules, for one profiler. The state is in a `Loop`, which every call of an environment or a network passes; it
+    calls these rules, on the driver's thread, only where something may change."""
 
     def __init__(self, profiler: Profiler) -> None:
         profile = profiler.profile
@@ -57,7 +59,7 @@ class Phases:
         self.loop = new_loop(profiler, self, *forwards)
         self._environments = Environments(self.loop.forget_env)
         self.sees_environments = False
-        """A probe attaches to environments."""
+        """True once a probe attaches to environments."""
         self._children_before = _children()
         self._open = NONE
         """The phase whose span is open."""
@@ -85,7 +87,7 @@ class Phases:
         self._unseen = 0
         """Steps since, as long as no forward pass was ever seen to choose an action."""
 
-    # ---- what the loop asks ----
+    # ---- called by the loop ----
 
     def turn_to(self, env: Any, resets: bool) -> None:
         """The driver calls another environment than before."""
@@ -125,7 +127,7 @@ class Phases:
         current = self._environments.current
         if current is not None and current.group.size == 1:
             self._end_evaluation()
-            self.loop.forget_env()  # whoever is called next, it is asked what follows
+            self.loop.forget_env()  # the next environment decides what follows
             if self.loop.phase == UPDATE:
                 self._begin_rollout()
 
@@ -212,20 +214,20 @@ class Phases:
         _, _, terminated, truncated, _ = result
         return sum(map(bool, (one or other for one, other in zip(terminated, truncated))))
 
-    # ---- what the program and other probes say ----
+    # ---- called by the program and by other probes ----
 
     def iteration(self) -> Iteration:
-        """What `Profiler.iteration` is replaced by: the program marks its own."""
+        """Replaces `Profiler.iteration`: the program marks its own iterations."""
         self._marked = NEVER
         return Profiler.iteration(self._profiler)
 
     def disable(self) -> None:
-        """What `Profiler.disable` is replaced by."""
+        """Replaces `Profiler.disable`."""
         self._settle()
         Profiler.disable(self._profiler)
 
     def off(self) -> None:
-        """Somebody knows better."""
+        """End the rules: a framework's probe knows the loop."""
         self._settle()
         self.loop.on = False
         self._close()
@@ -244,7 +246,7 @@ class Phases:
         self.loop.steps = 0
         self.loop.training = self.loop.stepping = self.loop.learned = False
 
-    # ---- what follows from it ----
+    # ---- phases ----
 
     def _begin_rollout(self) -> None:
         loop = self.loop
@@ -265,7 +267,7 @@ class Phases:
             self._profiler.announce("iteration")
 
     def _unmark(self) -> None:
-        """What has begun is no iteration."""
+        """Discard the iteration that was begun."""
         if self._marked >= 0:
             self._ledger.drop_iteration()
             self._marked = -1
@@ -390,7 +392,7 @@ class Phases:
                 group.counted = group.steps, group.episodes
 
     def _steps_elsewhere(self) -> bool:
-        """Steps may have been made in other processes, or are counted by somebody else."""
+        """Steps may have been made in other processes, or are counted by the program."""
         return bool(self._ledger.steps or self._ledger.members() or _children() > self._children_before)
 
     def _fits(self, size: int) -> bool:
@@ -433,7 +435,7 @@ _phases: dict[Profiler, Phases] = {}
 
 
 def phases_of(patches: Patches) -> Phases:
-    """Those of a profiler, from the first probe that asks on until that is undone."""
+    """The phases of a profiler, made for its first probe and kept until that is undone."""
     profiler = patches.profiler
     phases = _phases.get(profiler)
     if phases is None:

@@ -21,7 +21,7 @@ class Probe:
     before: tuple[int, ...] = ()
     """The versions it was tried with: the first, and the first that is too new."""
     generic: bool = False
-    """Useful whatever the version: attached to a version that nobody tried, too."""
+    """Useful with any version: also attached to untested ones."""
 
     def version(self) -> str | None:
         """The installed one."""
@@ -41,7 +41,7 @@ class Probe:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Of "2.9.2a1" the leading ones: (2, 9)."""
+    """Leading numbers of a version: (2, 9) of "2.9.2a1"."""
     found = []
     for part in text.split("."):
         if not part.isdecimal():

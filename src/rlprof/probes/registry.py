@@ -1,4 +1,4 @@
-"""Finds the probes there are and attaches them. What fails in one is said once, and the others carry on."""
+"""Finds the installed probes and attaches them. A probe that fails warns once, and the others go on."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rlprof.probes.patches import Patches
 from rlprof.probes.probe import Attach, Probe
 
 GROUP = "rlprof.probes"
-"""Of entry points. Another package adds a probe by naming it there."""
+"""Group of entry points. Another package adds a probe by listing it there."""
 
 FOUND = "RLPROF_PROBES"
-"""Tells child processes what was found: looking through all installed packages takes tens of milliseconds."""
+"""Passes the found probes to child processes: searching all installed packages takes tens of milliseconds."""
 
 
 def find_probes() -> list[Probe]:
-    """Those that any installed package names."""
+    """The probes that installed packages list."""
     names = os.environ.get(FOUND)
     if names is None:
         from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and a worker need not look

@@ -32,7 +32,7 @@ def _attach(_module: ModuleType, patches: Patches) -> None:
 
 
 def _turn(original: Callable[..., Any], profiler: Profiler) -> Callable[..., Any]:
-    """One turn of ARS: rollouts of all candidates, and then some arithmetic."""
+    """One iteration of ARS: rollouts of all candidates, and then some arithmetic."""
     rollout = profiler.profile("rollout")
     update = profiler.profile("update")
 

@@ -18,17 +18,17 @@ _COMMON = "stable_baselines3.common"
 def _attach(_module: ModuleType, patches: Patches) -> None:
     # What it needs is there only if stable-baselines3 is.
     from rlprof.probes._sb3_classes import Classes  # noqa: PLC0415
-    from rlprof.probes._sb3_turns import Turns  # noqa: PLC0415
+    from rlprof.probes._sb3_iterations import Iterations  # noqa: PLC0415
 
     algorithm = import_module(f"{_COMMON}.base_class").BaseAlgorithm
     callback = import_module(f"{_COMMON}.callbacks").BaseCallback
     model = import_module(f"{_COMMON}.policies").BaseModel
-    turns = Turns(patches.profiler)
-    classes = Classes(patches, {"collect_rollouts": turns.collect, "get": turns.read})
+    iterations = Iterations(patches.profiler)
+    classes = Classes(patches, {"collect_rollouts": iterations.collect, "get": iterations.read})
     patches.replace(algorithm, "_setup_learn", lambda original: _learning(original, classes, patches))
     # A training calls it after each step of its environments, and an evaluation does not.
     patches.follow(algorithm, "_update_info_buffer", "episode_info", phases.phases_of(patches).loop, "dones")
-    patches.replace(callback, "on_training_end", turns.end)
+    patches.replace(callback, "on_training_end", iterations.end)
     for owner in (algorithm, model):
         patches.replace(owner, "save", lambda original: _saving(original, classes, patches))
     _time_calls(patches)
@@ -39,7 +39,7 @@ def _attach(_module: ModuleType, patches: Patches) -> None:
 
 
 def time_target_update(patches: Patches, user: str) -> None:
-    """Of target networks, by a module that has imported what does it."""
+    """Time the update of target networks in a module that has imported the function for it."""
     patches.time(import_module(user), "polyak_update", "target_update", outermost=True)
 
 
@@ -73,7 +73,7 @@ def _learning(original: Callable[..., Any], classes: Any, patches: Patches) -> C
     @wraps(original)
     def _setup_learn(*args: Any, **kwargs: Any) -> Any:
         try:
-            phases.off()  # what rlprof finds by rule is for trainings whose loop nobody knows
+            phases.off()  # the rules are for trainings with an unknown loop
             classes.time_all()
         except Exception as error:
             patches.profiler.warn("some classes derived from stable-baselines3's are not timed", error)
@@ -83,7 +83,7 @@ def _learning(original: Callable[..., Any], classes: Any, patches: Patches) -> C
 
 
 def is_attached() -> bool:
-    """Whether somebody times stable-baselines3 already. It must be imported."""
+    """Whether stable-baselines3, which must be imported, is timed already."""
     replaced = import_module(f"{_COMMON}.base_class").BaseAlgorithm._setup_learn
     return getattr(replaced, "__globals__", None) is globals()
 

@@ -1,7 +1,7 @@
 """torch: the outermost call of a module, backward passes, optimizers, gradient clipping, data loading, checkpoints.
 
 torch.compile, torch.jit and torch.fx must see what they would have seen. So a module's class shows them its own
-`__call__`, Dynamo is told to leave the code of the probes alone, and nothing is asked of a tensor while it is traced.
+`__call__`, Dynamo skips the code of the probes, and no tensor is queried while it is traced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HOSTS = ("host_backward", "host_optimizer_step")
 
 def _attach_torch(torch: ModuleType, patches: Patches) -> None:
     loop = phases_of(patches).loop
-    # While torch.jit.trace records, a size that is asked for would be recorded.
+    # While torch.jit.trace records, a query of a size would be recorded.
     loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
     _attach_modules(torch.nn.Module, patches)
     for attribute in ("backward", "grad"):

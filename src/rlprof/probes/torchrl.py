@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from rlprof.probes._torchrl_classes import time_calls, time_family
+from rlprof.probes._torchrl_iterations import iterations_of
 from rlprof.probes._torchrl_tensordict import attach_tensordict
-from rlprof.probes._torchrl_turns import turns_of
 from rlprof.probes.patches import Patches
 from rlprof.probes.probe import Probe
 
@@ -30,7 +30,7 @@ _ESTIMATOR = {"_call_value_nets": "value_forward", "_next_value": "value_forward
 
 
 def _loss(method: str) -> str | None:
-    """What is called by itself where actor and critic take turns: `actor_loss`, `qvalue_loss`, ..."""
+    """What is called by itself where actor and critic alternate: `actor_loss`, `qvalue_loss`, ..."""
     return "loss" if method.endswith("_loss") and method[0] != "_" else None
 
 
@@ -40,7 +40,7 @@ def _log(method: str) -> str | None:
 
 def _attach_envs(module: ModuleType, patches: Patches) -> None:
     time_family(patches, module.EnvBase, _ENV.get)
-    patches.replace(module.EnvBase, "rollout", turns_of(patches).evaluated)
+    patches.replace(module.EnvBase, "rollout", iterations_of(patches).evaluated)
     patches.time(module.ParallelEnv, "_wait_for_workers", "env_wait", wait=True)
     patches.time(module.ParallelEnv, "_start_workers", "env_make")
 
@@ -58,11 +58,11 @@ def _attach_objectives(module: ModuleType, patches: Patches) -> None:
 
 
 def _attach_collectors(module: ModuleType, patches: Patches) -> None:
-    turns = turns_of(patches)
-    patches.replace(module.BaseCollector, "__iter__", turns.iterated)
+    iterations = iterations_of(patches)
+    patches.replace(module.BaseCollector, "__iter__", iterations.iterated)
     for name in ("Collector", "MultiCollector", "MultiSyncCollector", "MultiAsyncCollector", "AsyncBatchedCollector"):
         if hasattr(module, name):
-            patches.replace(getattr(module, name), "shutdown", turns.shut_down)
+            patches.replace(getattr(module, name), "shutdown", iterations.shut_down)
     time_family(patches, module.BaseCollector, _COLLECTOR.get)
     patches.time(module.MultiCollector, "_run_processes", "env_make")
     _time_policy(module.Collector, patches)
@@ -103,7 +103,7 @@ def _attach_record(module: ModuleType, patches: Patches) -> None:
 
 
 def _attach_trainers(module: ModuleType, patches: Patches) -> None:
-    patches.replace(module.Trainer, "optim_steps", turns_of(patches).optimized)
+    patches.replace(module.Trainer, "optim_steps", iterations_of(patches).optimized)
     patches.time(module.Trainer, "_log", "logging", outermost=True)
     patches.time(module.Trainer, "save_trainer", "checkpoint", outermost=True)
     patches.time(module.LogValidationReward, "__call__", "evaluation", outermost=True)

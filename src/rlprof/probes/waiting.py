@@ -2,7 +2,7 @@
 the tasks of pools of workers, which are waited for.
 
 What waits without one is idle: a pool's thread, a progress bar's. Nearly all that blocks in Python's own modules blocks
-in `Condition.wait`, which nobody calls who need not wait. So only that is replaced, and who called it tells what for.
+in `Condition.wait`, which is only called to wait. So only that is replaced, and its caller decides the operation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NAMES: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 class Waits:
-    """What decides, where a call is about to wait, whether and as what it is recorded."""
+    """Decides whether, and as which operation, a call that is about to wait is recorded."""
 
     def __init__(self, profiler: Profiler) -> None:
         self._profiler = profiler
@@ -44,7 +44,7 @@ class Waits:
         self._known: dict[CodeType, str] = {}
 
     def matter(self) -> bool:
-        """To the ledger: a thread that is not the driver's and has no span open waits for nobody's account."""
+        """Whether the wait is recorded: a thread other than the driver, with no span open, waits on no account."""
         return get_ident() == self._profiler.driver or self._depth() > 0
 
     def around(self, function: Callable[..., Any], span: Any) -> Callable[..., Any]:

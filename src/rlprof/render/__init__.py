@@ -1,1 +1,1 @@
-"""How things look: tables, names, and the parts of an HTML page."""
+"""Tables, names, figures and the parts of an HTML page."""

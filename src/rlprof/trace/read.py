@@ -1,4 +1,4 @@
-"""A file of torch.profiler's, plain or gzipped, into columns; what cannot be used is counted and told."""
+"""Reads a file of torch.profiler, gzipped or not, into columns. Events that cannot be used are counted."""
 
 from __future__ import annotations
 

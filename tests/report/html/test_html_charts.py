@@ -98,7 +98,7 @@ def test_a_session_without_iterations_still_has_its_other_charts(opener: Opener,
             time.sleep(0.01)
 
     page = opener(session(folder, "no_iterations", work))
-    assert "No iteration was marked" in page.locator("#ledger").text_content()
+    assert "No iterations were marked" in page.locator("#ledger").text_content()
     assert slice_named(page, "env_step").count() == 1
     assert chart(page, "distribution", "data[0].y") == [1]
 

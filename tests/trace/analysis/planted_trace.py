@@ -8,7 +8,7 @@ HOST, GPU = {"pid": 100, "tid": 100}, {"pid": 0, "tid": 7}
 
 
 class Planted:
-    """What happens on the host is said in order; what it launches runs where it is told."""
+    """Events of the host are added in order. What they launch runs at the given time."""
 
     def __init__(self):
         self.events = []

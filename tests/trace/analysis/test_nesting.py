@@ -16,7 +16,7 @@ from rlprof.trace.read import read_trace
 
 @st.composite
 def calls(draw, start=0, depth=0):
-    """Events of one thread that nest as calls do: (start, duration), and who called each."""
+    """Events of one thread that nest as calls do: (start, duration), and the caller of each."""
     found, now = [], start
     for _ in range(draw(st.integers(0, 3 if depth < 4 else 0))):
         now += draw(st.integers(0, 3))

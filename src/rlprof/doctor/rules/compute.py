@@ -113,7 +113,7 @@ def python(machine: Machine) -> Iterator[Finding]:
             HINT,
             f"Python {python.version} was built without profile-guided optimization (--enable-optimizations).",
             "Python code typically runs 10 to 20 % slower, and most environments are Python code.",
-            "PYTHON_CONFIGURE_OPTS='--enable-optimizations --with-lto' pyenv install, or another build of Python",
+            "Use another build of Python, or PYTHON_CONFIGURE_OPTS='--enable-optimizations --with-lto' pyenv install",
         )
 
 

@@ -99,8 +99,8 @@ ledger_ask(Ledger *ledger, PyObject *number)
     return PyBool_FromLong(answered);
 }
 
-/* listen(seconds): waits to be asked. The driver's epoch if it was, -1 where there is no driver any more, None if nobody
- * asked. What it waits on is never unmapped while it waits: only a process that leaves does that, and it says so first. */
+/* listen(seconds): waits for a request. Returns the driver's epoch, -1 where there is no driver any more, None without a
+ * request. What it waits on is never unmapped while it waits: only a process that leaves does that, and it says so first. */
 PyObject *
 ledger_listen(Ledger *ledger, PyObject *number)
 {

@@ -56,7 +56,7 @@ node_overlapped(const Node *node)
     if (node->lane->on_driver) {
         return node->overlap;
     }
-    /* Processes agree on who worked when but for some nanoseconds. */
+    /* Processes differ by some nanoseconds about which thread worked when. */
     int64_t overlapped = node->self - node->waited - node->covered;
     return overlapped > 0 ? overlapped : 0;
 }
@@ -72,7 +72,7 @@ hand_out(int64_t dt, int parts, int64_t *clock, int64_t *rest)
     return part * parts;
 }
 
-/* Brings the clocks to now. Must come before anything that changes who works or who waits. */
+/* Brings the clocks to now. Must come before any change of which threads work or wait. */
 void
 attribution_advance(Ledger *ledger, int64_t now)
 {
@@ -163,14 +163,14 @@ add_workers(Ledger *ledger, int change)
     }
 }
 
-/* In the eyes of other processes, nobody works or waits where recording is off. */
+/* Other processes see no thread work or wait here while recording is off. */
 static bool
 takes_part(const Ledger *ledger)
 {
     return ledger->member.page == NULL || (ledger->mode & MODE_ENABLED);
 }
 
-/* After the running lane or its innermost span changed: who works, who waits from now on? Follows a charge. */
+/* After the running lane or its innermost span changed: decides which threads work and wait from now on. Follows a charge. */
 void
 restate(Thread *thread, int64_t now)
 {

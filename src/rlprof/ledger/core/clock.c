@@ -56,7 +56,7 @@ read_pair(void)
 
 static uint64_t rate; /* ns a tick, in 2^-32; 0: not known yet */
 
-/* "RATE BOOT": the second says which machine, since when it runs. False where that cannot be told. */
+/* "RATE BOOT": the second says which machine, since when it runs. False where that is unknown. */
 static bool
 write_rate(char text[RATE_TEXT], uint64_t known)
 {

@@ -31,7 +31,7 @@ const char *clock_tsc_refusal(void);
 int clock_open(Clock *clock, ClockKind kind);
 
 /* What the TSC's rate was measured to be, for RLPROF_TSC in the environment of child processes: they need not measure.
- * False: it was not, or it cannot be said of which machine. */
+ * False: it was not, or the machine is unknown. */
 #define RATE_TEXT 64
 bool clock_rate(char text[RATE_TEXT]);
 

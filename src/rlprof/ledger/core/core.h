@@ -1,4 +1,4 @@
-/* The ledger's data, and who may touch it: everything here is read and written with the GIL held. */
+/* The ledger's data. All of it is read and written with the GIL held. */
 #ifndef RLPROF_CORE_H
 #define RLPROF_CORE_H
 
@@ -50,7 +50,7 @@ struct Operation {
     PyObject *name;
     Py_hash_t hash;
     PyObject *category;
-    bool category_told; /* by a call, not by the catalogue */
+    bool category_told; /* given by a call, not by the catalogue */
     bool on_device;     /* timed on the device whenever there is one */
     uint32_t id;
     Span *spans; /* one for each combination of options in use; the plain one first */
@@ -141,7 +141,7 @@ struct Pool {
 };
 
 #define THREAD_WORKER 1u  /* not the driver's */
-#define THREAD_CAREFUL 2u /* its spans may change who works or who waits */
+#define THREAD_CAREFUL 2u /* its spans may change which threads work or wait */
 
 /* An operating-system thread, as one ledger sees it. */
 struct Thread {
@@ -216,10 +216,10 @@ struct Ledger {
     bool elsewhere;                /* the driver is in another process; here is a stand-in that does nothing */
     bool seen;                     /* a span was begun in this process */
     uint32_t epoch;                /* of the page, when recording began anew here */
-    uint32_t heard;                /* of the page's `asked`, what is being answered */
+    uint32_t heard;                /* the page's `asked` that is being answered */
     int64_t given_mark;            /* what the driver's spans have given up to now */
     int64_t given_before;          /* of that, before the last reset */
-    int64_t idle_clock, idle_rest; /* advances at 1/suspended while nobody works either */
+    int64_t idle_clock, idle_rest; /* advances at 1/suspended while no thread works either */
     int suspended;
 
     /* tree.c */
@@ -247,7 +247,7 @@ struct Ledger {
     int64_t step_cost; /* of following an event loop: what the timing of each callback's own cost leaves out */
     int64_t span_cost; /* what a span costs outside of itself, as calibrated */
 
-    Pulse *pulse;         /* pulse.c: notices when the process is stopped; NULL: nobody does */
+    Pulse *pulse;         /* pulse.c: notices when the process is stopped; NULL: off */
     uint32_t stops_seen;
     Span *suspension;     /* what that is booked to */
     Span *startup;      /* startup.c: while it is open */
@@ -269,7 +269,7 @@ struct Ledger {
     uint64_t device_epoch; /* pending events belong to it */
     bool resolving;
 
-    PyObject *watcher; /* watch.c: told of every span, or NULL */
+    PyObject *watcher; /* watch.c: every span is reported to it, or NULL */
     bool telling;
 
     PyObject *slowed; /* slowdown.c: the names of the operations that are slowed down, or NULL */
@@ -284,7 +284,7 @@ struct Ledger {
 #define SPAN_DEVICE 4u
 #define SPAN_NO_DEVICE 8u
 
-/* What `with` and a decorator hold: an operation with options. Shared by all who ask for the same. */
+/* What `with` and a decorator hold: an operation with options. The same options share one. */
 struct Span {
     PyObject_HEAD
     vectorcallfunc vectorcall;

@@ -1,5 +1,5 @@
 /* Spans on an asynchronous device, through the interface of rlprof.ledger.device.Device: the device's own events mark
- * where a span begins and ends in its queue. They are asked later whether they have passed, and never waited for. */
+ * where a span begins and ends in its queue. They are queried later, and never waited for. */
 #include "core.h"
 
 #define MAX_PENDING 65536
@@ -21,7 +21,7 @@ device_forget(Ledger *ledger)
     PyList_SetSlice(ledger->pending, 0, PY_SSIZE_T_MAX, NULL);
 }
 
-/* A device that fails is not asked again. Keeps a raised exception: a span may be ending because of one. */
+/* A device that fails is not used again. Keeps a raised exception: a span may be ending because of one. */
 static PyObject *
 ask(Ledger *ledger, const char *method)
 {

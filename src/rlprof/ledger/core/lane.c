@@ -219,7 +219,7 @@ lane_retake(Lane *lane, Thread *host, int64_t now)
     lane->mark = now;
 }
 
-/* Leaves the lane to whoever comes next. */
+/* Leaves the lane to the next thread or task. */
 void
 lane_end(Ledger *ledger, Lane *lane)
 {

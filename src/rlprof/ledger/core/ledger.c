@@ -1,4 +1,4 @@
-/* The Ledger type: the C core as Python sees it. */
+/* The Ledger type: the C core as Python sees it. Long because it lists every method, and frees everything there is. */
 #include "core.h"
 
 #include <stddef.h>
@@ -136,7 +136,7 @@ ledger_set_driver(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     startup_end(ledger); /* it was the former driver's */
     Thread *thread = thread_here(ledger);
-    if (thread != NULL && !ledger->elsewhere) { /* in a worker's process nobody is */
+    if (thread != NULL && !ledger->elsewhere) { /* a worker's process has no driver */
         attribution_set_driver(ledger, thread, ledger_time(ledger));
     }
     Py_RETURN_NONE;
@@ -154,7 +154,7 @@ ledger_iteration(Ledger *ledger, PyObject *closes)
 
 #define MOST_COUNTED (INT64_C(1) << 62)
 
-/* A count must never stop a training: what is no number, or less than nothing, is not counted, and said once. */
+/* A count must never stop a training: what is no number, or negative, is not counted, with one warning. */
 static PyObject *
 add_to(Ledger *ledger, int64_t *counter, PyObject *number, const char *what)
 {
@@ -267,31 +267,31 @@ static PyMethodDef ledger_methods[] = {
     METHOD("set_driver", ledger_set_driver, METH_NOARGS, "The calling thread is the driver from here on."),
     METHOD("add_steps", ledger_add_steps, METH_O, "Count environment steps."),
     METHOD("add_episodes", ledger_add_episodes, METH_O, "Count episodes that ended."),
-    METHOD("iteration", ledger_iteration, METH_O, "Mark an iteration's end (and, unless True is given, a start)."),
-    METHOD("drop_iteration", ledger_drop_iteration, METH_NOARGS, "The open iteration was none; its time is in no row."),
+    METHOD("iteration", ledger_iteration, METH_O, "End the open iteration; with False, begin the next one."),
+    METHOD("drop_iteration", ledger_drop_iteration, METH_NOARGS, "Discard the open iteration; its time is in no gain."),
     METHOD("timeline", ledger_timeline, METH_O, "Keep the last N closed spans; 0 switches that off."),
     METHOD("drain_timeline", timeline_drain, METH_NOARGS, "(packed events, events lost) since the last drain."),
-    METHOD("drain_iterations", iteration_drain, METH_NOARGS, "(packed marks, packed rows) since the last drain."),
+    METHOD("drain_iterations", iteration_drain, METH_NOARGS, "(packed marks, packed gains) since the last drain."),
     METHOD("set_device", ledger_set_device, METH_O, "Time device spans with this device, or None."),
     METHOD("set_time", ledger_set_time, METH_VARARGS, "Set a fake clock: wall ns, CPU ns."),
     METHOD("begin_startup", ledger_begin_startup, METH_O, "On the driver: enter a span that ends at its first."),
-    METHOD("end_startup", ledger_end_startup, METH_NOARGS, "Leave it, unless that has happened."),
+    METHOD("end_startup", ledger_end_startup, METH_NOARGS, "The training begins: end that span, if it is open."),
     METHOD("split", ledger_split, METH_VARARGS, "End a span as of the end of what it last contained; name the rest."),
-    METHOD("rename", ledger_rename, METH_VARARGS, "What the driver has recorded as one operation was another."),
-    METHOD("watch", ledger_watch, METH_O, "Tell somebody of every span: its operation, whether it begins."),
-    METHOD("open_operations", ledger_open_operations, METH_NOARGS, "Of the calling thread's lane, outermost first."),
+    METHOD("rename", ledger_rename, METH_VARARGS, "Book the driver's spans of one operation to another."),
+    METHOD("watch", ledger_watch, METH_O, "Report every span to a function: its operation, whether it begins."),
+    METHOD("open_operations", ledger_open_operations, METH_NOARGS, "Open spans of the calling thread's lane, outermost first."),
     METHOD("slow_down", ledger_slow_down, METH_VARARGS, "Slow operations down as shared memory says: memory, names."),
     METHOD("sample", ledger_sample, METH_VARARGS, "Keep the GIL: how long, and the CPU time others got inside."),
     METHOD("depth", ledger_depth, METH_NOARGS, "How many spans are open on the calling thread's lane."),
     METHOD("share", ledger_share, METH_VARARGS, "Share the clocks with other processes through a file: path, create."),
-    METHOD("leave", ledger_leave, METH_NOARGS, "Share no more."),
+    METHOD("leave", ledger_leave, METH_NOARGS, "Stop sharing the clocks."),
     METHOD("members", ledger_members, METH_NOARGS, "The processes that share the clocks."),
-    METHOD("ended", ledger_ended, METH_NOARGS, "Those of them that run no more."),
+    METHOD("ended", ledger_ended, METH_NOARGS, "Members that no longer run."),
     METHOD("dismiss", ledger_dismiss, METH_O, "A process has ended: it works no longer."),
-    METHOD("ask", ledger_ask, METH_O, "Ask the others what they have recorded; wait at most so many seconds."),
-    METHOD("listen", ledger_listen, METH_O, "Wait to be asked: the driver's epoch, -1 when it is gone, else None."),
-    METHOD("answer", ledger_answer, METH_NOARGS, "What was asked for is written."),
-    METHOD("follow", ledger_follow, METH_O, "The function, Handle._run, which then tells of each call."),
+    METHOD("ask", ledger_ask, METH_O, "Request the members' records; wait at most so many seconds."),
+    METHOD("listen", ledger_listen, METH_O, "Wait for a request: the driver's epoch, -1 when it is gone, else None."),
+    METHOD("answer", ledger_answer, METH_NOARGS, "The requested records are written."),
+    METHOD("follow", ledger_follow, METH_O, "Wrap Handle._run so that the ledger follows each callback."),
     METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What following a callback costs besides what is timed, ns."),
     METHOD("set_span_cost", ledger_set_span_cost, METH_O, "What a span costs outside of itself, ns."),
     METHOD("pulse", ledger_pulse, METH_O, "Notice when the process is stopped: book it to this span; None: no more."),

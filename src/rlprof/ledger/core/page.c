@@ -178,7 +178,7 @@ page_take_slot(Membership *member)
     return -1;
 }
 
-/* Whether a process has ended. One that nobody has waited for yet still has a number, but runs no more. */
+/* Whether a process has ended. One that its parent has not waited for still has a number, but no longer runs. */
 bool
 process_ended(int32_t pid)
 {
@@ -207,7 +207,7 @@ sleep_ns(int64_t ns)
     nanosleep(&pause, NULL);
 }
 
-/* Nobody sleeps or runs Python inside, so whoever holds it for long is dead, stopped or without a core. */
+/* No process sleeps or runs Python inside, so one that holds it for long is dead, stopped or without a core. */
 static SLOW_PATH bool
 lock_patiently(int32_t *lock, int32_t pid)
 {

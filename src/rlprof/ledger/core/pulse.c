@@ -131,7 +131,7 @@ ledger_pulse(Ledger *ledger, PyObject *span)
     Py_RETURN_NONE;
 }
 
-/* Of the time that the driver waits, what somebody in another process has left out already, since he noticed first. */
+/* The driver's waiting that another process has left out already, because it noticed the stop first. */
 static int64_t
 left_out(const Ledger *ledger)
 {
@@ -182,7 +182,7 @@ suspension_node(Ledger *ledger)
     return node;
 }
 
-/* The process was stopped from `start` to `end`, and nobody has booked that yet: it is booked by itself, and all lanes go
+/* The process was stopped from `start` to `end`, and that is not booked yet: it is booked by itself, and all lanes go
  * on as if it had not been. In a worker's process only the latter: the driver's time is booked by the driver's. */
 static void
 carve(Ledger *ledger, int64_t start, int64_t end)
@@ -192,7 +192,7 @@ carve(Ledger *ledger, int64_t start, int64_t end)
     sharing_lock(ledger);
     int64_t skipped = left_out(ledger);
     if (skipped > 0) {
-        start = end - skipped; /* exactly what nobody was given */
+        start = end - skipped; /* exactly what no account was given */
     }
     if (!ledger->elsewhere) {
         if (skipped == 0 && sharing->waiting && sharing->waiting_mark > start) {

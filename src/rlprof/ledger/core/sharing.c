@@ -1,4 +1,4 @@
-/* A ledger among others: joining a page, leaving it, and who else is there. */
+/* A ledger among others: joining a page, leaving it, and the other members. */
 #include "core.h"
 
 #include <errno.h>

@@ -37,7 +37,7 @@ typedef struct {
     int32_t pid;       /* 0: free */
     int32_t workers;   /* of Sharing.workers, those of this process */
     uint32_t answered; /* the last `asked` it has followed */
-    int32_t listens;   /* somebody there follows them */
+    int32_t listens;   /* a thread there waits for requests */
 } Slot;
 
 typedef struct {
@@ -45,7 +45,7 @@ typedef struct {
     int32_t lock;       /* the process that holds it; 0: none */
     uint32_t iteration; /* iterations that the driver has ended */
     uint32_t epoch;     /* counted up when the driver's ledger forgets: then the others do too */
-    uint32_t asked;     /* counted up when the driver wants to know what the others have recorded */
+    uint32_t asked;     /* counted up when the driver requests the others' records */
     int32_t driver;     /* its process; 0: it shares no more */
     uint32_t stepped;   /* counted up with every step of an environment in another process than the driver's */
     Clock clock;        /* everybody's, so that everybody's times are comparable */
@@ -69,7 +69,7 @@ int page_open(Membership *, const char *path, bool create);
 void page_close(Membership *);
 /* After a fork the child has no slot yet. Returns 0, or -1 where there is none left. */
 int page_take_slot(Membership *);
-/* False: it cannot be had, as somebody died or was stopped inside; then the page is not to be used any more. */
+/* False: it cannot be had, as a process died or was stopped inside; then the page must not be used any more. */
 bool page_lock(Membership *);
 bool process_ended(int32_t pid);
 void page_unlock(Membership *);

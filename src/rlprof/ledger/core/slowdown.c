@@ -2,8 +2,8 @@
  *
  * The slowdowns are in memory that the processes of a training share, so that the experiment can change them between two
  * iterations. A call is slowed down by a fraction of its CPU time, computed once more, with the GIL or without; where
- * the operation waits, by a fraction of its duration, slept. The slowdown follows the call: whoever needs the result
- * waits that much longer. Without an experiment, no span pays for it. */
+ * the operation waits, by a fraction of its duration, slept. The slowdown follows the call: code that needs the
+ * result waits that much longer. Without an experiment, no span pays for it. */
 #include "core.h"
 
 #include <time.h>
@@ -65,7 +65,7 @@ spin(int64_t ns)
     Py_END_ALLOW_THREADS;
 }
 
-/* In Python code: it gives the GIL to who asks for it as often as any. */
+/* In Python code, which gives up the GIL as often as any other. */
 static void
 spin_in_python(Ledger *ledger, int64_t ns)
 {
@@ -180,7 +180,7 @@ works_inside(const Thread *thread, PyObject *name)
 }
 
 /* sample(name, ns): keeps the GIL for so long, asleep. Returns how long that was for the threads inside the operation,
- * and the CPU time they have got meanwhile: who computes without the GIL goes on, who needs it waits. */
+ * and the CPU time they have got meanwhile: threads that compute without the GIL go on, others wait. */
 PyObject *
 ledger_sample(Ledger *ledger, PyObject *args)
 {

@@ -1,4 +1,6 @@
-/* The hot path: what a `with profile("name"):` runs, twice a span. */
+/* The hot path: what a `with profile("name"):` runs, twice per span.
+ *
+ * It is one file, although a long one, so that the compiler can inline all of it into enter and leave. */
 #include "core.h"
 
 /* The statistics of a span that ends; its node's time is booked already. */
@@ -235,7 +237,7 @@ find_entry(const Lane *lane, const Span *span)
 }
 
 /* The span that ends is not the innermost one: a generator or an exit stack held it, another task or thread ends it, or
- * it began while profiling was off, which is nobody's entry and no error. */
+ * it began while profiling was off, which has no entry and is no error. */
 static __attribute__((noinline)) void
 exit_elsewhere(Span *span, Lane *lane, int64_t now)
 {

@@ -32,7 +32,7 @@ forget_last_ends(Ledger *ledger)
     }
 }
 
-/* All time up to `until`, whoever has it, is start-up's; but what an iteration has is written, and stays. */
+/* Books all time up to `until` to start-up, whichever account has it. Time of a written iteration stays. */
 static void
 claim_accounts(Ledger *ledger, Node *startup, int64_t until)
 {

@@ -42,7 +42,7 @@ running_task(Ledger *ledger)
     PyObject *task = loop && loop != Py_None ? PyObject_CallOneArg(ledger->current_task, loop) : NULL;
     Py_XDECREF(loop);
     if (PyErr_Occurred()) {
-        complain(ledger, "the running asyncio task cannot be told; its spans are booked to its thread");
+        complain(ledger, "the running asyncio task cannot be found; its spans are booked to its thread");
         PyErr_Clear();
     }
     Py_XDECREF(task);
@@ -63,7 +63,7 @@ group_of(Ledger *ledger, PyObject *name)
     return PyObject_CallMethod(ledger->hooks, "group_of", "O", name);
 }
 
-/* Gives a task a lane. One that had a lane before gets the same again, if nobody took it meanwhile. */
+/* Gives a task a lane. One that had a lane before gets the same again, unless another one has taken it. */
 static Lane *
 task_take(Thread *thread, PyObject *task)
 {

@@ -1,4 +1,4 @@
-/* Somebody who is told of every span, for as long as a torch trace or the profile of a phase is recorded. Otherwise no
+/* A watcher that every span is reported to, for as long as a torch trace or the profile of a phase is recorded. Otherwise no
  * span pays for it: it is one more bit in the mask that the hot path looks at. */
 #include "core.h"
 
@@ -7,7 +7,7 @@ void
 watch_tell(Ledger *ledger, const Span *span, bool begins)
 {
     if (ledger->watcher == NULL || ledger->telling) {
-        return; /* what the watcher does itself is not told */
+        return; /* the watcher's own spans are not reported */
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -17,7 +17,7 @@ watch_tell(Ledger *ledger, const Span *span, bool begins)
         PyObject_CallFunctionObjArgs(watcher, span->operation->name, begins ? Py_True : Py_False, NULL);
     ledger->telling = false;
     if (answer == NULL && !pass_on_interrupt()) {
-        complain(ledger, "who watches the spans has failed, and is told no more");
+        complain(ledger, "the watcher of spans has failed and is no longer called");
         PyErr_Clear();
         ledger->mode &= ~MODE_WATCHED;
         Py_CLEAR(ledger->watcher);
@@ -27,7 +27,7 @@ watch_tell(Ledger *ledger, const Span *span, bool begins)
     PyErr_Restore(type, value, traceback);
 }
 
-/* watch(watcher): it is called with an operation's name, and whether a span of it begins; None: nobody is. */
+/* watch(watcher): it is called with an operation's name, and whether a span of it begins; None ends that. */
 PyObject *
 ledger_watch(Ledger *ledger, PyObject *watcher)
 {

@@ -1,6 +1,6 @@
-"""The ledger in plain Python: the C core's specification, and its substitute where no compiler was at hand.
+"""The ledger in plain Python: the C core's specification, and its substitute where no compiler was available.
 
-It has the same surface, keeps the same account to the nanosecond, and costs about a hundred times as much a span.
+It has the same surface, keeps the same account to the nanosecond, and costs about a hundred times as much per span.
 """
 
 from rlprof.ledger.twin.ledger import Ledger

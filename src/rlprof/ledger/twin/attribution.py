@@ -1,4 +1,4 @@
-"""Who gets each instant of the driver. The rules, and why this is exact, stand in core/attribution.c."""
+"""Which operation each instant of the driver is booked to. core/attribution.c has the rules, and why this is exact."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlprof.ledger.twin.records import Lane, Node, Thread
 
 
 class Attribution:
-    """The three clocks that share out the time the driver waits, and who works and waits now."""
+    """The three clocks that share out the driver's waiting, and which threads work and wait now."""
 
     def __init__(self, cpu: CpuClock) -> None:
         self.cpu = cpu
@@ -74,7 +74,7 @@ class Attribution:
         thread.cover_mark = self.wait_clock
 
     def restate(self, thread: Thread, now: int) -> None:
-        """After the running lane or its innermost span changed: who works, who waits from now on?"""
+        """After the running lane or its innermost span changed: decide which threads work and wait from now on."""
         if thread is self.driver:
             self.waiting = self._loop_idles() or thread.lane.top.waits
             self.waiting_mark = now

@@ -65,7 +65,7 @@ class Iterations:
         self._begun = now
 
     def leave_out(self, start: int, end: int) -> None:
-        """Of the open iteration, a stop."""
+        """Leave a stop of the process out of the open iteration."""
         self._begun += max(0, end - max(self._begun, start))
 
     def _count_duration(self, duration: int) -> None:
@@ -75,7 +75,7 @@ class Iterations:
         self.longest = max(self.longest, duration)
 
     def drop(self, nodes: list[Node], now: int) -> None:
-        """What was taken for an iteration was none. Earlier ones that wait to be written keep its time."""
+        """Discard the open iteration. Earlier ones that wait to be written keep its time."""
         self.open = False
         if self._emitted == self.count:
             self._remember(nodes, now)

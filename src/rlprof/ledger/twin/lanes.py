@@ -1,4 +1,4 @@
-"""Threads and lanes of the twin: who runs where, born and ended. Mirrors core/lane.c and core/tree.c."""
+"""Threads and lanes of the twin: where each runs, how it begins and ends. Mirrors core/lane.c and core/tree.c."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Lanes:
         return lane
 
     def end(self, lane: Lane) -> None:
-        """Leave the lane to whoever comes next."""
+        """Leave the lane to the next thread or task."""
         lane.host = None
         lane.shared = False
         if lane.pool is not None:
@@ -215,7 +215,7 @@ class Lanes:
             loop = running_loop()
             return None if loop is None else current_task(loop)
         except Exception as error:  # whatever another event loop does, the span is recorded
-            self._hooks.warn("the running asyncio task cannot be told; its spans are booked to its thread", error)
+            self._hooks.warn("the running asyncio task cannot be found; its spans are booked to its thread", error)
             return None
 
     def follow(self, thread: Thread, entering: bool) -> Lane:
@@ -245,7 +245,7 @@ class Lanes:
             return thread.base
 
     def _take_for_task(self, thread: Thread, task: Any) -> Lane:
-        """One that had a lane before gets the same again, if nobody took it meanwhile."""
+        """A task that had a lane before gets the same again, unless another one has taken it."""
         now = self._time()
         name = task.get_name()
         on_driver = thread is self._attribution.driver

@@ -1,4 +1,8 @@
-"""The twin's ledger: the surface of the C core's Ledger type, in plain Python."""
+"""The twin's ledger: the surface of the C core's Ledger type, in plain Python.
+
+It is one long class because every method takes the same lock and changes the same state; what stands by itself
+(attribution, lanes, journals, memory) has files of its own.
+"""
 
 from __future__ import annotations
 
@@ -240,7 +244,7 @@ class Ledger:
         self._end_startup()
 
     def training_begins(self, learns: bool) -> None:
-        """By a step, or by learning."""
+        """The training begins, with a step or with learning."""
         self.learned = self.learned or learns
         self.end_startup()
 
@@ -274,7 +278,7 @@ class Ledger:
             entry.node = self._lanes.child(lane.stack[at - 1].node, entry.span.operation)
 
     def _claim_accounts(self, startup: Span) -> None:
-        """All time up to now, whoever has it, is start-up's."""
+        """Book all time up to now to start-up, whichever account has it."""
         node = self._lanes.child(self._attribution.driver.base.stack[0].node, startup.operation)
         for other in self._attribution.nodes:
             if other is not node and (other.operation is None or other.operation.name != SUSPENDED):
@@ -303,7 +307,7 @@ class Ledger:
         node.durations[bucket_of(time)] += 1
 
     def split(self, outer: Span, rest: Span) -> int:
-        """End the innermost span as of the end of what it last contained; the rest is a call of another beside it."""
+        """End the innermost span where its last inner span ended. The rest is a call of another operation beside it."""
         with self._lock:
             gap = self._split(outer, rest)
         self._watch.tell()
@@ -340,7 +344,7 @@ class Ledger:
         return []
 
     def dismiss(self, pid: int) -> None:
-        """Nobody is a member."""
+        """There are no members."""
 
     def leave(self) -> None:
         """It shares nothing."""
@@ -352,14 +356,14 @@ class Ledger:
         return -1
 
     def answer(self) -> None:
-        """Nobody asked."""
+        """There are no requests."""
 
     def watch(self, watcher: Watcher | None) -> None:
-        """Tell somebody of every span: its operation, whether it begins."""
+        """Report every span to the watcher: its operation, and whether it begins."""
         self._watch.set(watcher)
 
     def open_operations(self) -> list[str]:
-        """Of the calling thread's lane, outermost first."""
+        """Open spans of the calling thread's lane, outermost first."""
         thread = self._lanes.known() if self.enabled else None
         stack = [] if thread is None else thread.lane.stack
         return [entry.span.operation.name for entry in stack if entry.span is not None]
@@ -566,7 +570,7 @@ class Ledger:
         self._iterations.episodes = min(self._iterations.episodes + counted, _MOST)
 
     def _whole(self, number: Any, what: str) -> int:
-        """A count must never stop a training: what is no number, or negative, is not counted, and said once."""
+        """A count must never stop a training: what is no number, or negative, only warns once."""
         try:
             whole = operator.index(number)
             if not 0 <= whole < 2**63:
@@ -628,14 +632,14 @@ class Ledger:
         self._lanes.step_cost = ns
 
     def set_span_cost(self, ns: int) -> None:
-        """The C core needs it where it times what a probe does around a span. Here that is calibrated only."""
+        """The C core needs this to time a probe's work around a span. The twin only calibrates it."""
 
     def pulse(self, span: Span | None) -> None:
         """Notice when the process is stopped. Python cannot: its threads are late for other reasons, too."""
 
     @_locked
     def stopped(self, span: Span, start: int, end: int) -> None:
-        """The process was stopped from start to end, which nobody has booked yet: see core/pulse.c."""
+        """The process was stopped from start to end, which is not booked yet: see core/pulse.c."""
         if not self.enabled:
             return
         attribution = self._attribution

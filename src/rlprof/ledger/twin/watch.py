@@ -1,4 +1,4 @@
-"""Somebody who is told of every span: see core/watch.c."""
+"""A watcher that every span is reported to: see core/watch.c."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ class Watch:
                     self._watcher(name, begins)
         except Exception as error:
             self._watcher = None
-            self._hooks.warn("who watches the spans has failed, and is told no more", error)
+            self._hooks.warn("the watcher of spans has failed and is no longer called", error)
         finally:
             self._telling = False

@@ -1,5 +1,7 @@
-/* What is done at every call of an environment, a network or an optimizer, to know what phase a training is in and to
- * count its steps. The rules themselves are rlprof.probes.phases; here is what follows while nothing changes. */
+/* Runs at every call of an environment, a network or an optimizer, to know the phase of a training and to count its steps.
+ * The rules are in rlprof.probes.phases, and are called only where something may change.
+ *
+ * Long, because a training calls it at every step: all of it is one unit for the compiler. */
 #include "loop.h"
 
 const char *const CALL_NAMES[CALL_KINDS] = {"forward",  "step",      "vector_step", "step_wait", "reset",
@@ -41,9 +43,9 @@ forwards_remove(Forwards *forwards, int64_t kind)
     }
 }
 
-/* ---- what Python is asked ---- */
+/* ---- calls into Python ---- */
 
-#define NO_PHASE "the phases of this training could not be told"
+#define NO_PHASE "the phases of this training could not be found"
 
 static void
 failed(Loop *loop, const char *what)
@@ -54,7 +56,7 @@ failed(Loop *loop, const char *what)
     }
 }
 
-/* With up to two arguments. NULL: they failed, and what is not known for that was said. */
+/* With up to two arguments. NULL: the rules failed, and a warning has said what is unknown now. */
 static SLOW_PATH PyObject *
 ask_rules(Loop *loop, const char *method, PyObject *first, PyObject *second, const char *otherwise)
 {
@@ -104,7 +106,7 @@ plain_length(const Loop *loop, PyObject *argument)
     if (length < 0 && !pass_on_interrupt()) {
         PyErr_Clear();
     }
-    return length > 0 ? length : -1; /* 0 is also said of what has no dimensions */
+    return length > 0 ? length : -1; /* also 0 without dimensions */
 }
 
 /* The leading dimension of what a network is given; -1: not known. A symbolic one would be fixed by being looked at. */
@@ -139,7 +141,7 @@ leading_dimension(Loop *loop, PyObject *argument)
 
 /* ---- the calls ---- */
 
-/* Whether the rules must be asked before the driver calls an environment: a rollout or a prefill may begin. */
+/* Whether the rules must be called before the driver calls an environment: a rollout or a prefill may begin. */
 static bool
 may_begin(const Loop *loop, bool steps)
 {
@@ -207,7 +209,7 @@ forward(Loop *loop, PyObject *argument)
     int64_t size = plain_length(loop, argument);
     if (size < 0) {
         if (is_true(loop->is_traced)) {
-            return usual; /* torch.jit.trace would record that a size is asked for */
+            return usual; /* torch.jit.trace would record the query of a size */
         }
         size = leading_dimension(loop, argument);
     }
@@ -304,7 +306,7 @@ after_optimizer(Loop *loop)
     loop->batch = 0;
     if (loop->on && loop->steps > 0 && loop->samples >= loop->steps) {
         loop->samples = 0;
-        Py_XDECREF(ask_rules(loop, "epoch_ended", NULL, NULL, "epochs could not be told"));
+        Py_XDECREF(ask_rules(loop, "epoch_ended", NULL, NULL, "epochs could not be found"));
     }
 }
 
@@ -365,7 +367,7 @@ ended_of(PyObject *terminated, PyObject *truncated, int64_t *envs)
     return ended;
 }
 
-/* A framework's own word for it: it holds whoever counts otherwise. */
+/* A framework's own count: it holds, whatever else counts. */
 static void
 count_dones(Loop *loop, PyObject *dones)
 {

@@ -1,4 +1,4 @@
-/* Where a training's loop is, as far as the calls of environments, networks and optimizers tell. */
+/* Where a training's loop is, judged by its calls of environments, networks and optimizers. */
 #ifndef RLPROF_LOOP_H
 #define RLPROF_LOOP_H
 
@@ -13,26 +13,26 @@ typedef enum {
     CALL_BACKWARD,
     CALL_OPTIMIZER,
     CALL_ZERO_GRAD,
-    CALL_DONES, /* with who ended, of all environments, as its second argument: it is counted, and not timed */
+    CALL_DONES, /* its second argument has the environments that ended: counted, not timed */
     CALL_KINDS,
 } CallKind;
 
 typedef enum { PHASE_NONE, PHASE_ROLLOUT, PHASE_UPDATE, PHASE_PREFILL, PHASE_EVALUATION } Phase;
 
-/* Of forward passes: twice the leading dimension, plus one where gradients are kept. The oldest are forgotten. */
+/* Kinds of forward passes: twice the leading dimension, plus one where gradients are kept. The oldest are forgotten. */
 #define MAX_FORWARDS 32
 typedef struct {
     int64_t of[MAX_FORWARDS];
     unsigned used, next;
 } Forwards;
 
-/* What the rules of rlprof.probes.phases look at. They are asked only where something changes. */
+/* The state that the rules of rlprof.probes.phases read. They are called only where something may change. */
 typedef struct {
     PyObject_HEAD
     PyObject *rules;
     Ledger *ledger;
     Span *acts, *learns, *inside_env; /* for forward passes */
-    PyObject *is_grad_enabled, *is_traced; /* torch's, NULL before somebody has told */
+    PyObject *is_grad_enabled, *is_traced; /* torch's functions, NULL before ask_torch */
     PyTypeObject *tensor;
     int phase;
     bool on;
@@ -72,7 +72,7 @@ extern PyTypeObject *Loop_Type;
 extern const char *const CALL_NAMES[CALL_KINDS];
 
 int loop_setup(PyObject *module);
-/* Neither fails: what goes wrong is said once, and the training goes on. */
+/* None of them fails: an error warns once, and the training goes on. */
 LoopCall loop_before(Loop *, CallKind, Span *usual, PyObject *const *args, Py_ssize_t count);
 void loop_count(Loop *, int64_t steps, int64_t episodes);
 void loop_after(Loop *, CallKind, const LoopCall *, PyObject *result); /* NULL: an exception is set, and kept */

@@ -29,8 +29,8 @@ def devices_of(trace: Trace) -> list[Device]:
     rows = trace.rows(*DEVICE_WORK)
     number = trace.arg("device").at(rows)
     for process in np.unique(trace.process[rows[number < 0]]):  # older traces have the device as a process
-        told = trace.texts[int(process)]
-        number[(number < 0) & (trace.process[rows] == process)] = told if isinstance(told, int) and told >= 0 else 0
+        found = trace.texts[int(process)]
+        number[(number < 0) & (trace.process[rows] == process)] = found if isinstance(found, int) and found >= 0 else 0
     return [_device(trace, int(found), rows[number == found]) for found in np.unique(number)]
 
 

@@ -1,8 +1,8 @@
 """Why a GPU is idle: what the host did while the GPU had nothing to run.
 
-What ends a gap on a device is a kernel or a copy that a call on the host has launched. Until that call began, the
-device waits for the host: while the host waits for the device itself (it could have launched ahead), while it waits for
-data, or while it works. From the call on, the work is on its way.
+A gap on a device ends with a kernel or a copy that a call on the host launched. Before that call, the device waits for
+the host, which waits for the device itself (it could have launched ahead), waits for data, or is busy. After the call,
+the work was launched but has not started.
 """
 
 from __future__ import annotations

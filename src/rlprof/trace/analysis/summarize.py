@@ -54,10 +54,10 @@ def summarize(trace: Trace) -> TraceSummary:
 
 def ranks_of(trace: Trace) -> tuple[int | None, int | None]:
     """Rank and number of ranks in a distributed training. None if the trace lacks them."""
-    told: Any = trace.header.get("distributedInfo")
-    if not isinstance(told, dict):
+    info: Any = trace.header.get("distributedInfo")
+    if not isinstance(info, dict):
         return None, None
-    rank, ranks = told.get("rank"), told.get("world_size")
+    rank, ranks = info.get("rank"), info.get("world_size")
     return rank if isinstance(rank, int) else None, ranks if isinstance(ranks, int) else None
 
 

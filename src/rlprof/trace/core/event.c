@@ -1,9 +1,9 @@
-/* One event of a trace: what every event has goes into columns, what only some have into pairs of row and value. */
+/* Reads one event. Members of every event go into columns, members of some events into pairs of row and value. */
 #include "scan.h"
 
 #include <string.h>
 
-/* What was read of an event that is not complete yet. */
+/* Members of an event that is not complete yet. */
 typedef struct {
     Text phase, category, name, process, thread, start, duration;
     Text of_key[MAX_KEYS];
@@ -15,7 +15,7 @@ hash_of(const char *name, size_t size)
     return (uint8_t)(size * 7 + (uint8_t)name[0] * 31 + (uint8_t)name[size - 1]);
 }
 
-/* Keys of one hash stand one behind the other. */
+/* Keys with the same hash are neighbours. */
 void
 events_index_keys(Events *events)
 {
@@ -57,7 +57,7 @@ key_named(const Events *events, Text quoted)
     return -1;
 }
 
-/* On to the value of the next member of an object; `*ended` where there is none. */
+/* Moves to the value of the next member of an object; sets `*ended` if there is none. */
 static Scan
 next_member(Cursor *cursor, Text *key, bool *ended)
 {
@@ -93,7 +93,7 @@ read_args(const Events *events, Cursor *cursor, Draft *draft)
     Text key, value;
     bool ended;
     if (*cursor->at != '{') {
-        return json_value(cursor, &value); /* null, or something nobody knows */
+        return json_value(cursor, &value); /* null or an unknown type */
     }
     cursor->at++;
     for (;;) {
@@ -170,7 +170,7 @@ add_key(Events *events, Key *key, Text text, int64_t row)
     return add_index(&key->rows, row) < 0 || column_add(&key->values, &value, sizeof value) < 0 ? -1 : 0;
 }
 
-/* Arrows between events say what numbers in the events say again. */
+/* Arrows between events repeat the correlation numbers of the events. */
 static bool
 is_wanted(char phase)
 {
@@ -210,7 +210,7 @@ add(Events *events, const Draft *draft)
     return SCAN_OK;
 }
 
-/* The cursor stands on the first byte of an element of the events; it is moved behind it, or not at all. */
+/* Reads the element at the cursor. Moves the cursor behind the element if it is complete. */
 Scan
 events_read(Events *events, Cursor *cursor)
 {

@@ -12,9 +12,9 @@ from numpy import count_nonzero
 from rlprof.ledger.profiler import Profiler
 
 
-class Turns:
-    """One a probe that is attached. A thread that collects while it collects, as in a subclass's super() or in a
-    training that a callback starts, is still on the same turn."""
+class Iterations:
+    """The iterations that one attached probe sees. A thread that collects while it collects, as in a subclass's super()
+    or in a training that a callback starts, is still in the same iteration."""
 
     def __init__(self, profiler: Profiler) -> None:
         self._profiler = profiler
@@ -77,12 +77,12 @@ class Turns:
     def _begin(self, model: Any) -> None:
         if model.num_timesteps == 0:
             self._plan(model)
-        # Before learning starts nothing is updated: all of that is one turn, together with the first update.
+        # Before learning starts nothing is updated: all of that is one iteration, together with the first update.
         if not 0 < model.num_timesteps <= getattr(model, "learning_starts", 0):
             self._profiler.iteration()
 
     def _plan(self, model: Any) -> None:
-        """How many turns it will be, where each collects the same."""
+        """Announce the number of iterations, where each collects the same number of steps."""
         steps = getattr(model, "n_steps", None)
         if isinstance(steps, int) and steps > 0 and model._total_timesteps:
             iterations = -(-model._total_timesteps // (steps * model.n_envs))

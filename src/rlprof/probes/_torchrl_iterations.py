@@ -1,4 +1,4 @@
-"""The turns of a training that takes its batches from a collector: a rollout, then whatever is done with the batch."""
+"""Iterations of a training that takes its batches from a collector: a rollout, then an update with the batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTHING = nullcontext()
 Iterate = Callable[[Any], Generator[Any, Any, Any]]
 
 
-class Turns:
+class Iterations:
     """One for the process. The first collector that is iterated over marks the iterations, until it ends."""
 
     def __init__(self, profiler: Profiler) -> None:
@@ -28,7 +28,7 @@ class Turns:
         self.marked = False
         """Whether a collector marks the iterations at present."""
         self._marker: weakref.ref[Any] | None = None
-        self._turn_of: weakref.WeakKeyDictionary[Any, Turn] = weakref.WeakKeyDictionary()
+        self._loop_of: weakref.WeakKeyDictionary[Any, CollectorLoop] = weakref.WeakKeyDictionary()
 
     def iterated(self, original: Iterate) -> Iterate:
         """What stands in for a collector's `__iter__`: the same generator, with spans between its items."""
@@ -36,20 +36,20 @@ class Turns:
         @wraps(original)
         def __iter__(collector: Any) -> Generator[Any, Any, Any]:  # noqa: N807 - it is shown in tracebacks
             batches = original(collector)
-            turn = self._turn_of[collector] = Turn(self, collector)
+            loop = self._loop_of[collector] = CollectorLoop(self, collector)
             resume: Callable[[], Any] = batches.__next__
             try:
                 while True:
                     try:
-                        with turn.begin(collector):
+                        with loop.begin(collector):
                             batch = resume()
                     except StopIteration as stop:
                         return stop.value
-                    turn.hand_out(collector, batch)
+                    loop.hand_out(collector, batch)
                     try:
                         sent = yield batch
                     except GeneratorExit:
-                        turn.end()
+                        loop.end()
                         batches.close()
                         raise
                     except BaseException as error:
@@ -57,8 +57,8 @@ class Turns:
                     else:
                         resume = batches.__next__ if sent is None else partial(batches.send, sent)
             finally:
-                turn.end()
-                turn.count_frames(collector)  # some collectors count a batch when the next is asked for
+                loop.end()
+                loop.count_frames(collector)  # some collectors count a batch when the next is requested
                 self.leave(collector)
 
         return __iter__
@@ -68,9 +68,9 @@ class Turns:
 
         @wraps(original)
         def shutdown(collector: Any, *args: Any, **kwargs: Any) -> Any:
-            turn = self._turn_of.get(collector)
-            if turn is not None:
-                turn.end()
+            loop = self._loop_of.get(collector)
+            if loop is not None:
+                loop.end()
                 self.leave(collector)
             return original(collector, *args, **kwargs)
 
@@ -122,48 +122,48 @@ class Turns:
         return optim_steps
 
 
-class Turn:
-    """Where one iteration over a collector is."""
+class CollectorLoop:
+    """One loop over a collector."""
 
-    def __init__(self, turns: Turns, collector: Any) -> None:
-        self._turns = turns
-        self._profiler = turns.profiler
+    def __init__(self, iterations: Iterations, collector: Any) -> None:
+        self._iterations = iterations
+        self._profiler = iterations.profiler
         self._counts = vars(collector).get("_worker_idx") is None
         self._frames = _frames_of(collector)
         self._dones: Any = None
         self._working = False
-        self._marks = turns.enter(collector)
+        self._marks = iterations.enter(collector)
         if self._marks:
             _plan(self._profiler, collector)
 
     def begin(self, collector: Any) -> AbstractContextManager[Any]:
-        """A batch is asked for: the one before has been worked with. Returns what to open while it is collected."""
+        """The next batch is requested, so the work with the last one has ended. Returns the span of the collection."""
         self.end()
         if _is_exhausted(collector):
             return _NOTHING
         if self._marks:
             self._profiler.iteration()
-        return self._turns.rollout
+        return self._iterations.rollout
 
     def hand_out(self, collector: Any, batch: Any) -> None:
-        """From here until the next is asked for, it is worked with."""
+        """The training works with this batch until it requests the next one."""
         self.count_frames(collector)
         if self._counts and batch is not None:
             try:
                 done = batch.get(("next", "done"), None)
-                # Read when the next batch is asked for: a device may still be computing it.
+                # Read when the next batch is requested: a device may still be computing it.
                 self._dones = None if done is None else done.sum()
             except Exception as error:
                 self._profiler.warn("TorchRL's episodes are not counted", error)
         if self._marks and self._profiler.enabled:
             self._working = True
-            self._turns.update.__enter__()
+            self._iterations.update.__enter__()
 
     def end(self) -> None:
-        """Nothing is worked with any more."""
+        """The work with the last batch has ended."""
         if self._working:
             self._working = False
-            self._turns.update.__exit__(None, None, None)
+            self._iterations.update.__exit__(None, None, None)
         if self._dones is not None:
             dones, self._dones = self._dones, None
             self._profiler.add_episodes(int(dones))
@@ -177,12 +177,12 @@ class Turn:
 
 
 def _frames_of(collector: Any) -> int:
-    """How many it has collected in its life."""
+    """Number of frames that the collector has collected so far."""
     return int(getattr(collector, "_frames", 0))  # it may be a tensor
 
 
 def _plan(profiler: Profiler, collector: Any) -> None:
-    """How many batches it will be."""
+    """Announce the number of batches."""
     total = getattr(collector, "total_frames", -1)
     each = getattr(collector, "requested_frames_per_batch", getattr(collector, "frames_per_batch", 0))
     if isinstance(total, int) and isinstance(each, int) and 0 < each <= total:
@@ -190,23 +190,23 @@ def _plan(profiler: Profiler, collector: Any) -> None:
 
 
 def _is_exhausted(collector: Any) -> bool:
-    """Whether to ask it once more only ends the loop."""
+    """Whether the next request only ends the loop."""
     total = getattr(collector, "total_frames", -1)
     return bool(0 <= total <= _frames_of(collector))
 
 
-_turns: dict[Profiler, Turns] = {}
+_iterations: dict[Profiler, Iterations] = {}
 
 
-def turns_of(patches: Patches) -> Turns:
+def iterations_of(patches: Patches) -> Iterations:
     """Those of a profiler: collectors, environments and trainers are attached to one after the other."""
     profiler = patches.profiler
-    turns = _turns.get(profiler)
-    if turns is None:
-        turns = _turns[profiler] = Turns(profiler)
-        patches.at_undo(partial(_turns.__delitem__, profiler))
-    return turns
+    iterations = _iterations.get(profiler)
+    if iterations is None:
+        iterations = _iterations[profiler] = Iterations(profiler)
+        patches.at_undo(partial(_iterations.__delitem__, profiler))
+    return iterations
 
 
 def is_attached(profiler: Profiler) -> bool:
-    return profiler in _turns
+    return profiler in _iterations
