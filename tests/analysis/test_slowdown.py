@@ -81,7 +81,7 @@ def test_prediction_and_experiment_agree_or_are_not_trusted():
     assert agreed.verdict == "Prediction and experiment agree."
     for wrong, said in (
         (experiment("env_step", blocks(0.2)), "prediction and experiment disagree"),
-        (experiment("env_step", blocks(0.4, kink=0.5)), "the two doses of env_step disagree"),
+        (experiment("env_step", blocks(0.4, kink=0.5)), "the two slowdowns of env_step disagree"),
         (experiment("env_step", [], why_not="env_step runs in asyncio tasks"), "env_step runs in asyncio tasks"),
         (experiment("env_step", blocks(0.4, count=1)), "too few doses"),
     ):
