@@ -7,13 +7,13 @@ from planted import Planted
 
 from rlprof.analysis.progress import progress
 from rlprof.ledger.catalogue import EVALUATION, PREFILL, STARTUP
-from rlprof.session.reader import Turn
+from rlprof.session.reader import IterationRow
 
 S = 1_000_000_000
 
 
-def iteration(number: int, wall: int, steps: int = 0) -> Turn:
-    return Turn(
+def iteration(number: int, wall: int, steps: int = 0) -> IterationRow:
+    return IterationRow(
         start=number * S, end=number * S + wall, first=number, last=number, steps=steps, episodes=0, wall_ns=wall
     )
 
@@ -85,7 +85,7 @@ def test_quantiles_are_exact_where_each_iteration_is_stored():
 
 def test_quantiles_come_from_the_ledger_where_iterations_are_merged():
     walls = [1 * S, 2 * S, 3 * S, 4 * S, 10 * S]
-    merged = Turn(start=0, end=20 * S, first=0, last=4, steps=40, episodes=0, wall_ns=20 * S)
+    merged = IterationRow(start=0, end=20 * S, first=0, last=4, steps=40, episodes=0, wall_ns=20 * S)
     found = progress(iterated(*walls).snapshot(), [merged])
     spread = found.iteration_ns
     assert spread is not None

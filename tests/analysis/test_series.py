@@ -10,21 +10,23 @@ from sessions import Written
 
 from rlprof import SpanCost
 from rlprof.analysis.series import Series, calls_inside, groups_of, own_share, series
-from rlprof.session.reader import Gain, Session, Turn
+from rlprof.session.reader import Gain, IterationRow, Session
 
 
-def iterations(*sizes: int) -> list[Turn]:
+def iterations(*sizes: int) -> list[IterationRow]:
     """Stored iterations, each of so many that were merged."""
     found, first = [], 0
     for size in sizes:
         found.append(
-            Turn(start=first, end=first + size, first=first, last=first + size - 1, steps=0, episodes=0, wall_ns=size)
+            IterationRow(
+                start=first, end=first + size, first=first, last=first + size - 1, steps=0, episodes=0, wall_ns=size
+            )
         )
         first += size
     return found
 
 
-def sizes(groups: list[list[Turn]]) -> list[int]:
+def sizes(groups: list[list[IterationRow]]) -> list[int]:
     return [sum(one.last - one.first + 1 for one in group) for group in groups]
 
 
@@ -37,7 +39,7 @@ def test_neighbours_are_grouped_by_their_number_of_iterations():
 
 def read(path: Path, points: int = 300) -> Series:
     with Session(path) as session:
-        found = series(session, session.snapshot(), session.turns(), points)
+        found = series(session, session.snapshot(), session.iterations(), points)
     found.check()
     return found
 

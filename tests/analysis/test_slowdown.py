@@ -81,7 +81,7 @@ def test_prediction_and_experiment_agree_or_are_not_trusted():
     assert agreed.verdict == "Prediction and experiment agree."
     for wrong, said in (
         (experiment("env_step", blocks(0.2)), "prediction and experiment disagree"),
-        (experiment("env_step", blocks(0.4, kink=0.5)), "the two doses of env_step disagree"),
+        (experiment("env_step", blocks(0.4, kink=0.5)), "the two slowdowns of env_step disagree"),
         (experiment("env_step", [], why_not="env_step runs in asyncio tasks"), "env_step runs in asyncio tasks"),
         (experiment("env_step", blocks(0.4, count=1)), "too few doses"),
     ):
@@ -111,4 +111,4 @@ def test_where_the_model_expects_a_kink_doses_must_do_what_it_predicts_of_them()
     assert as_predicted.experiment is None
     otherwise = verify(work, topology(work), asked, {"update": experiment("update", slowed(40.0))})
     assert not otherwise.trusted
-    assert "where 42 % were predicted" in otherwise.verdict
+    assert "but 42 % was predicted" in otherwise.verdict
