@@ -88,7 +88,7 @@ class Hooks:
         while thread_time_ns() < end:
             pass
 
-    def warn(self, what: str, cause: BaseException | None) -> None:
+    def warn(self, what: str, cause: BaseException | None, stacklevel: int = 3) -> None:
         """Warn once. Never raises, not even where warnings are made errors: the training goes on."""
         if what in self._warned:
             return
@@ -96,7 +96,7 @@ class Hooks:
         try:
             because = "" if cause is None else f" ({type(cause).__name__}: {cause})"
             try:
-                warnings.warn(f"rlprof: {what}{because}", RlprofWarning, stacklevel=3)
+                warnings.warn(f"rlprof: {what}{because}", RlprofWarning, stacklevel=stacklevel)
             except RlprofWarning as warning:
                 print(warning, file=sys.stderr)  # noqa: T201 - the only way that is left
         except Exception:

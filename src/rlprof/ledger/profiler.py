@@ -213,7 +213,7 @@ class Profiler:
 
     def warn(self, what: str, cause: BaseException | None = None) -> None:
         """Warn once that something in rlprof failed. Never raises: the training goes on."""
-        self._hooks.warn(what, cause)
+        self._hooks.warn(what, cause, stacklevel=4)
 
     def at_first_span(self, function: Callable[[], None] | None) -> None:
         """Call a function when this process records its first span, or none (any more)."""
