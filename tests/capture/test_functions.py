@@ -16,7 +16,7 @@ def functions_in(path):
 
 @pytest.mark.long
 def test_a_whole_run(tmp_path):
-    run(tmp_path, HANDWRITTEN, "--detailed")  # another name of --cprofile
+    run(tmp_path, HANDWRITTEN, "--cprofile")
     folder = session_of(tmp_path) / "functions"
     assert {path.name for path in folder.iterdir()} == {"whole.pstats", "whole.txt"}
     assert {"step", "backward", "linear"} & functions_in(folder / "whole.pstats")
