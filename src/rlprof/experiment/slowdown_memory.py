@@ -1,6 +1,6 @@
 """The memory by which the controller of an experiment slows operations down. All processes of the training share it.
 
-The core reads it at each call of an operation: see its slowdown.c, which has the same layout.
+The core reads it at each call of an operation: see its slowdown.c. The layout is in ledger/rows.py.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from pathlib import Path
 from rlprof.errors import RlprofError
 from rlprof.experiment.protocol import SLOWDOWNS
 from rlprof.ledger.profiler import Profiler
+from rlprof.ledger.rows import SLOWDOWN, SlowdownRecord
 from rlprof.recording.environment import Environment
 
-_SLOWDOWN = struct.Struct("=3d5q")
+_FRACTIONS = struct.Struct("=3d")
 _SAMPLED = struct.Struct("=2q")
-_SIZE = _SLOWDOWN.size + _SAMPLED.size
+"""The first and the last fields of a record, written without the others: the core adds to those at any time."""
 _SAMPLING = struct.Struct("=q")
 
 SAMPLE_NS = 500_000
@@ -67,7 +68,7 @@ class SlowdownMemory:
     def __init__(self, path: Path, names: Sequence[str], create: bool = False) -> None:
         self.path = path
         self.names = tuple(names)
-        size = _SIZE * len(self.names) + _SAMPLING.size
+        size = SLOWDOWN.size * len(self.names) + _SAMPLING.size
         if create:
             path.write_bytes(bytes(size))
         with path.open("r+b") as file:
@@ -83,29 +84,37 @@ class SlowdownMemory:
         return cls(Path(path), names)
 
     def set(self, name: str, slowdown: Slowdown) -> None:
-        struct.pack_into("=3d", self.memory, self._place(name), slowdown.spin, slowdown.held, slowdown.sleep)
+        _FRACTIONS.pack_into(self.memory, self._place(name), slowdown.spin, slowdown.held, slowdown.sleep)
 
     def counts(self, name: str) -> Counts:
-        _, _, _, *figures = _SLOWDOWN.unpack_from(self.memory, self._place(name))
-        return Counts(*figures, *_SAMPLED.unpack_from(self.memory, self._place(name) + _SLOWDOWN.size))
+        record = SlowdownRecord._make(SLOWDOWN.unpack_from(self.memory, self._place(name)))
+        return Counts(
+            calls=record.calls,
+            cpu_ns=record.cpu,
+            wall_ns=record.wall,
+            added_ns=record.added,
+            missed=record.missed,
+            sampled_ns=record.sampled,
+            progress_ns=record.progress,
+        )
 
     @property
     def sampling(self) -> bool:
         """True while the training samples which operations need the GIL."""
-        return bool(_SAMPLING.unpack_from(self.memory, _SIZE * len(self.names))[0])
+        return bool(_SAMPLING.unpack_from(self.memory, SLOWDOWN.size * len(self.names))[0])
 
     @sampling.setter
     def sampling(self, wanted: bool) -> None:
-        _SAMPLING.pack_into(self.memory, _SIZE * len(self.names), wanted)
+        _SAMPLING.pack_into(self.memory, SLOWDOWN.size * len(self.names), wanted)
 
     def add_sample(self, name: str, sampled_ns: int, progress_ns: int) -> None:
         """Called by the training's own process only."""
-        place = self._place(name) + _SLOWDOWN.size
+        place = self._place(name) + SLOWDOWN.size - _SAMPLED.size
         before = _SAMPLED.unpack_from(self.memory, place)
         _SAMPLED.pack_into(self.memory, place, before[0] + sampled_ns, before[1] + progress_ns)
 
     def _place(self, name: str) -> int:
-        return _SIZE * self.names.index(name)
+        return SLOWDOWN.size * self.names.index(name)
 
 
 def start_slowdowns(profiler: Profiler, environment: Environment, samples: bool) -> None:
