@@ -83,7 +83,7 @@ def test_prediction_and_experiment_agree_or_are_not_trusted():
         (experiment("env_step", blocks(0.2)), "prediction and experiment disagree"),
         (experiment("env_step", blocks(0.4, kink=0.5)), "the two slowdowns of env_step disagree"),
         (experiment("env_step", [], why_not="env_step runs in asyncio tasks"), "env_step runs in asyncio tasks"),
-        (experiment("env_step", blocks(0.4, count=1)), "too few doses"),
+        (experiment("env_step", blocks(0.4, count=1)), "there were too few slowdowns"),
     ):
         found = verify(work, topology(work), asked, {"env_step": wrong})
         assert not found.trusted

@@ -21,6 +21,10 @@ def advice(given: Sequence[Advice], layout: Layout, heading: str = "What to chan
         gain = gain_of(item)
         layout.line(f"{number}. {item.title}{f'  [{gain}]' if gain else ''}", "bold")
         layout.line(f"Do: {item.action}", indent=3)
-        for evidence in item.evidence:
-            layout.line(f"- {evidence}", indent=3)
-        layout.line(f"Check: {item.check}", indent=3)
+        evidence(item, layout)
+
+
+def evidence(item: Advice, layout: Layout) -> None:
+    for line in item.evidence:
+        layout.line(f"- {line}", indent=3)
+    layout.line(f"Check: {item.check}", indent=3)

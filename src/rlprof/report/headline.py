@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration, many, rate
 from rlprof.analysis.progress import Progress
 from rlprof.analysis.report import Report
 from rlprof.ledger.catalogue import PHASES
+from rlprof.render.advice import gain_of
 
 NOTABLE = 0.01
 """Fraction of the training. A shorter time after the training's end is not mentioned."""
@@ -129,8 +129,3 @@ def poor(report: Report) -> str | None:
         f"Below half of what its parts could do: {100 * expected.ratio:.0f}%. "
         f"Most is lost to {most.what} ({duration(most.ns)})."
     )
-
-
-def gain_of(advice: Advice) -> str | None:
-    """The upper bound of the gain; None if the advice is not about speed or the gain is unknown."""
-    return f"up to {advice.most:.1f}x as fast" if advice.most >= 1.05 else None

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from rlprof.analysis.figures import count, duration, many, percent, rate
 from rlprof.analysis.report import Report
+from rlprof.render.advice import gain_of
 from rlprof.render.names import literal
-from rlprof.report.headline import NOT_RECORDED, around_training, first_try, gain_of, incomplete, largest_share, origin
+from rlprof.report.headline import NOT_RECORDED, around_training, first_try, incomplete, largest_share, origin
 
 MOST_ROWS = 30
 

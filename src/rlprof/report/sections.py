@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from functools import partial
 
-from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.figures import count, duration, many, percent, size
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.parallelism import Capacity, Concurrency, Worker
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
+from rlprof.render.advice import advice, evidence
 from rlprof.render.layout import Column, Layout
-from rlprof.report.headline import gain_of
 
 MOST_ROWS = 40
 """In the operations table. The JSON and CSV reports have all operations."""
@@ -32,29 +30,12 @@ def reasons(report: Report, layout: Layout) -> None:
     """Below the headline, which has the action of the first advice: why, and how to check it."""
     for item in report.findings.advice[:1]:
         layout.line(f"Why: {item.title}", indent=3)
-        _evidence(item, layout)
+        evidence(item, layout)
 
 
 def more_advice(report: Report, layout: Layout) -> None:
     """Every advice but the first."""
     advice(report.findings.advice[1:], layout, "Also worth changing", 2)
-
-
-def advice(given: Sequence[Advice], layout: Layout, heading: str = "What to change", first: int = 1) -> None:
-    if not given:
-        return
-    layout.heading(heading)
-    for number, item in enumerate(given, first):
-        gain = gain_of(item)
-        layout.line(f"{number}. {item.title}{f'  [{gain}]' if gain else ''}", "bold")
-        layout.line(f"Do: {item.action}", indent=3)
-        _evidence(item, layout)
-
-
-def _evidence(item: Advice, layout: Layout) -> None:
-    for evidence in item.evidence:
-        layout.line(f"- {evidence}", indent=3)
-    layout.line(f"Check: {item.check}", indent=3)
 
 
 _OPERATION_COLUMNS: tuple[Column[Operation], ...] = (

@@ -7,13 +7,14 @@ from rlprof.render.advice import gain_of
 from rlprof.render.html.markup import Markup, element, plain_name, sentence
 
 
-def advice_card(advice: Advice) -> Markup:
+def advice_card(advice: Advice, first: bool = False) -> Markup:
     gain = gain_of(advice)
+    badges = [element("span", text, class_="badge good") for text in ("Try first" if first else None, gain) if text]
     names = [element("code", plain_name(name)) for name in advice.operations[:8]]
     return element(
         "article",
         element("h3", sentence(advice.title)),
-        element("p", element("span", gain, class_="badge good") if gain else None, *names, class_="chips"),
+        element("p", *badges, *names, class_="chips"),
         element("h4", "Do"),
         element("p", sentence(advice.action)),
         element("h4", "Evidence"),

@@ -6,12 +6,12 @@ import shlex
 import time
 from collections.abc import Iterator
 
-from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration, many, percent, rate, size
 from rlprof.analysis.report import Report
+from rlprof.render.html.advice import advice_card
 from rlprof.render.html.markup import Markup, element, figures, join, plain_name, prose, sentence
-from rlprof.report.headline import NOT_RECORDED, NOTABLE, first_try, gain_of, incomplete, poor
+from rlprof.report.headline import NOT_RECORDED, NOTABLE, first_try, incomplete, poor
 from rlprof.report.html.shares import own_shares
 
 _MOST_SETTINGS = 200
@@ -126,21 +126,3 @@ def findings(report: Report) -> Markup:
     if not advice:
         return element("p", sentence(first_try(report).sentence), class_="empty")
     return element("div", *(advice_card(item, item is advice[0]) for item in advice), class_="cards wide")
-
-
-def advice_card(advice: Advice, first: bool = False) -> Markup:
-    gain = gain_of(advice)
-    badges = [element("span", text, class_="badge good") for text in ("Try first" if first else None, gain) if text]
-    names = [element("code", plain_name(name)) for name in advice.operations[:8]]
-    return element(
-        "article",
-        element("h3", sentence(advice.title)),
-        element("p", *badges, *names, class_="chips"),
-        element("h4", "Do"),
-        element("p", sentence(advice.action)),
-        element("h4", "Evidence"),
-        element("ul", *(element("li", sentence(evidence)) for evidence in advice.evidence)),
-        element("h4", "Check"),
-        element("p", sentence(advice.check)),
-        class_="card advice",
-    )
