@@ -78,7 +78,8 @@ def test_a_training_that_is_too_short_is_named(training):
 @pytest.mark.long
 def test_a_short_training_is_started_again(training):
     told = []
-    run_doses(DosePlan(f"run {training} 65", ("env_step",), blocks=12, width=0.0), told.append)
+    # A block is 4 iterations, so 17 blocks are more than 65 iterations, however few the start takes.
+    run_doses(DosePlan(f"run {training} 65", ("env_step",), blocks=17, width=0.0), told.append)
     assert max(state.process for state in told) >= 2
 
 
