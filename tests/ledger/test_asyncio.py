@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
 import time
 
@@ -393,8 +394,15 @@ def test_a_task_costs_the_same_however_many_there_are(core):
         began = time.thread_time()
         for _ in range(times):
             asyncio.run(main())
+        taken = time.thread_time() - began
         profiler.disable()
         profiler.snapshot().check()
-        return time.thread_time() - began
+        return taken
 
-    assert cpu_of(20_000, 1) < 4 * cpu_of(500, 40)
+    # A collection walks every object of the process, torch's too, and comes the more often the more tasks live.
+    gc.disable()
+    try:
+        ratios = [cpu_of(20_000, 1) / cpu_of(500, 40) for _ in range(3)]
+    finally:
+        gc.enable()
+    assert min(ratios) < 3, ratios

@@ -17,8 +17,8 @@ work finds colder caches than one in a loop: fresh processes measured 74 to 119 
 
 TIMED_UNCERTAINTY = 0.75
 """Fraction of the time measured inside rlprof by which its real cost may differ. rlprof also evicts the training's data
-from the caches, which no clock sees: in benchmarks/own_cost.py on a quiet machine, 9 blocks claimed 13 to 17 us per
-step and cost 16 to 25."""
+from the caches, which no clock sees: runs of benchmarks/own_cost.py claimed 14 to 26 us per step and cost 1.2 to
+1.6 times as much."""
 
 
 @dataclass(frozen=True, slots=True)

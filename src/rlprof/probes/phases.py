@@ -183,7 +183,7 @@ class Phases:
         if unforeseen and self.loop.learned:
             self._mark()
         if self._environments.all_trained:
-            self._evaluated = False
+            self._environments.all_trained = self._evaluated = False
         elif not unforeseen:
             return
         if not self._evaluated and self._may_record():  # what was named an evaluation was none
