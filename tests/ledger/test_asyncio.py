@@ -365,7 +365,7 @@ def test_what_following_tasks_costs_is_the_drivers_time_however_long_they_are_su
 
     async def main() -> None:
         with fake.profile("first"):  # tasks are followed from here on
-            fake.profiler.ledger.set_step_cost(planted)
+            fake.profiler.ledger.step_cost = planted
         await asyncio.gather(*(task() for _ in range(each)))
 
     asyncio.run(main())

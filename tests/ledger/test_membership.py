@@ -66,15 +66,15 @@ def test_when_the_driver_leaves_the_others_are_told(driver, begin):
 
 def test_the_others_are_asked_and_answer(driver, begin):
     silent, worker = begin(), begin()
-    assert driver.ledger.ask(0)  # nobody listens yet
+    assert driver.ledger.request(0)  # nobody listens yet
     worker.do("answer_when_asked", 30)
-    while driver.ledger.ask(0):  # until it does
+    while driver.ledger.request(0):  # until it does
         time.sleep(0.001)
-    assert driver.ledger.ask(20)
+    assert driver.ledger.request(20)
     worker.stop()
-    assert not driver.ledger.ask(0.02)
+    assert not driver.ledger.request(0.02)
     worker.kill(signal.SIGCONT)
-    assert driver.ledger.ask(20)
+    assert driver.ledger.request(20)
     assert silent.do("call", "now") > 0
 
 
@@ -83,7 +83,7 @@ def test_what_forgets_in_the_driver_is_told_to_the_others(driver, begin):
     before = worker.do("call", "raw")["epoch"]
     assert worker.do("call", "listen", 0) is None
     driver.profiler.reset()
-    driver.ledger.ask(0)
+    driver.ledger.request(0)
     epoch = worker.do("call", "listen", 20)
     assert epoch == driver.ledger.raw()["epoch"] != before
     assert worker.do("call", "raw")["epoch"] == before

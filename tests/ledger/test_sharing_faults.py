@@ -125,7 +125,7 @@ def test_a_lock_that_is_never_given_back_ends_the_sharing(driver):
     worker.stop()
     struct.pack_into("=i", driver.map(), LOCK, worker.pid)
     try:
-        with pytest.warns(RlprofWarning, match="stopped while it shared"):
+        with pytest.warns(RlprofWarning, match="stopped while it held the lock"):
             driver.wait(0.02)
         assert driver.ledger.members() == []
         missing = driver.missing()

@@ -5,35 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any
 
-
-class Span(Protocol):
-    """A timed operation: a context manager."""
-
-    @property
-    def arguments(self) -> tuple[Any, ...]: ...
-    def __enter__(self) -> Any: ...
-    def __exit__(self, *exception: Any) -> Any: ...
+from rlprof.ledger.interface import Span
 
 
 def decorate(
     span: Span, function: Any, recorder: Callable[..., Span], timed: Callable[..., Any], outermost: bool = False
 ) -> Any:
-    """The function with its calls timed; `timed(span, function, method, outermost)` wraps a plain one.
+    """The function with its calls timed; `timed(span, function, method, outermost)` wraps a plain function.
 
-    outermost: a call that the same operation's innermost span contains is not timed again.
+    outermost: do not time a call directly inside a span of the same operation.
     """
     if isinstance(function, staticmethod):
         return staticmethod(decorate(span, function.__func__, recorder, timed, outermost))
     if isinstance(function, classmethod):
-        # torch.compile takes a class method apart and must find a Python function inside.
+        # torch.compile must find a Python function inside a class method.
         return classmethod(decorate(span, function.__func__, recorder, lambda _span, _function, method, _: method))
     if isinstance(function, type) or not callable(function):
         kind = "the class" if isinstance(function, type) else type(function).__name__
         name = getattr(function, "__name__", repr(function))
         raise TypeError(f"only functions can be profiled, not {kind} {name}; decorate its methods")
-    import inspect  # noqa: PLC0415 - takes longer to import than the ledger, and not every process decorates
+    import inspect  # noqa: PLC0415 - slow to import, and not every process decorates
 
     if inspect.iscoroutinefunction(function):
         return _timed_coroutine(span, function)
@@ -47,8 +40,8 @@ def decorate(
 
 
 def in_place_of(function: Any, make: Callable[[Any], Any]) -> Any:
-    """What `make` returns, looking like the function. It is given a Python function that does the same, for bound
-    methods. It stands here and not with the probes, because torch.compile skips the code of the probes."""
+    """What `make` returns, with the name and the attributes of the function. `make` gets a Python function that does the
+    same, for bound methods. It is here and not with the probes, because torch.compile skips the code of the probes."""
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
@@ -87,7 +80,7 @@ def _like(wrapper: Any, function: Any) -> Any:
     return wrapper
 
 
-def _timed_method(span: Span, function: Any, recorder: Callable[..., Span]) -> Any:
+def _timed_method(span: Any, function: Any, recorder: Callable[..., Span]) -> Any:
     """The same in Python. It gets the span at each call, because torch.compile can trace that."""
     arguments = span.arguments
 

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
+from rlprof.ledger.interface import F, Span
 from rlprof.ledger.profiler import Iteration, get_profiler
 from rlprof.ledger.snapshot import Snapshot
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Span(Protocol):
-    """What `profile("name")` returns: a context manager and a decorator. It can be kept and used again."""
-
-    def __enter__(self) -> Span: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
-    ) -> None: ...
-    def __call__(self, function: Function, /) -> Function: ...
-
 
 _profiler = get_profiler()
 
@@ -49,7 +36,7 @@ else:
 
 
 @overload
-def profile_function(name: Function, /) -> Function: ...
+def profile_function(name: F, /) -> F: ...
 @overload
 def profile_function(
     name: str | None = None,
@@ -58,7 +45,7 @@ def profile_function(
     category: str | None = None,
     wait: bool = False,
     device: bool | None = None,
-) -> Callable[[Function], Function]: ...
+) -> Callable[[F], F]: ...
 def profile_function(
     name: Any = None,
     *,

@@ -62,7 +62,7 @@ class Hooks:
         """A span begins in an asyncio task: from now on the event loop is followed."""
         if not self.ledger.follows_tasks:
             self.ledger.follows_tasks = True
-            self.ledger.set_step_cost(self.measure_step_cost())
+            self.ledger.step_cost = self.measure_step_cost()
             tasks.follow(self.ledger)
 
     def forget_tasks(self) -> None:

@@ -1,7 +1,6 @@
-"""The typed interface of the ledger: what a core provides, in C or in Python, and what the rest of rlprof may use.
+"""What the rest of rlprof may use of a core, in C or in Python, besides the methods of `Profiler`.
 
-Other folders reach a core through `Profiler.ledger` and `Profiler.timed_type` only. Types are checked against both
-cores; what each method does is tested in tests/ledger, on both.
+Other folders reach a core through `Profiler.ledger` and `Profiler.timed_type` only.
 """
 
 from __future__ import annotations
@@ -9,14 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from rlprof.ledger.device import Device
-
 F = TypeVar("F", bound=Callable[..., Any])
-
-Watcher = Callable[[str, bool], None]
-"""Called on the thread of each span, with the operation's name and True where the span begins, False where it ends."""
 
 
 class Span(Protocol):
@@ -26,12 +21,10 @@ class Span(Protocol):
     def name(self) -> str:
         """Name of the operation."""
 
-    @property
-    def arguments(self) -> tuple[str, bool, None, bool, bool | None]:
-        """Positional arguments with which `profile` returns this span."""
-
     def __enter__(self) -> Span: ...
-    def __exit__(self, *exception: Any) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
     def __call__(self, function: F, /) -> F: ...
 
 
@@ -51,8 +44,8 @@ class Recorder(Protocol):
         name: the operation. All spans of one name are one account.
         track_memory: measure the peak of the process's memory inside the span (a few microseconds per span).
         category: one of `rlprof.ledger.catalogue.CATEGORIES` (default: the catalogue's, `other` for unknown names).
-        wait: the operation only waits for others, who are accountable for its time.
-        device: time the operation on the GPU, too (default: where its category usually runs there).
+        wait: the operation only waits for others, which get its time.
+        device: time the operation on the GPU, too (default: if its category usually runs there).
         """
 
 
@@ -63,20 +56,10 @@ class Ledger(Protocol):
     """Thread that drives the training in this process; 0: none."""
     local: int
     """In a worker process: the thread that may train by itself."""
-    follows_tasks: bool
-    """True while asyncio's event loops report their callbacks."""
-
-    @property
-    def enabled(self) -> bool:
-        """True while spans are recorded."""
 
     @property
     def steps(self) -> int:
         """Environment steps counted since the last reset."""
-
-    @property
-    def recorder(self) -> Recorder:
-        """The function behind `Profiler.profile`."""
 
     # ---- recording ----
 
@@ -86,28 +69,19 @@ class Ledger(Protocol):
     def stop(self) -> None:
         """Stop recording and keep the records."""
 
-    def reset(self) -> None:
-        """Forget the records. Open spans count from here."""
+    def set_time(self, wall_ns: int, cpu_ns: int, /) -> None:
+        """Set the fake clock."""
 
-    def after_fork(self) -> None:
-        """Begin anew in a forked child."""
-
-    def set_driver(self) -> None:
-        """Make the calling thread the driver."""
+    def pulse(self, span: Span | None, /) -> None:
+        """Book to this span the time while the whole process is stopped; None ends that."""
 
     def now(self) -> int:
         """The ledger's clock, in ns."""
 
-    def set_time(self, wall_ns: int, cpu_ns: int, /) -> None:
-        """Set the fake clock of a test."""
-
     def raw(self) -> dict[str, Any]:
         """All records as plain data. Rows of nodes, lanes and operations have the columns of `rlprof.ledger.rows`."""
 
-    def set_device(self, device: Device | None, /) -> None:
-        """Time device spans with this device."""
-
-    # ---- iterations, steps and the timeline ----
+    # ---- iterations and steps ----
 
     def iteration(self, closes: bool, /) -> int:
         """End the open iteration. Begin the next one unless `closes`; returns the number of the one that begins."""
@@ -120,15 +94,6 @@ class Ledger(Protocol):
 
     def add_episodes(self, number: int, /) -> None:
         """Count episodes that ended."""
-
-    def drain_iterations(self) -> tuple[bytes, bytes]:
-        """Packed marks and gains since the last drain: `rows.MARK` and `rows.GAIN`."""
-
-    def timeline(self, capacity: int, /) -> None:
-        """Keep the last `capacity` ended spans as events; 0 switches the timeline off."""
-
-    def drain_timeline(self) -> tuple[bytes, int]:
-        """Packed events since the last drain (`rows.EVENT`), and how many were overwritten before."""
 
     # ---- probes ----
 
@@ -147,24 +112,25 @@ class Ledger(Protocol):
     def split(self, outer: Span, rest: Span, /) -> int:
         """End an open span where its last inner span ended, and book the time since to `rest`.
 
-        Returns that time in ns; negative where the span is not open.
+        Returns that time in ns; negative if the span is not the innermost one.
         """
 
     def rename(self, was: Span, name: Span, /) -> bool:
-        """Book to `name` the driver's spans that were recorded as `was` since the last iteration mark."""
+        """Book to `name` the driver's spans that were recorded as `was`. False: one is open, or there is none."""
 
     def own_time(self, own: bool, /) -> bool:
-        """From here on the calling thread does rlprof's own work, or no longer does. Returns the state before."""
+        """Begin or end rlprof's own work on the calling thread. Returns the state before."""
 
     # ---- captures ----
 
-    def watch(self, watcher: Watcher | None, /) -> None:
-        """Report the begin and end of every span. Spans cost more meanwhile."""
+    def watch(self, watcher: Callable[[str, bool], None] | None, /) -> None:
+        """Call `watcher` on the thread of each span, with the operation's name, and True if it begins. Spans cost more
+        meanwhile."""
 
     # ---- experiments: operations that are slowed down by a known amount; C core only ----
 
     def slow_down(self, memory: Any, names: tuple[str, ...], /) -> None:
-        """Slow these operations down as the shared memory says."""
+        """Slow these operations down by the fractions in the shared memory."""
 
     def sample(self, name: str, ns: int, /) -> tuple[int, int]:
         """Hold the GIL for so long. Returns thread time inside the operation, and CPU time that these threads got."""
@@ -186,32 +152,15 @@ class Ledger(Protocol):
     def dismiss(self, pid: int, /) -> None:
         """Remove a member that has ended."""
 
-    def ask(self, seconds: float, /) -> bool:
-        """Request the members' records and wait at most so long. True where all have answered."""
+    def request(self, seconds: float, /) -> bool:
+        """Request the members' records and wait at most so long. True if all have answered."""
 
     def listen(self, seconds: float, /) -> int | None:
-        """In a member: wait for a request. Returns the driver's epoch, -1 where the driver is gone, None after
-        `seconds` without a request."""
+        """In a member: wait for a request. Returns the driver's epoch; -1 if the driver is gone; None without
+        a request."""
 
     def answer(self) -> None:
         """In a member: confirm that the requested records are written."""
-
-    # ---- what the profiler itself uses ----
-
-    def follow(self, run: Callable[[Any], None], /) -> Callable[[Any], None]:
-        """Wrap `asyncio.Handle._run` so that the ledger follows every callback."""
-
-    def set_step_cost(self, ns: int, /) -> None:
-        """Cost of following one callback, besides what is timed."""
-
-    def set_span_cost(self, ns: int, /) -> None:
-        """Cost of a span outside of its two clock readings."""
-
-    def pulse(self, span: Span | None, /) -> None:
-        """Book to this span the time while the whole process is stopped; None ends that."""
-
-    def stopped(self, span: Span, start: int, end: int, /) -> None:
-        """The process was stopped between these two times."""
 
 
 class Recording(Protocol):
@@ -219,7 +168,7 @@ class Recording(Protocol):
 
     name: str
     folder: Path | None
-    """Folder of the session; None where none could be made."""
+    """Folder of the session; None if it could not be made."""
 
     def mark(self, kind: str, text: str) -> None:
         """Note an event in the session."""

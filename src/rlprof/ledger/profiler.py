@@ -68,7 +68,8 @@ class Profiler:
         self.timed_type: type[Any] = self._module.Timed
         """Type of the callable that times a function's calls: see `rlprof.ledger._core.Timed`."""
         self._hooks = Hooks(self.timed_type)
-        self.ledger = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
+        self._records = self._new_ledger(self._hooks, threading.main_thread().ident or 0)
+        self.ledger: Ledger = self._records
         """The core's records, for the parts of rlprof that need more than the methods here."""
         self._hooks.measure_step_cost = self._measure_step_cost
         # A builtin method is pickled as getattr(owner, name), a Python method with the very object it belongs to.
@@ -88,7 +89,7 @@ class Profiler:
         self.planned: dict[str, int] = {}
         """Planned number of events of each kind in this run, if known."""
         self._device: Device | None = None
-        self.profile: Recorder = self.ledger.recorder
+        self.profile: Recorder = self._records.recorder
         """Time an operation: see `Recorder`. The core's own function, as a method here would double a span's cost."""
         self.add_steps: Callable[[int], None] = self.ledger.add_steps
         """Count environment steps: `profiler.add_steps(len(envs))` after each step of a vector."""
@@ -96,10 +97,9 @@ class Profiler:
         """Count episodes that ended."""
         _profilers.add(self)
 
-    def _new_ledger(self, hooks: Hooks, driver: int) -> Ledger:
-        ledger: Ledger = self._module.Ledger(hooks, driver, self._clock, self._cpu)
-        hooks.ledger = ledger
-        return ledger
+    def _new_ledger(self, hooks: Hooks, driver: int) -> Any:
+        hooks.ledger = self._module.Ledger(hooks, driver, self._clock, self._cpu)
+        return hooks.ledger
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process, the profiler of that process; a profiler of one's own becomes a new one there."""
@@ -120,14 +120,14 @@ class Profiler:
 
     @property
     def enabled(self) -> bool:
-        return bool(self.ledger.enabled)
+        return bool(self._records.enabled)
 
     def enable(self, timeline: int | None = None) -> None:
         """Begin, or go on, recording. `timeline` keeps the last so many spans as events, 24 bytes each."""
         if _core is None and self._wants_core:
             say_missing("rlprof.ledger._core", "the C core", "Its Python twin costs about 100 times as much per span.")
         if timeline is not None:
-            self.ledger.timeline(timeline)
+            self._records.timeline(timeline)
         self._attach_device()
         if not self.span_costs:
             self._measure_cost()
@@ -136,12 +136,12 @@ class Profiler:
     def resume(self) -> None:
         """Record from here on, without the measurements that `enable` makes: in a worker, the driver has made them."""
         self._hooks.resume_tasks()
-        self.ledger.start()
+        self._records.start()
 
     def disable(self) -> None:
         """Stop recording. What was recorded stays; an iteration that is under way ends."""
         if self.enabled:
-            self.ledger.stop()
+            self._records.stop()
             self._hooks.forget_tasks()
             self._measure_cost()
 
@@ -149,7 +149,7 @@ class Profiler:
         """Forget what was recorded. Spans that are open count from here."""
         self.resets += 1
         self.wait_cpu_ns = 0
-        self.ledger.reset()
+        self._records.reset()
 
     @property
     def driver(self) -> int:
@@ -168,7 +168,7 @@ class Profiler:
     def drive(self) -> None:
         """Make the calling thread the driver: the one whose progress is the training's. Without it, the main thread."""
         self.driver = threading.get_ident()
-        self.ledger.set_driver()
+        self._records.set_driver()
 
     def iteration(self) -> Iteration:
         """Begin an iteration of collecting and updating, and end the one before. Or: `with profiler.iteration():`."""
@@ -244,15 +244,17 @@ class Profiler:
     def use_device(self, device: Device | None) -> None:
         """Time device spans with this device. Without it, CUDA is found by itself once torch uses it."""
         self._device = device
-        self.ledger.set_device(device)
+        self._records.set_device(device)
 
     def drain_timeline(self) -> tuple[bytes, int]:
         """Packed events since the last drain (`rlprof.ledger.rows.EVENT`), and how many were overwritten unread."""
-        return self.ledger.drain_timeline()
+        events: tuple[bytes, int] = self._records.drain_timeline()
+        return events
 
     def drain_iterations(self) -> tuple[bytes, bytes]:
         """Packed marks and gains of iterations since the last drain: `rlprof.ledger.rows.MARK` and `GAIN`."""
-        return self.ledger.drain_iterations()
+        drained: tuple[bytes, bytes] = self._records.drain_iterations()
+        return drained
 
     @overload
     def profile_function(self, name: F, /) -> F: ...
@@ -302,7 +304,7 @@ class Profiler:
             self._cost_measured = now
             self.span_costs.append(self.measure_span_cost())
             del self.span_costs[1:-7]
-            self.ledger.set_span_cost(round(self.span_costs[-1].outside_ns))
+            self._records.span_cost = round(self.span_costs[-1].outside_ns)
 
     def measure_span_cost(self) -> SpanCost:
         """What a span costs in this process, now."""
@@ -311,7 +313,7 @@ class Profiler:
     def _measure_step_cost(self) -> int:
         return 0 if self._clock == "fake" else measure_step_cost(self._scratch_ledger)
 
-    def _scratch_ledger(self) -> Ledger:
+    def _scratch_ledger(self) -> Any:
         return self._new_ledger(Hooks(self.timed_type), threading.get_ident())
 
     def _after_fork(self) -> None:
@@ -320,7 +322,7 @@ class Profiler:
         self.marked = False
         self._listeners.clear()
         self._hooks.forget_tasks()
-        self.ledger.after_fork()
+        self._records.after_fork()
 
 
 def _twin() -> Any:

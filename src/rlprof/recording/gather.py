@@ -73,7 +73,7 @@ class Workers:
             return
         # A worker that has ended before its file is read has written its last data.
         ended = self._ledger.ended()
-        self._ledger.ask(self.patience)
+        self._ledger.request(self.patience)
         found = self._files()
         for entry in found:
             with suppress(OSError, ValueError):  # msgspec's errors are ValueErrors

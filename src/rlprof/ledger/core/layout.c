@@ -1,5 +1,5 @@
-/* The layout of every record, as this core was compiled with it. rlprof.ledger.rows.check compares it with its own: a
- * core that was built from other sources must not be loaded. */
+/* The layout of every record in this core. rlprof.ledger.rows.check compares it with its own, because a core that was
+ * built from other sources must not be loaded. */
 #include "core.h"
 
 #define CODE_OF(type) _Generic((type)0, double: "d", int64_t: "q", uint64_t: "Q", uint32_t: "I")
@@ -28,7 +28,7 @@ append(PyObject *fields, PyObject *field)
     return result;
 }
 
-/* Of a packed record its fields, of a row its columns. */
+/* Adds the fields of a packed record, or the columns of a row. */
 static int
 add(PyObject *layout, const char *record, const Field *field, const char *const *column)
 {

@@ -1,8 +1,8 @@
-/* Everything the ledger holds, as plain Python data. The Python twin makes the same, and tests compare the two. */
+/* All records of the ledger as plain Python data. The Python twin makes the same data, and tests compare the two. */
 #include "core.h"
 
-/* HISTOGRAM ENCODING, little-endian: n uint16 buckets in order, then as many uint64 counts. As a dict, the histograms
- * were most of what a flush costs the training. */
+/* HISTOGRAM ENCODING, little-endian: n uint16 buckets in order, then as many uint64 counts. As dicts, the histograms
+ * were most of the cost of a flush. */
 static PyObject *
 histogram_packed(const Histogram *histogram)
 {
@@ -91,7 +91,7 @@ raw_setup(PyObject *rows)
     return 0;
 }
 
-/* A named tuple of these values, which it takes over; NULL where one of them is. */
+/* Makes a named tuple of these values, and takes them over; NULL if one of them is NULL. */
 static PyObject *
 row_of(PyTypeObject *type, PyObject *const *values, size_t count)
 {
@@ -109,7 +109,7 @@ row_of(PyTypeObject *type, PyObject *const *values, size_t count)
     PyObject *arguments = whole ? PyTuple_Pack(1, plain) : NULL;
     PyObject *row = arguments ? PyTuple_Type.tp_new(type, arguments, NULL) : NULL;
     if (row != NULL) {
-        PyObject_GC_UnTrack(row); /* no cycle goes through it, and there may be a hundred thousand */
+        PyObject_GC_UnTrack(row); /* it is in no cycle, and there may be a hundred thousand */
     }
     Py_XDECREF(arguments);
     Py_XDECREF(plain);
@@ -120,55 +120,46 @@ row_of(PyTypeObject *type, PyObject *const *values, size_t count)
 #define ROW(type, values) row_of(type, values, sizeof values / sizeof *values)
 
 static PyObject *
-node_row(const Node *node)
+node_row(const Ledger *ledger, uint32_t i)
 {
+    const Node *node = ledger->nodes[i];
     PyObject *const values[] = {NODE_ROW(VALUE)};
     return ROW(NodeRow_Type, values);
 }
 
 static PyObject *
-operation_row(const Operation *operation)
+operation_row(const Ledger *ledger, uint32_t i)
 {
+    const Operation *operation = ledger->operations[i];
     PyObject *const values[] = {OPERATION_ROW(VALUE)};
     return ROW(OperationRow_Type, values);
 }
 
+/* NULL without an exception for a guest, which uses the tree of another lane. */
 static PyObject *
-lane_row(const Lane *lane)
+lane_row(const Ledger *ledger, uint32_t i)
 {
+    const Lane *lane = ledger->lanes[i];
+    if (lane->guest) {
+        return NULL;
+    }
     PyObject *const values[] = {LANE_ROW(VALUE)};
     return ROW(LaneRow_Type, values);
 }
 
-/* Guests are in the lane whose tree they share. */
 static PyObject *
-lane_rows(const Ledger *ledger)
+rows_of(const Ledger *ledger, uint32_t count, PyObject *(*make)(const Ledger *, uint32_t))
 {
-    PyObject *made = PyList_New(0);
-    for (uint32_t i = 0; made != NULL && i < ledger->lanes_used; i++) {
-        PyObject *item = ledger->lanes[i]->guest ? NULL : lane_row(ledger->lanes[i]);
-        if (item != NULL ? PyList_Append(made, item) < 0 : PyErr_Occurred() != NULL) {
-            Py_CLEAR(made);
+    PyObject *rows = PyList_New(0);
+    for (uint32_t i = 0; rows != NULL && i < count; i++) {
+        PyObject *row = make(ledger, i);
+        if (row != NULL ? PyList_Append(rows, row) < 0 : PyErr_Occurred() != NULL) {
+            Py_CLEAR(rows);
         }
-        Py_XDECREF(item);
+        Py_XDECREF(row);
     }
-    return made;
+    return rows;
 }
-
-#define LIST_OF(count, make)                                                                                           \
-    ({                                                                                                                 \
-        uint32_t total = (count); /* making an item may collect garbage, whose finalisers may add more */               \
-        PyObject *made = PyList_New((Py_ssize_t)total);                                                                \
-        for (uint32_t i = 0; made != NULL && i < total; i++) {                                                         \
-            PyObject *item = (make);                                                                                   \
-            if (item == NULL) {                                                                                        \
-                Py_CLEAR(made);                                                                                        \
-                break;                                                                                                 \
-            }                                                                                                          \
-            PyList_SET_ITEM(made, (Py_ssize_t)i, item);                                                                \
-        }                                                                                                              \
-        made;                                                                                                          \
-    })
 
 PyObject *
 ledger_raw(Ledger *ledger)
@@ -181,17 +172,19 @@ ledger_raw(Ledger *ledger)
         now = settle(ledger, clock_now(&ledger->clock));
         wall += now - ledger->started;
     }
+    const Iterations *iterations = &ledger->iterations;
+    const Page *page = ledger->member.page;
     return Py_BuildValue(
-        "{sLsLsLsLsIsIsIsssssLsIsIsLsLsLsNsOsOsLsLsLsnsKsNsNsN}", "wall", wall, "now", now, "trained", ledger->trained, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
-        ledger->member.page ? ledger->member.page->iteration : ledger->iterations.count, "epoch",
-        ledger->member.page ? ledger->epoch : 0, "begun", ledger->member.page ? ledger->begun : 0, "clock", clocks[ledger->clock.kind], "cpu",
-        cpus[ledger->cpu_kind], "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations",
-        ledger->iterations.count, "iteration_sum", ledger->iterations.sum, "iteration_min", ledger->iterations.shortest, "iteration_max",
-        ledger->iterations.longest, "iteration_histogram", histogram_packed(&ledger->iterations.durations), "iterating",
-        ledger->iterations.open ? Py_True : Py_False, "learned", ledger->learned ? Py_True : Py_False, "steps",
-        ledger->iterations.steps, "episodes", ledger->iterations.episodes, "process_peak", memory_process_peak(ledger), "device_pending",
-        PyList_GET_SIZE(ledger->pending), "device_lost", (unsigned long long)ledger->device_lost, "operations",
-        LIST_OF(ledger->operations_used, operation_row(ledger->operations[i])), "lanes",
-        lane_rows(ledger), "nodes",
-        LIST_OF(ledger->nodes_used, node_row(ledger->nodes[i])));
+        "{sLsLsLsLsIsIsIsssssLsIsIsLsLsLsNsOsOsLsLsLsnsKsNsNsN}",
+        "wall", wall, "now", now, "trained", ledger->trained, "given", ledger->given_mark - ledger->given_before,
+        "driver_iteration", page ? page->iteration : iterations->count, "epoch", page ? ledger->epoch : 0,
+        "begun", page ? ledger->begun : 0, "clock", clocks[ledger->clock.kind], "cpu", cpus[ledger->cpu_kind],
+        "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations", iterations->count,
+        "iteration_sum", iterations->sum, "iteration_min", iterations->shortest, "iteration_max", iterations->longest,
+        "iteration_histogram", histogram_packed(&iterations->durations),
+        "iterating", iterations->open ? Py_True : Py_False, "learned", ledger->learned ? Py_True : Py_False,
+        "steps", iterations->steps, "episodes", iterations->episodes, "process_peak", memory_process_peak(ledger),
+        "device_pending", PyList_GET_SIZE(ledger->pending), "device_lost", (unsigned long long)ledger->device_lost,
+        "operations", rows_of(ledger, ledger->operations_used, operation_row),
+        "lanes", rows_of(ledger, ledger->lanes_used, lane_row), "nodes", rows_of(ledger, ledger->nodes_used, node_row));
 }

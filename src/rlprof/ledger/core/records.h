@@ -34,13 +34,13 @@
     FIELD(uint32_t, node)       \
     FIELD(uint32_t, depth)
 
-/* How an operation is slowed down, and what came of it: slowdown.c. */
+/* How an operation is slowed down, and what was measured of it: slowdown.c. */
 #define SLOWDOWN_FIELDS(FIELD)                                                            \
     FIELD(double, spin)      /* fraction of a call's CPU time, computed once more */       \
     FIELD(double, held)      /* fraction of that, with the GIL */                          \
     FIELD(double, sleep)     /* fraction of a call's duration, slept */                    \
     FIELD(int64_t, calls)                                                                 \
-    FIELD(int64_t, cpu)      /* of the calls, as they were */                              \
+    FIELD(int64_t, cpu)      /* of the calls, without the slowdown */                      \
     FIELD(int64_t, wall)                                                                  \
     FIELD(int64_t, added)    /* computed and slept */                                      \
     FIELD(int64_t, missed)   /* calls in asyncio tasks: others run on their thread meanwhile */ \
@@ -60,7 +60,7 @@ IS_PACKED(IterationMark, MARK_FIELDS);
 IS_PACKED(IterationGain, GAIN_FIELDS);
 IS_PACKED(TimelineEvent, EVENT_FIELDS);
 IS_PACKED(Slowdown, SLOWDOWN_FIELDS);
-/* A session that was written elsewhere has these sizes. */
+/* Sessions that other machines have written have these sizes. */
 _Static_assert(sizeof(IterationMark) == 40 && sizeof(IterationGain) == 56 && sizeof(TimelineEvent) == 24,
                "the journals of a session have another layout");
 _Static_assert(sizeof(Slowdown) == 80, "processes that share memory have another layout");

@@ -1,25 +1,15 @@
-/* Slows an operation down by a known fraction of its cost, for an experiment: what would a faster one bring?
+/* Slows an operation down by a known fraction of its cost, for an experiment: what would a faster operation bring?
  *
- * The slowdowns are in memory that the processes of a training share, so that the experiment can change them between two
- * iterations. A call is slowed down by a fraction of its CPU time, computed once more, with the GIL or without; where
- * the operation waits, by a fraction of its duration, slept. The slowdown follows the call: code that needs the
- * result waits that much longer. Without an experiment, no span pays for it. */
+ * The slowdowns are in memory that the processes of a training share, so that the experiment can change them between
+ * two iterations. A call computes for a further fraction of its CPU time, with the GIL or without. If the operation
+ * waits, it sleeps for a fraction of its duration. The slowdown follows the call, so code that needs the result
+ * waits longer. Without an experiment, no span pays for this. */
 #include "core.h"
-
-#include <time.h>
-
-static int64_t
-cpu_of_clock(clockid_t clock)
-{
-    struct timespec ts = {0, 0};
-    clock_gettime(clock, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static int64_t
 thread_cpu(void)
 {
-    return cpu_of_clock(CLOCK_THREAD_CPUTIME_ID);
+    return clock_read(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void
@@ -39,8 +29,8 @@ slowdown_find(Ledger *ledger, Operation *operation)
     }
 }
 
-/* A span has begun; of calls inside calls of the same operation, only the outermost counts. Returns -1 where it does
- * not, else the CPU time from which it does. */
+/* A span has begun. Returns the CPU time from which it counts; -1 if it does not count, because it is nested in a
+ * call of the same operation or runs in a task. */
 int64_t
 slowdown_begin(const Lane *lane, Slowdown *slowdown)
 {
@@ -87,18 +77,21 @@ nap(const Clock *clock, int64_t ns)
         return;
     }
     int64_t began = clock_now(clock);
-    struct timespec pause = {owed / 1000000000, owed % 1000000000};
     Py_BEGIN_ALLOW_THREADS;
-    nanosleep(&pause, NULL);
+    sleep_ns(owed);
     Py_END_ALLOW_THREADS;
     owed -= clock_now(clock) - began;
 }
 
-/* A span has ended that took `wall`, and began at `begun` of CPU time. An exception that ends it is laid aside. */
+/* A span has ended. An exception that ends it is set aside. */
 void
-slowdown_end(Ledger *ledger, Slowdown *slowdown, int64_t begun, int64_t wall)
+slowdown_end(Ledger *ledger, const Entry *ended, int64_t now)
 {
-    int64_t cpu = thread_cpu() - begun;
+    Slowdown *slowdown = ended->span->operation->slowdown;
+    if (slowdown == NULL || ended->slowed_from < 0) {
+        return;
+    }
+    int64_t cpu = thread_cpu() - ended->slowed_from, wall = now - ended->start;
     add(&slowdown->calls, 1);
     add(&slowdown->cpu, cpu);
     add(&slowdown->wall, wall);
@@ -133,8 +126,8 @@ slowdown_free(Ledger *ledger)
     Py_CLEAR(ledger->slowed);
 }
 
-/* slow_down(memory, names): from now on these operations are slowed down as the memory says, one Slowdown each. Call it
- * before their first span: a span that is open has not noted where it began. */
+/* slow_down(memory, names): slows these operations down from now on, as one Slowdown per operation in the memory
+ * says. Call it before their first span: an open span has not noted its CPU time. */
 PyObject *
 ledger_slow_down(Ledger *ledger, PyObject *args)
 {
@@ -179,8 +172,8 @@ works_inside(const Thread *thread, PyObject *name)
     return false;
 }
 
-/* sample(name, ns): keeps the GIL for so long, asleep. Returns how long that was for the threads inside the operation,
- * and the CPU time they have got meanwhile: threads that compute without the GIL go on, others wait. */
+/* sample(name, ns): sleeps for so long and keeps the GIL. Returns that time, summed over the threads inside the
+ * operation, and the CPU time that they got meanwhile: threads that compute without the GIL go on, others wait. */
 PyObject *
 ledger_sample(Ledger *ledger, PyObject *args)
 {
@@ -201,12 +194,11 @@ ledger_sample(Ledger *ledger, PyObject *args)
     }
     int64_t got = 0, began = clock_now(&ledger->clock);
     for (int i = 0; i < count; i++) {
-        got -= cpu_of_clock(clocks[i]);
+        got -= clock_read(clocks[i]);
     }
-    struct timespec pause = {0, ns};
-    nanosleep(&pause, NULL);
+    sleep_ns(ns);
     for (int i = 0; i < count; i++) {
-        got += cpu_of_clock(clocks[i]);
+        got += clock_read(clocks[i]);
     }
     return Py_BuildValue("(LL)", (long long)(count * (clock_now(&ledger->clock) - began)), (long long)got);
 }

@@ -56,9 +56,7 @@ class Iterations:
         if self.open:
             self._count_duration(now - self._begun)
             self.count += 1
-            if self._write(nodes, now):
-                self._emitted = self.count
-                self._remember(nodes, now)
+            self._write(nodes, now)
         elif not merges:
             self._remember(nodes, now)
         self.open = not closes
@@ -85,28 +83,26 @@ class Iterations:
         """Steps and episodes since the last mark."""
         return self.steps - self._counted[0], self.episodes - self._counted[1]
 
-    def _write(self, nodes: list[Node], now: int) -> bool:
+    def _write(self, nodes: list[Node], now: int) -> None:
+        """Write the iterations since the last mark as one mark. If there is no room, the next mark has them."""
         gains = [self._gain(node) for node in nodes if node.marks()[:3] != node.marked[:3]]
         # One iteration always fits, whatever the number of its nodes: merging it with others would not help.
         if len(self._marks) >= _MAX_ROWS or (self._gains and len(self._gains) + len(gains) > _MAX_ROWS):
-            return False
+            return
         self._marks.append(rows.MARK.pack(self.start, now, self._emitted, self.count - 1, *self.gained))
         self._gains += gains
-        return True
+        self._emitted = self.count
+        self._remember(nodes, now)
 
     def write_rest(self, nodes: list[Node], now: int) -> None:
         """No further mark will write what did not fit when recording stopped."""
-        if self._emitted < self.count and self._write(nodes, now):
-            self._emitted = self.count
-            self._remember(nodes, now)
+        if self._emitted < self.count:
+            self._write(nodes, now)
 
     def _gain(self, node: Node) -> bytes:
-        calls, own, shift, overlapped, waited, off_cpu = node.marked
-        ledger = node.ledger() - ((own if node.lane.on_driver else 0) + shift)
-        return rows.GAIN.pack(
-            self.count - 1, node.id, node.calls - calls, node.self - own, ledger,
-            node.overlapped() - overlapped, node.waited - waited, node.off_cpu - off_cpu,
-        )  # fmt: skip
+        calls, own, _shift, *rest = (now - before for now, before in zip(node.marks(), node.marked))
+        ledger = node.ledger() - node.marked_ledger()
+        return rows.GAIN.pack(self.count - 1, node.id, calls, own, ledger, *rest)
 
     def _remember(self, nodes: list[Node], now: int) -> None:
         for node in nodes:

@@ -1,4 +1,4 @@
-"""What the twin keeps. The fields mean what the C core's of the same name do (core/core.h)."""
+"""The twin's records. core/data.h explains the fields."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rlprof.ledger.histogram import pack
+from rlprof.ledger.histogram import bucket_of, pack
 from rlprof.ledger.rows import LaneRow, NodeRow, OperationRow
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Operation:
     name: str
     category: str
     on_device: bool
-    category_told: bool
+    category_given: bool
     spans: dict[tuple[bool, bool, bool | None], Span] = field(default_factory=dict)
 
     def row(self) -> OperationRow:
@@ -63,6 +63,18 @@ class Node:
         if self.operation is None:
             return 0
         return self.overlap if self.lane.on_driver else self.self - self.waited - self.covered
+
+    def marked_ledger(self) -> int:
+        """Ledger time at the last iteration mark."""
+        _, own, shift, *_ = self.marked
+        return (own if self.lane.on_driver else 0) + shift
+
+    def count_call(self, duration: int) -> None:
+        self.calls += 1
+        self.busy += duration
+        self.min = min(self.min, duration)
+        self.max = max(self.max, duration)
+        self.durations[bucket_of(duration)] += 1
 
     def marks(self) -> tuple[int, int, int, int, int, int]:
         return self.calls, self.self, self.shift, self.overlapped(), self.waited, self.off_cpu
