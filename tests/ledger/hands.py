@@ -19,13 +19,13 @@ from rlprof import Profiler
 
 
 def received(raw: dict[str, Any]) -> int:
-    """What a worker's process got of the driver's waiting."""
+    """Time that a worker's process received of the driver's waiting."""
     elsewhere = {lane.id for lane in raw["lanes"] if lane.on_driver}
     return sum(row.ledger for row in raw["nodes"] if row.lane not in elsewhere)
 
 
 class Hand:
-    """What a process can do on request."""
+    """What a process can do for a test."""
 
     def __init__(self, profiler: Profiler) -> None:
         self.profiler = profiler
@@ -43,7 +43,7 @@ class Hand:
             time.sleep(seconds)
 
     def enter_in_threads(self, name: str, threads: int) -> None:
-        """Each is inside of a span of its own when this returns, until `leave_threads`."""
+        """Each thread stays in a span of its own until `leave_threads`."""
         inside, self.over = threading.Barrier(threads + 1), threading.Event()
 
         def work() -> None:
@@ -81,7 +81,7 @@ class Hand:
         self.profiler.snapshot().check()
         return True
 
-    def answer_when_asked(self, seconds: float) -> None:
+    def answer_requests(self, seconds: float) -> None:
         """On a thread, as a worker does."""
 
         def listen() -> None:
@@ -148,7 +148,7 @@ class Process:
         theirs.close()
         return cls(process.pid, ours, process.wait)
 
-    def tell(self, order: str, *arguments: Any, **options: Any) -> None:
+    def send(self, order: str, *arguments: Any, **options: Any) -> None:
         self._connection.send((order, arguments, options))
 
     def answer(self) -> Any:
@@ -159,7 +159,7 @@ class Process:
         return value
 
     def do(self, order: str, *arguments: Any, **options: Any) -> Any:
-        self.tell(order, *arguments, **options)
+        self.send(order, *arguments, **options)
         return self.answer()
 
     def received(self) -> int:
@@ -169,13 +169,13 @@ class Process:
         os.kill(self.pid, number)
 
     def stop(self) -> None:
-        """And be sure that it runs no more."""
+        """Stop the process, and wait until it no longer runs."""
         self.kill(signal.SIGSTOP)
         while "State:\tT" not in Path(f"/proc/{self.pid}/status").read_text():
             time.sleep(0.001)
 
     def end(self) -> None:
-        """Not by closing the connection: processes forked later hold its other end too."""
+        """Kill the process. Closing the connection is not enough: processes forked later hold its other end, too."""
         self.kill(signal.SIGKILL)
         self._reap()
         self._connection.close()

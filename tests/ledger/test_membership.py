@@ -6,16 +6,12 @@ import os
 import signal
 import time
 
-import pytest
 from ledger.hands import Process
+from ledger.helpers import NEEDS_SHARING
 
 from rlprof import Profiler
-from rlprof.ledger import profiler as module
 
-pytestmark = [
-    pytest.mark.skipif(module._core is None, reason="only the C core shares"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+pytestmark = NEEDS_SHARING
 
 
 def test_sharing_may_begin_while_recording_and_inside_a_wait(tmp_path):
@@ -58,7 +54,7 @@ def test_whoever_leaves_is_its_own_driver_again(driver, begin):
 
 def test_when_the_driver_leaves_the_others_are_told(driver, begin):
     worker = begin()
-    worker.do("answer_when_asked", 30)
+    worker.do("answer_requests", 30)
     driver.ledger.leave()
     assert worker.do("call", "listen", 30) == -1
     assert driver.missing() == 0
@@ -67,7 +63,7 @@ def test_when_the_driver_leaves_the_others_are_told(driver, begin):
 def test_the_others_are_asked_and_answer(driver, begin):
     silent, worker = begin(), begin()
     assert driver.ledger.request(0)  # nobody listens yet
-    worker.do("answer_when_asked", 30)
+    worker.do("answer_requests", 30)
     while driver.ledger.request(0):  # until it does
         time.sleep(0.001)
     assert driver.ledger.request(20)

@@ -11,14 +11,11 @@ from typing import Any
 
 import pytest
 from ledger.hands import received
+from ledger.helpers import NEEDS_SHARING
 
 from rlprof import Profiler
-from rlprof.ledger import profiler as module
 
-pytestmark = [
-    pytest.mark.skipif(module._core is None, reason="only the C core shares"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+pytestmark = NEEDS_SHARING
 
 
 def test_what_the_driver_waits_goes_to_a_worker_in_another_process(driver, begin):
@@ -133,7 +130,7 @@ def test_eight_processes_at_random(driver):
     workers = [driver.fork() if i % 2 else driver.join() for i in range(8)]
     chance = random.Random(4)
     for seed, worker in enumerate(workers):
-        worker.tell("work_at_random", seed, 1.5)
+        worker.send("work_at_random", seed, 1.5)
     until = time.monotonic() + 1.7
     while time.monotonic() < until:
         with driver.profiler.profile("env_wait", wait=True):

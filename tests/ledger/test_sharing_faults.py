@@ -14,14 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ledger.helpers import NEEDS_SHARING
 
 from rlprof import Profiler, RlprofWarning
-from rlprof.ledger import profiler as module
 
-pytestmark = [
-    pytest.mark.skipif(module._core is None, reason="only the C core shares"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+pytestmark = NEEDS_SHARING
 
 LOCK = 8
 """Where on the page the lock is; the slots are at its end."""
@@ -50,7 +47,7 @@ def test_a_worker_that_is_stopped_while_it_works_holds_nobody_up(driver, begin):
     worker.do("enter", "env_step")
     worker.stop()
     try:
-        other.tell("work", "env_step", 0.05)
+        other.send("work", "env_step", 0.05)
         with driver.profiler.profile("env_wait", wait=True):
             other.answer()
         assert driver.missing() > 45e6
@@ -66,7 +63,7 @@ def test_stopped_and_killed_at_any_moment(driver):
     chance = random.Random(7)
     for number in (signal.SIGKILL, signal.SIGSTOP) * 4:
         worker = driver.fork()
-        worker.tell("work_at_random", 1, 30.0)
+        worker.send("work_at_random", 1, 30.0)
         until = time.monotonic() + 0.05 + chance.random() * 0.1
         longest = 0.0
         hit = False

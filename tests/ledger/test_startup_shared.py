@@ -7,13 +7,9 @@ from contextlib import nullcontext
 
 import pytest
 from ledger.hands import received
+from ledger.helpers import NEEDS_SHARING
 
-from rlprof.ledger import profiler as module
-
-pytestmark = [
-    pytest.mark.skipif(module._core is None, reason="only the C core shares"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+pytestmark = NEEDS_SHARING
 
 
 def begin_startup(driver) -> None:
