@@ -34,9 +34,11 @@ def in_threads(*functions: Callable[[], Any]) -> Iterator[None]:
     threads = [threading.Thread(target=function) for function in functions]
     for thread in threads:
         thread.start()
-    yield
-    for thread in threads:
-        thread.join()
+    try:
+        yield
+    finally:
+        for thread in threads:
+            thread.join()
 
 
 def run_tasks(*coroutines: Coroutine[Any, Any, Any]) -> None:

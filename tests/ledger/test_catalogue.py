@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from fakes import CORES, Fake
 
-from rlprof import Profiler, RlprofWarning, profile
+from rlprof import Profiler, profile
 from rlprof.ledger.catalogue import CATEGORIES, names_of
 from rlprof.ledger.interface import Recorder
 from rlprof.workloads import WORKLOADS, find_workload
@@ -15,20 +14,9 @@ from rlprof.workloads import WORKLOADS, find_workload
 NAMES = {name for category in CATEGORIES for name in names_of(category)}
 
 
-@pytest.mark.parametrize("core", CORES)
-def test_a_category_that_is_given_once_counts_for_later_spans(core):
-    fake = Fake(core)
+def test_a_category_that_is_given_once_counts_for_later_spans(fake):
     fake.profile("net_step", category="environment")
     with fake.profile("net_step"):
-        fake.tick(1)
-    assert fake.snapshot().account("net_step").category == "environment"
-
-
-@pytest.mark.parametrize("core", CORES)
-def test_the_first_category_that_is_given_stays(core):
-    fake = Fake(core)
-    fake.profile("net_step", category="environment")
-    with pytest.warns(RlprofWarning, match="two categories"), fake.profile("net_step", category="policy"):
         fake.tick(1)
     assert fake.snapshot().account("net_step").category == "environment"
 
@@ -45,7 +33,6 @@ def test_a_workload_declares_its_own_operations(workload):
     assert not {name for name, _ in declared} & NAMES, "the catalogue has names that every training may use"
 
 
-@pytest.mark.parametrize("core", CORES)
 def test_profile_has_the_signature_that_its_type_declares(core):
     declared = list(inspect.signature(Recorder.__call__).parameters.values())[1:]
     actual = inspect.signature(Profiler(core).profile).parameters.values()

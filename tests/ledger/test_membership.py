@@ -1,4 +1,4 @@
-"""Joining, asking, forgetting and leaving among processes that share the ledger's clocks."""
+"""Joining, requests, resets and leaving among processes that share the ledger's clocks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_worker_does_not_become_the_driver(driver, begin):
     assert worker.received() == driver.missing() > 19e6
 
 
-def test_whoever_leaves_is_its_own_driver_again(driver, begin):
+def test_a_process_that_leaves_is_its_own_driver_again(driver, begin):
     worker, other = begin(), begin()
     worker.do("enter", "env_step")
     driver.wait(0.02)
@@ -52,7 +52,7 @@ def test_whoever_leaves_is_its_own_driver_again(driver, begin):
     assert raw["wall"] == sum(row.ledger for row in raw["nodes"])
 
 
-def test_when_the_driver_leaves_the_others_are_told(driver, begin):
+def test_when_the_driver_leaves_the_others_notice(driver, begin):
     worker = begin()
     worker.do("answer_requests", 30)
     driver.ledger.leave()
@@ -60,7 +60,7 @@ def test_when_the_driver_leaves_the_others_are_told(driver, begin):
     assert driver.missing() == 0
 
 
-def test_the_others_are_asked_and_answer(driver, begin):
+def test_the_others_answer_requests(driver, begin):
     silent, worker = begin(), begin()
     assert driver.ledger.request(0)  # nobody listens yet
     worker.do("answer_requests", 30)
@@ -74,7 +74,7 @@ def test_the_others_are_asked_and_answer(driver, begin):
     assert silent.do("call", "now") > 0
 
 
-def test_what_forgets_in_the_driver_is_told_to_the_others(driver, begin):
+def test_a_reset_of_the_driver_reaches_the_others(driver, begin):
     worker = begin()
     before = worker.do("call", "raw")["epoch"]
     assert worker.do("call", "listen", 0) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from fakes import CORES, Fake
 
 from rlprof import Profiler
 from rlprof.ledger import rows
@@ -17,9 +16,7 @@ except ImportError:
 needs_core = pytest.mark.skipif(_core is None, reason="the C core is not built here")
 
 
-@pytest.mark.parametrize("core", CORES)
-def test_rows_have_the_named_types(core):
-    fake = Fake(core)
+def test_rows_have_the_named_types(fake):
     with fake.profile("env_step", category="environment"):
         fake.tick(5)
     raw = fake.raw()

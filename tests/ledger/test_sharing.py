@@ -1,4 +1,4 @@
-"""Several processes, one account: what the driver waits goes to whoever works, wherever, to the nanosecond."""
+"""Several processes, one account: the driver's waiting goes to the threads that work, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ledger.hands import received
-from ledger.helpers import NEEDS_SHARING
+from ledger.helpers import NEEDS_SHARING, in_threads
 
 from rlprof import Profiler
 
@@ -39,7 +39,7 @@ def test_workers_share_the_wait_equally(driver):
     assert driver.missing() == sum(got)
 
 
-def test_who_ends_first_gets_less(driver, begin):
+def test_a_worker_that_ends_first_gets_less(driver, begin):
     quick, slow = begin(), begin()
     quick.do("enter", "env_step")
     slow.do("enter", "env_step")
@@ -47,7 +47,7 @@ def test_who_ends_first_gets_less(driver, begin):
     quick.do("exit")
     driver.wait(0.05)
     slow.do("exit")
-    # Half of the first wait each; the second is the slow one's alone. A sleep may be longer than asked for.
+    # Each gets half of the first wait. The slow one gets all of the second. A sleep may be longer than requested.
     got = quick.received(), slow.received()
     assert got[0] >= 0.01e9
     assert got[1] - got[0] >= 0.05e9
@@ -107,12 +107,10 @@ def test_the_drivers_own_threads_and_other_processes_share(driver):
             inside.set()
             over.wait()
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    inside.wait()
-    driver.wait(0.04)
-    over.set()
-    thread.join()
+    with in_threads(work):
+        inside.wait()
+        driver.wait(0.04)
+        over.set()
     assert worker.received() == driver.missing() == driver.account("load") > 18e6
 
 
@@ -170,7 +168,7 @@ def cost_of_spans(profiler: Profiler, spans: int = 20_000) -> float:
 
 @pytest.mark.figures
 def test_a_workers_span_stays_cheap_when_it_shares(driver):
-    """Two locked updates of a page in memory: more than a span alone, far less than a system call."""
+    """Two locked updates of a page in memory: more than a plain span, far less than a system call."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -179,10 +177,10 @@ def test_a_workers_span_stays_cheap_when_it_shares(driver):
         os._exit(0)
     os.waitpid(child, 0)
     shared = min(pickle.loads(os.read(read, 4096)))
-    alone = Profiler("c")
-    alone.enable()
-    plain = min(cost_of_spans(alone) for _ in range(5))
-    alone.disable()
+    unshared = Profiler("c")
+    unshared.enable()
+    plain = min(cost_of_spans(unshared) for _ in range(5))
+    unshared.disable()
     os.close(read)
     os.close(write)
     assert shared < 10 * plain

@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from ledger.helpers import in_threads
 
 from rlprof import Profiler
 from rlprof.ledger.rows import SLOWDOWN, SlowdownRecord
@@ -93,7 +94,7 @@ def test_an_exception_that_ends_a_span_stays_what_it_was(slowed):
     assert slowed.record("env_step").added > 0
 
 
-def test_tasks_are_counted_and_left_alone(slowed):
+def test_tasks_are_counted_and_not_slowed_down(slowed):
     slowed.slow_down("env_step", spin=1.0)
 
     async def step() -> None:
@@ -107,18 +108,15 @@ def test_tasks_are_counted_and_left_alone(slowed):
 
 def test_the_account_still_sums_to_the_wall_time(slowed):
     slowed.slow_down("env_step", spin=1.0)
-    threads = [threading.Thread(target=_steps, args=(slowed,)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+
+    def steps():
+        for _ in range(5):
+            with slowed.profile("env_step"):
+                compute(0.0005)
+
+    with in_threads(steps, steps, steps):
+        pass
     slowed.profiler.snapshot().check()
-
-
-def _steps(slowed):
-    for _ in range(5):
-        with slowed.profile("env_step"):
-            compute(0.0005)
 
 
 @pytest.mark.figures  # threads that others keep off the CPU get nothing
@@ -136,24 +134,20 @@ def test_a_sample_shows_which_operation_computes_without_the_gil(slowed):
             with slowed.profile("update"):
                 hashlib.sha256(buffer)
 
-    threads = [threading.Thread(target=work) for work in (python_code, released)]
-    for thread in threads:
-        thread.start()
     usual = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)
     rates = {}
-    try:
-        for name in ("env_step", "update"):
-            samples = []
-            while sum(sampled for sampled, _ in samples) < 50e6:
-                samples.append(slowed.profiler.ledger.sample(name, 500_000))
-                time.sleep(0.001)
-            rates[name] = sum(got for _, got in samples) / sum(sampled for sampled, _ in samples)
-    finally:
-        sys.setswitchinterval(usual)
-        over.set()
-        for thread in threads:
-            thread.join()
+    with in_threads(python_code, released):
+        try:
+            for name in ("env_step", "update"):
+                samples = []
+                while sum(sampled for sampled, _ in samples) < 50e6:
+                    samples.append(slowed.profiler.ledger.sample(name, 500_000))
+                    time.sleep(0.001)
+                rates[name] = sum(got for _, got in samples) / sum(sampled for sampled, _ in samples)
+        finally:
+            sys.setswitchinterval(usual)
+            over.set()
     assert rates["env_step"] < 0.25
     assert rates["update"] > 2 * rates["env_step"]
 
