@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from fakes import Actor
 
 from rlprof.ledger import profiler
 
@@ -26,6 +27,14 @@ def in_thread(function: Callable[[], Any], name: str | None = None) -> None:
     thread = threading.Thread(target=function, name=name)
     thread.start()
     thread.join()
+
+
+@contextmanager
+def inside(actor: Actor, span: Any) -> Iterator[None]:
+    """Keep the actor's thread inside a span during the block."""
+    actor.enter(span)
+    yield
+    actor.exit(span)
 
 
 @contextmanager

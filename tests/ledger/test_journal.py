@@ -116,32 +116,31 @@ def test_as_a_context_manager_it_ends_with_the_block(fake):
     assert fake.snapshot().iterations == 2
 
 
-def test_undrained_iterations_are_merged_and_not_lost(core):
-    fake = Fake(core)
-    total = 300_000 if core == "c" else 270_000
-    for _ in range(total):
-        fake.profiler.ledger.iteration(False)
-        with fake.profile("env_step"):
-            fake.tick(1)
-    fake.profiler.ledger.iteration(True)
+def test_undrained_iterations_are_merged_and_not_lost(fake):
+    def iterate(times: int) -> None:
+        for _ in range(times):
+            fake.profiler.ledger.iteration(False)
+            with fake.profile("env_step"):
+                fake.tick(1)
+        fake.profiler.ledger.iteration(True)
+
+    total = 270_000
+    iterate(total)
     first_marks, first = drained(fake)
-    fake.profiler.ledger.iteration(False)
-    with fake.profile("env_step"):
-        fake.tick(1)
-    fake.profiler.ledger.iteration(True)
+    iterate(1)
     later_marks, later = drained(fake)
     assert fake.snapshot().iterations == total + 1
     assert sum(gain.calls for gain in (*first.values(), *later.values())) == total + 1
     assert first_marks[-1].last + 1 == later_marks[0].first, "the next mark goes on where the last one ended"
     assert later_marks[0].last == total
-    fake.profiler.disable()
 
 
-def test_iterations_are_not_counted_while_off(fake):
+def test_nothing_is_counted_while_off(fake):
     fake.profiler.disable()
     fake.profiler.iteration()
     fake.profiler.iteration()
-    assert fake.snapshot().iterations == 0
+    fake.profiler.add_steps(8)
+    assert (fake.snapshot().iterations, fake.snapshot().steps) == (0, 0)
 
 
 @pytest.mark.parametrize("capacity", [1, 3, 16])
@@ -180,12 +179,6 @@ def test_what_is_no_number_is_not_counted_and_does_not_stop_the_training(fake):
     fake.profiler.add_steps(2**62 + 5)
     fake.profiler.add_steps(3)
     assert fake.snapshot().steps == 2**62
-
-
-def test_nothing_is_counted_while_off(fake):
-    fake.profiler.disable()
-    fake.profiler.add_steps(8)
-    assert fake.snapshot().steps == 0
 
 
 def test_what_did_not_fit_when_recording_stopped_is_drained_next(fake):

@@ -1,4 +1,4 @@
-"""A process that is stopped neither works nor waits: that time is carved out of whatever was open, and is its own."""
+"""A process that is stopped neither works nor waits: that time is in no open span, but in an account of its own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ STOP = 10_000_000_000
 
 
 def stopped(fake, wall=STOP):
-    """The process stands still from now on for so long."""
-    start = fake.wall
+    """The process is stopped for so long."""
     fake.tick(wall, cpu=0)
+    book_stop(fake, fake.wall - wall)
+
+
+def book_stop(fake, start):
     fake.profiler.ledger.stopped(fake.profile("suspended"), start, fake.wall)
 
 
@@ -38,12 +41,9 @@ def test_no_span_of_any_lane_has_lasted_through_it(fake, actors):
         stopped(fake)
         fake.tick(100)
         actor.exit(step)
-    snapshot = fake.snapshot()
-    assert snapshot.account("env_step").ledger_ns == 200
-    assert snapshot.account("env_step").busy_ns == 200
-    assert snapshot.account("training").max_ns == 200
-    assert snapshot.account("env_wait").ledger_ns == 0
-    assert snapshot.account("suspended").ledger_ns == STOP
+    assert fake.ledger() == {"suspended": STOP, "env_step": 200, "training": 0, "env_wait": 0, "unattributed": 0}
+    assert fake.snapshot().account("env_step").busy_ns == 200
+    assert fake.snapshot().account("training").max_ns == 200
 
 
 def test_what_others_were_given_meanwhile_is_theirs(fake, actors):
@@ -56,11 +56,8 @@ def test_what_others_were_given_meanwhile_is_theirs(fake, actors):
         fake.tick(4_000, cpu=0)
         actor.exit(step)
         fake.tick(6_000, cpu=0)
-        fake.profiler.ledger.stopped(fake.profile("suspended"), start, fake.wall)
-    snapshot = fake.snapshot()
-    assert snapshot.account("env_step").ledger_ns == 4_000
-    assert snapshot.account("suspended").ledger_ns == 6_000
-    assert snapshot.account("env_wait").ledger_ns == 0
+        book_stop(fake, start)
+    assert fake.ledger() == {"env_step": 4_000, "suspended": 6_000, "env_wait": 0, "unattributed": 0}
 
 
 def test_what_is_booked_already_stays(fake):
@@ -68,10 +65,8 @@ def test_what_is_booked_already_stays(fake):
     with fake.profile("env_step"):
         fake.tick(1_000)
     fake.tick(200)
-    fake.profiler.ledger.stopped(fake.profile("suspended"), start, fake.wall)
-    snapshot = fake.snapshot()
-    assert snapshot.account("env_step").ledger_ns == 1_000
-    assert snapshot.account("suspended").ledger_ns == 200
+    book_stop(fake, start)
+    assert fake.ledger() == {"env_step": 1_000, "suspended": 200, "unattributed": 0}
 
 
 def test_an_iterations_duration_is_without_it_and_its_rows_still_sum_up(fake):
