@@ -1,4 +1,4 @@
-"""Measures what a span costs on this machine, in this process, now."""
+"""Measures the cost of a span on this machine, in this process, now."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
         total.append(((middle - begin) - (end - middle)) / _SPANS)
         inside.append(_mean_duration(ledger))
     ledger.stop()
-    # A batch that an interrupt fell into is dear; the typical one is in the middle.
+    # The median, because an interrupt makes a batch expensive.
     cost = _median(total)
     spread = sorted(total)[_BATCHES // 5 : -_BATCHES // 5]
     return SpanCost(
@@ -50,7 +50,7 @@ class _Idle:
 
 
 def measure_step_cost(new_ledger: Callable[[], Any]) -> int:
-    """What following an event loop costs each of its callbacks besides what the ledger times itself, ns."""
+    """Cost of following one callback of an event loop, in ns, besides the part that the ledger times."""
     ledger = new_ledger()
     now = ledger.now
     handle = _Idle()

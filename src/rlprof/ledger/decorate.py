@@ -40,7 +40,7 @@ def decorate(
 
 
 def in_place_of(function: Any, make: Callable[[Any], Any]) -> Any:
-    """What `make` returns, with the name and attributes of the function. `make` gets a Python function that does the same,
+    """What `make` returns, with the function's name and attributes. `make` gets a Python function that does the same,
     for bound methods. It is here and not with the probes, because torch.compile skips the code of the probes."""
 
     @wraps(function)

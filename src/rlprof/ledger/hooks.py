@@ -1,4 +1,4 @@
-"""What a core, in C or Python, needs of the rest of rlprof: names, categories, warnings."""
+"""What a core, in C or Python, calls of the rest of rlprof: names, categories, warnings."""
 
 from __future__ import annotations
 
@@ -15,17 +15,29 @@ from rlprof.ledger.decorate import decorate, reduce
 
 
 class RlprofWarning(UserWarning):
-    """Something in rlprof failed. The training goes on; the message says what is missing from the record."""
+    """Something in rlprof failed. The training goes on. The message names what is not recorded."""
+
+
+def group_of(name: str) -> str:
+    """Group of a lane: 'ThreadPoolExecutor-0_3' and 'ThreadPoolExecutor-0_4' are both 'ThreadPoolExecutor-#_#'."""
+    if name.startswith("Task-") and name[5:].isdecimal():
+        return "Task-#"  # asyncio makes names by the thousand
+    return re.sub(r"\d+", "#", name)
 
 
 class Hooks:
     """The hooks of one ledger."""
 
+    classify = staticmethod(catalogue.classify)
+    find_asyncio = staticmethod(tasks.find_asyncio)
+    reduce_function = staticmethod(reduce)
+    group_of = staticmethod(group_of)
+
     def __init__(self, timed: Callable[[Any, Any, Any], Any]) -> None:
         self._timed = timed
         self._warned: set[str] = set()
         self.reduce: Callable[[], Any] = self._cannot_pickle
-        """How what belongs to the ledger is pickled."""
+        """Pickles objects that belong to the ledger."""
         self.ledger: Any = None
         """Set after the ledger is made, because it is made with these hooks."""
         self.measure_step_cost: Callable[[], int] = int
@@ -38,20 +50,11 @@ class Hooks:
     def _cannot_pickle() -> Any:
         raise TypeError("this ledger has no profiler to be pickled as")
 
-    def classify(self, name: str, category: str | None) -> tuple[str, bool]:
-        return catalogue.classify(name, category)
-
     def name_thread(self, ident: int) -> tuple[str, str]:
         # Not threading.current_thread(): in a thread that Python did not start it leaves a dummy behind.
         thread = threading._active.get(ident)  # type: ignore[attr-defined]  # the public ways all make the dummy
         name = "foreign thread" if thread is None else thread.name
         return name, group_of(name)
-
-    def group_of(self, name: str) -> str:
-        return group_of(name)
-
-    def find_asyncio(self) -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
-        return tasks.find_asyncio()
 
     def saw_thread(self) -> None:
         """The first span in this process begins."""
@@ -79,17 +82,14 @@ class Hooks:
     def decorate(self, span: Any, function: Any) -> Any:
         return decorate(span, function, self.ledger.recorder, self._timed)
 
-    def reduce_function(self, span: Any, function: Any) -> Any:
-        return reduce(span, function)
-
     def spin(self, ns: int) -> None:
-        """Compute for so much CPU time, with the GIL as any Python code has it."""
+        """Compute for so much CPU time, in Python code."""
         end = thread_time_ns() + ns
         while thread_time_ns() < end:
             pass
 
     def warn(self, what: str, cause: BaseException | None, stacklevel: int = 3) -> None:
-        """Warn once. Never raises, not even where warnings are made errors: the training goes on."""
+        """Warn once. Never raises, not even if warnings are made errors: the training goes on."""
         if what in self._warned:
             return
         self._warned.add(what)
@@ -101,10 +101,3 @@ class Hooks:
                 print(warning, file=sys.stderr)  # noqa: T201 - the only way that is left
         except Exception:
             pass  # standard error is closed, or the cause cannot be printed
-
-
-def group_of(name: str) -> str:
-    """What lanes of one make share: 'ThreadPoolExecutor-0_3' and '..._4' are both 'ThreadPoolExecutor-#_#'."""
-    if name.startswith("Task-") and name[5:].isdecimal():
-        return "Task-#"  # asyncio's own names come by the thousand
-    return re.sub(r"\d+", "#", name)

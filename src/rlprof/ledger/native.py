@@ -1,4 +1,4 @@
-"""The warning where a compiled module is missing and its Python twin serves in its place."""
+"""The warning that a compiled module is missing and its Python twin is used."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _warned: set[str] = set()
 
 
 def is_free_threaded(abiflags: str) -> bool:
-    """Whether a Python with these `sys.abiflags` is built without the interpreter lock, which the C modules rely on."""
+    """True if a Python with these `sys.abiflags` has no interpreter lock, which the C modules rely on."""
     return "t" in abiflags
 
 
 def why_missing(module: str) -> str | None:
-    """Why a compiled module of rlprof cannot be used here, and what helps; None where it can."""
+    """Why a compiled module of rlprof cannot be used here, and what helps; None if it can."""
     if is_free_threaded(getattr(sys, "abiflags", "")):
         return "it needs the interpreter's lock, which free-threaded builds of Python do without; use a standard build"
     try:
@@ -32,7 +32,7 @@ def why_missing(module: str) -> str | None:
 
 
 def say_missing(module: str, what: str, instead: str) -> None:
-    """Warn, once a process, that the Python twin serves. With RLPROF_REQUIRE_CORE=1 that is a RuntimeError."""
+    """Warn, once per process, that the Python twin is used. With RLPROF_REQUIRE_CORE=1, raise RuntimeError."""
     if module in _warned:
         return
     reason = why_missing(module)

@@ -27,7 +27,7 @@ except ImportError:  # no compiler at install time, or not the process's first i
 
 
 class Iteration:
-    """What `Profiler.iteration()` returns. As a context manager it ends the iteration at the end of the block."""
+    """Returned by `Profiler.iteration()`. As a context manager it ends the iteration at the end of the block."""
 
     def __init__(self, ledger: Ledger, index: int) -> None:
         self._ledger = ledger
@@ -49,7 +49,7 @@ class Profiler:
     clock: "monotonic", "tsc", or "auto": the TSC where it is safe.
     cpu: how thread CPU time is read: "auto" (only where it is nearly free), "syscall" (anywhere, about 2 us per span)
     or "off".
-    For each "auto" the environment decides first: RLPROF_CORE, RLPROF_CLOCK, RLPROF_CPU.
+    RLPROF_CORE, RLPROF_CLOCK and RLPROF_CPU in the environment replace "auto".
     """
 
     def __init__(self, core: str = "auto", clock: str = "auto", cpu: str = "auto") -> None:
@@ -102,7 +102,7 @@ class Profiler:
         return hooks.ledger
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In another process, the profiler of that process; a profiler of one's own becomes a new one there."""
+        """Unpickled, this is the profiler of that process. A profiler that the program made becomes a new one."""
         if self is _profiler:
             return get_profiler, ()
         return Profiler, (self.core, self._clock, self._cpu)
@@ -123,7 +123,7 @@ class Profiler:
         return bool(self._records.enabled)
 
     def enable(self, timeline: int | None = None) -> None:
-        """Begin, or go on, recording. `timeline` keeps the last so many spans as events, 24 bytes each."""
+        """Begin or continue recording. `timeline` keeps the last so many spans as events, 24 bytes each."""
         if _core is None and self._wants_core:
             say_missing("rlprof.ledger._core", "the C core", "Its Python twin costs about 100 times as much per span.")
         if timeline is not None:
@@ -134,26 +134,26 @@ class Profiler:
         self.resume()
 
     def resume(self) -> None:
-        """Record from here on, without the measurements that `enable` makes: in a worker, the driver has made them."""
+        """Record from here on, without the measurements of `enable`. Workers use those of the driver."""
         self._hooks.resume_tasks()
         self._records.start()
 
     def disable(self) -> None:
-        """Stop recording. What was recorded stays; an iteration that is under way ends."""
+        """Stop recording and keep the records. The open iteration ends."""
         if self.enabled:
             self._records.stop()
             self._hooks.forget_tasks()
             self._measure_cost()
 
     def reset(self) -> None:
-        """Forget what was recorded. Spans that are open count from here."""
+        """Forget the records. Open spans count from here."""
         self.resets += 1
         self.wait_cpu_ns = 0
         self._records.reset()
 
     @property
     def driver(self) -> int:
-        """The thread whose progress is the training's; 0 in a forked child, whose parent may drive it."""
+        """The thread that drives the training; 0 in a forked child, whose parent may drive it."""
         return int(self.ledger.driver)
 
     @driver.setter
@@ -162,16 +162,16 @@ class Profiler:
 
     @property
     def leader(self) -> int:
-        """The thread that may train in this process: the driver, or, in a worker, its main thread."""
+        """The thread that may train in this process: the driver, or the main thread of a worker."""
         return self.driver or int(self.ledger.local)
 
     def drive(self) -> None:
-        """Make the calling thread the driver: the one whose progress is the training's. Without it, the main thread."""
+        """Make the calling thread the driver, whose progress is the training's (default: the main thread)."""
         self.driver = threading.get_ident()
         self._records.set_driver()
 
     def iteration(self) -> Iteration:
-        """Begin an iteration of collecting and updating, and end the one before. Or: `with profiler.iteration():`."""
+        """Begin an iteration of collecting and updating, and end the last one. Or: `with profiler.iteration():`."""
         self._attach_device()
         self.marked = True
         begun = Iteration(self.ledger, self.ledger.iteration(False))
@@ -183,7 +183,7 @@ class Profiler:
         self.announce("epoch")
 
     def end_step(self) -> None:
-        """A step of the program's own ends, and the next begins: for captures whose steps are marks."""
+        """A step of the program ends, and the next begins: for captures whose steps are marks."""
         self.announce("mark")
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
@@ -200,7 +200,7 @@ class Profiler:
         return end
 
     def announce(self, what: str) -> None:
-        """Report an `iteration`, `epoch` or `mark` that begins to everyone who listens."""
+        """Report an `iteration`, `epoch` or `mark` that begins to all listeners."""
         if not self._listeners:
             return
         own = self.ledger.own_time(False)  # listeners that take long have spans of their own
@@ -216,22 +216,22 @@ class Profiler:
         self._hooks.warn(what, cause, stacklevel=4)
 
     def at_first_span(self, function: Callable[[], None] | None) -> None:
-        """Call a function when this process records its first span, or none (any more)."""
+        """Call a function when this process records its first span; None: call none."""
         self._hooks.at_first_span = function
 
     @property
     def clock_rate(self) -> str:
-        """What RLPROF_TSC tells child processes of the clock, so that they need not measure it; empty: nothing."""
+        """Value of RLPROF_TSC for child processes, which then need not measure the clock; empty: none."""
         return str(self._module.tsc_rate()) if self.core == "c" else ""
 
     def plan(self, **planned: int) -> None:
-        """How many steps of each kind the run will have (`iteration=100, epoch=400`): a capture that would not come to
-        its end says so at once."""
+        """Set how many steps of each kind the run will have (`iteration=100, epoch=400`). A capture that would not
+        reach its end then warns at once."""
         self.planned = planned
         self.announce("plan")
 
     def snapshot(self) -> Snapshot:
-        """Everything recorded so far, spans that are open included up to now."""
+        """Everything recorded so far. Open spans count up to now."""
         self._attach_device()
         own = self.ledger.own_time(True)
         try:
@@ -242,7 +242,7 @@ class Profiler:
             self.ledger.own_time(own)
 
     def use_device(self, device: Device | None) -> None:
-        """Time device spans with this device. Without it, CUDA is found by itself once torch uses it."""
+        """Time device spans with this device (default: CUDA, once torch uses it)."""
         self._device = device
         self._records.set_device(device)
 
@@ -298,7 +298,7 @@ class Profiler:
                 self.use_device(device)
 
     def _measure_cost(self) -> None:
-        """Measure again at start and stop, if the last time is a while ago: a machine's speed changes."""
+        """Measure at start and stop, at most once per second: a machine's speed changes."""
         now = monotonic()
         if self._clock != "fake" and now > self._cost_measured + 1:
             self._cost_measured = now
@@ -307,7 +307,7 @@ class Profiler:
             self._records.span_cost = round(self.span_costs[-1].outside_ns)
 
     def measure_span_cost(self) -> SpanCost:
-        """What a span costs in this process, now."""
+        """Cost of a span in this process, now."""
         return measure_span_cost(self._scratch_ledger)
 
     def _measure_step_cost(self) -> int:

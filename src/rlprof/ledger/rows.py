@@ -77,7 +77,7 @@ class IterationMark(NamedTuple):
 
 
 class IterationGain(NamedTuple):
-    """What one node gained in the iterations of one mark, which is known by its last iteration."""
+    """What one node gained in the iterations of one mark. `iteration` is the mark's last one."""
 
     iteration: int
     node: int
@@ -99,10 +99,7 @@ class TimelineEvent(NamedTuple):
 
 
 class SlowdownRecord(NamedTuple):
-    """How one operation is slowed down, and what came of it, in memory that processes share.
-
-    See core/slowdown.c for the meaning of each field.
-    """
+    """How one operation is slowed down, and what was measured of it, in shared memory: see core/records.h."""
 
     spin: float
     held: float
@@ -116,10 +113,11 @@ class SlowdownRecord(NamedTuple):
     progress: int
 
 
+# One letter per field: `check` relies on it.
 MARK = Struct("=qqIIqq")
 GAIN = Struct("=IIQqqqqq")
 EVENT = Struct("=qqII")
-SLOWDOWN = Struct("=3d7q")
+SLOWDOWN = Struct("=dddqqqqqqq")
 
 _ROWS = {"operation": OperationRow._fields, "lane": LaneRow._fields, "node": NodeRow._fields}
 _STRUCTS = {
@@ -150,13 +148,13 @@ def with_types(row: type[Row], default: Any, **types: Any) -> type[Row]:
 
 
 def check(layout: Mapping[str, tuple[tuple[str, str, int], ...]]) -> None:
-    """Raise ImportError where the C core that is being loaded has other layouts than those above.
+    """Raise ImportError if the C core that is being loaded has other layouts than those above.
 
     layout: by record, the name of each column; in a packed record also the code of its type and its offset.
     """
     expected = {name: tuple((column, "", 0) for column in columns) for name, columns in _ROWS.items()}
     for name, (fields, packed) in _STRUCTS.items():
-        codes = _codes(packed)
+        codes = packed.format[1:]
         offsets = (Struct("=" + codes[:place]).size for place in range(len(codes)))
         expected[name] = tuple(zip(fields, codes, offsets))
     for name in expected.keys() | layout.keys():
@@ -164,15 +162,3 @@ def check(layout: Mapping[str, tuple[tuple[str, str, int], ...]]) -> None:
             raise ImportError(
                 f"it was compiled from another version of rlprof (layout of {name}); install rlprof again"
             )
-
-
-def _codes(packed: Struct) -> str:
-    """One letter per field: "=3d7q" is "dddqqqqqqq"."""
-    codes, count = "", ""
-    for letter in packed.format[1:]:
-        if letter.isdecimal():
-            count += letter
-        else:
-            codes += letter * int(count or 1)
-            count = ""
-    return codes

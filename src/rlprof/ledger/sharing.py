@@ -1,4 +1,4 @@
-"""The driver's waiting that went to other processes: how much of it there is, and how it is given back."""
+"""The driver's waiting that went to other processes: its amount, and how it is given back."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a ledger holds at one moment: lanes, their call trees, and the accounts, which sum to the wall time."""
+"""The records of a ledger at one moment: lanes, their call trees, and the accounts, which sum to the wall time."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -23,12 +23,12 @@ from the caches, which no clock sees: runs of benchmarks/own_cost.py claimed 14 
 
 @dataclass(frozen=True, slots=True)
 class SpanCost:
-    """What one empty span costs, in ns: between its own two clock readings, and around them."""
+    """Cost of one empty span in ns: between its two clock readings, and around them."""
 
     inside_ns: float = 0.0
     outside_ns: float = 0.0
     uncertainty_ns: float = 0.0
-    """Half the range that repeated measurements of inside + outside fell into."""
+    """Half the range of repeated measurements of inside + outside."""
 
     @classmethod
     def over(cls, measured: Sequence[SpanCost]) -> SpanCost:
@@ -143,7 +143,7 @@ class Snapshot:
     lanes: list[Lane]
     iterations: int
     iteration_sum_ns: int
-    """The durations of those that have ended, without what the process was stopped for."""
+    """Sum of the durations of ended iterations, without stops of the process."""
     iteration_min_ns: int
     iteration_max_ns: int
     iteration_histogram: dict[int, int]
@@ -154,23 +154,23 @@ class Snapshot:
     open_spans: int
     clock: str
     clock_drift_ns: int
-    """How far the ledger's clock has left the system's."""
+    """Drift of the ledger's clock from the system's."""
     cpu: str
-    """How thread CPU time is read; `off` where it is not."""
+    """How thread CPU time is read; `off` if it is not."""
     process_peak: int
     device_pending: int
     """Device spans whose events have not passed yet."""
     device_lost: int
 
     def account(self, operation: str) -> Account:
-        """One operation's account; an empty one where it was never recorded."""
+        """One operation's account; an empty one if it was never recorded."""
         for account in self.accounts:
             if account.operation == operation:
                 return account
         return Account(operation=operation)
 
     def check(self) -> None:
-        """Raise AssertionError where the account does not add up: it always must."""
+        """Raise AssertionError if the account does not add up."""
         total = sum(account.ledger_ns for account in self.accounts) + self.unattributed_ns + self.rlprof_ns
         assert total == self.wall_ns, f"accounts sum to {total} ns, wall time is {self.wall_ns} ns"
         for node in self.nodes:
@@ -181,7 +181,7 @@ class Snapshot:
 def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     """Name what a core reports, and put the accounts together."""
     lanes = [Lane(**row._asdict() | {"id": place}) for place, row in enumerate(raw["lanes"])]
-    place_of = {row.id: place for place, row in enumerate(raw["lanes"])}  # other processes' numbers are far apart
+    place_of = {row.id: place for place, row in enumerate(raw["lanes"])}  # ids from other processes are not consecutive
     operations = {id: (_distinct(name), category) for id, name, category in raw["operations"]}
     nodes = list(_nodes(raw["nodes"], operations, place_of, cpu_known=raw["cpu"] != "off"))
     net, own = _net_of_cost(nodes, cost, lanes)
@@ -198,21 +198,17 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
         nodes=_used(nodes),
         net_nodes=_used(net),
         lanes=lanes,
-        iterations=raw["iterations"],
         iteration_sum_ns=raw["iteration_sum"],
         iteration_min_ns=raw["iteration_min"],
         iteration_max_ns=raw["iteration_max"],
         iteration_histogram=unpack(raw["iteration_histogram"]),
-        steps=raw["steps"],
-        episodes=raw["episodes"],
         open_spans=raw["open"],
-        clock=raw["clock"],
         clock_drift_ns=raw["clock_drift"],
-        cpu=raw["cpu"],
-        process_peak=raw["process_peak"],
-        device_pending=raw["device_pending"],
-        device_lost=raw["device_lost"],
+        **{name: raw[name] for name in _SAME_IN_RAW},
     )
+
+
+_SAME_IN_RAW = ("iterations", "steps", "episodes", "clock", "cpu", "process_peak", "device_pending", "device_lost")
 
 
 def _distinct(name: str) -> str:
@@ -251,10 +247,7 @@ def _nodes(
             cpu_ns=min(row.self, max(0, row.self - row.off_cpu)) if cpu_known else None,
             min_ns=row.min,
             max_ns=row.max,
-            memory_peak=_known(row.memory_peak),
-            memory_rise=_known(row.memory_rise),
-            device_peak=_known(row.device_peak),
-            device_rise=_known(row.device_rise),
+            **{name: size if (size := getattr(row, name)) >= 0 else None for name in _PEAKS},
             device_ns=row.device_ns,
             device_calls=row.device_calls,
             histogram=unpack(row.histogram),
@@ -263,12 +256,8 @@ def _nodes(
         )
 
 
-def _known(size: int) -> int | None:
-    return None if size < 0 else size
-
-
 def _used(nodes: list[Node]) -> list[Node]:
-    """Without the places at and below which nothing was recorded since the last reset."""
+    """The nodes at or below which something was recorded since the last reset."""
     used: set[int] = set()
     for node in reversed(nodes):
         if node.operation is None or node.wall_ns or node.calls or node.id in used:
@@ -279,12 +268,11 @@ def _used(nodes: list[Node]) -> list[Node]:
 
 
 def _net_of_cost(nodes: list[Node], cost: SpanCost, lanes: list[Lane]) -> tuple[list[Node], int]:
-    """Takes rlprof's own cost out; returns the nodes and how much of it was the driver's time.
+    """Take rlprof's own cost out. Returns the nodes, and how much of the cost was the driver's time.
 
-    It is CPU time. A span's inside cost lies in its own self time, its outside cost in its parent's. Never more is
-    taken than there is. On the driver's thread it is the driver's time in full, even where most of a node's self time
-    is not: a suspended task's belongs to the tasks that ran. Elsewhere, and in waits, whose time is given to others, it
-    is taken from the ledger time in proportion.
+    The cost is CPU time. A span's inside cost is in its own self time, its outside cost in its parent's. On the
+    driver's thread all of it is the driver's time, even if most of a node's self time is not, as in a suspended task.
+    On other threads, and in waits, whose time is given to others, it is taken from the ledger time in proportion.
     """
     around: Counter[int] = Counter()
     for node in nodes:
@@ -302,7 +290,7 @@ def _net_of_cost(nodes: list[Node], cost: SpanCost, lanes: list[Lane]) -> tuple[
         lane = lanes[node.lane]
         if lane.on_driver and (lane.kind == "task" or not node.waited_ns):
             share = max(0, min(own, node.ledger_ns))
-        else:  # start-up accounts for more than its own time: what others cost then is not rlprof's
+        else:  # start-up has more ledger time than self time: never take more than its own cost
             share = min(own, node.ledger_ns * own // node.self_ns) if node.self_ns else 0
         taken_from_ledger += share
         net.append(
@@ -330,7 +318,7 @@ def _accounts(nodes: list[Node]) -> list[Account]:
 
 
 def _account(operation: str, nodes: list[Node], nested: set[int]) -> Account:
-    if len(nodes) == 1:  # as with most of very many names: nothing to add up
+    if len(nodes) == 1:  # the usual case, and quicker
         (node,) = nodes
         figures = {name: getattr(node, name) for name in _MEASURES}
         if not node.calls:
@@ -341,40 +329,31 @@ def _account(operation: str, nodes: list[Node], nested: set[int]) -> Account:
         histogram.update(node.histogram)
     cpu = [node.cpu_ns for node in nodes if node.cpu_ns is not None]
     called = [node for node in nodes if node.calls]
+    sums = {name: sum(getattr(node, name) for node in nodes) for name in _SUMS}
+    sizes = {name: [size for node in nodes if (size := getattr(node, name)) is not None] for name in _PEAKS}
+    peaks: dict[str, Any] = {name: max(known, default=None) for name, known in sizes.items()}
     return Account(
         operation=operation,
         category=nodes[0].category,
-        calls=sum(node.calls for node in nodes),
-        busy_ns=sum(node.busy_ns for node in nodes),
-        self_ns=sum(node.self_ns for node in nodes),
-        ledger_ns=sum(node.ledger_ns for node in nodes),
-        overlapped_ns=sum(node.overlapped_ns for node in nodes),
-        waited_ns=sum(node.waited_ns for node in nodes),
         cpu_ns=sum(cpu) if cpu else None,
         min_ns=min((node.min_ns for node in called), default=0),
         max_ns=max((node.max_ns for node in called), default=0),
-        memory_peak=_largest(node.memory_peak for node in nodes),
-        memory_rise=_largest(node.memory_rise for node in nodes),
-        device_peak=_largest(node.device_peak for node in nodes),
-        device_rise=_largest(node.device_rise for node in nodes),
-        device_ns=sum(node.device_ns for node in nodes),
-        device_calls=sum(node.device_calls for node in nodes),
         histogram=dict(histogram),
         wall_ns=sum(node.wall_ns for node in nodes if node.id not in nested),
+        **sums,
+        **peaks,
     )
 
 
 _MEASURES = tuple(measure.name for measure in fields(Measures))
-
-
-def _largest(values: Iterable[int | None]) -> int | None:
-    return max((value for value in values if value is not None), default=None)
+_SUMS = ("calls", "busy_ns", "self_ns", "ledger_ns", "overlapped_ns", "waited_ns", "device_ns", "device_calls")
+_PEAKS = ("memory_peak", "memory_rise", "device_peak", "device_rise")
 
 
 def _inside_themselves(nodes: list[Node]) -> set[int]:
-    """The nodes with the same operation open further out: their time is in that one's inclusive time already.
+    """Nodes inside a node of the same operation, whose inclusive time has theirs already.
 
-    In one walk over the trees: a look at everything above each node would take the square of the depth.
+    One walk over the trees. Looking at all nodes above each node would take the square of the depth.
     """
     below: defaultdict[int | None, list[Node]] = defaultdict(list)
     for node in nodes:

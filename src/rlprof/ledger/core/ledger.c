@@ -63,19 +63,14 @@ choose_clock(Ledger *ledger, const char *name)
 static int
 choose_cpu(Ledger *ledger, const char *name)
 {
-    if (ledger->clock.kind == CLOCK_KIND_FAKE && strcmp(name, "auto") == 0) {
-        ledger->cpu_kind = CPU_FAKE;
-    }
-    else if (strcmp(name, "auto") == 0) {
-        ledger->cpu_kind = cpu_rseq_works() ? CPU_RSEQ : CPU_OFF;
+    if (strcmp(name, "auto") == 0) {
+        bool fake = ledger->clock.kind == CLOCK_KIND_FAKE;
+        ledger->cpu_kind = fake ? CPU_FAKE : cpu_rseq_works() ? CPU_RSEQ : CPU_OFF;
     }
     else if (strcmp(name, "syscall") == 0) {
         ledger->cpu_kind = CPU_SYSCALL;
     }
-    else if (strcmp(name, "off") == 0) {
-        ledger->cpu_kind = CPU_OFF;
-    }
-    else {
+    else if (strcmp(name, "off") != 0) { /* which is the default */
         PyErr_Format(PyExc_ValueError, "cpu is 'auto', 'syscall' or 'off', not '%.50s'", name);
         return -1;
     }

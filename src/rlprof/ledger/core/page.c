@@ -201,7 +201,7 @@ process_ended(int32_t pid)
     return name_end != NULL && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
 }
 
-/* Takes the lock from `holder`, which is 0 for nobody. If another process holds it, `holder` becomes that process. */
+/* Takes the lock from `holder`, which is 0 if it is free. If another process holds it, `holder` becomes that process. */
 static inline bool
 take_lock(int32_t *lock, int32_t *holder, int32_t pid)
 {

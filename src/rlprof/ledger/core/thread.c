@@ -30,17 +30,6 @@ thread_new(Ledger *ledger, unsigned long ident, PyObject *name, PyObject *group)
     return thread;
 }
 
-static void
-thread_unlink(Thread *thread)
-{
-    for (Thread **at = &thread->ledger->threads; *at != NULL; at = &(*at)->next) {
-        if (*at == thread) {
-            *at = thread->next;
-            return;
-        }
-    }
-}
-
 /* The thread has ended. Spans that it left open end here, and its lanes are free for others. */
 static void
 thread_end(Thread *thread)
@@ -73,7 +62,11 @@ thread_end(Thread *thread)
     thread->ident = 0;
     if (thread != ledger->driver) { /* the driver's time goes on without its thread, unattributed */
         lane_end(ledger, thread->base);
-        thread_unlink(thread);
+        Thread **at = &ledger->threads;
+        while (*at != NULL && *at != thread) {
+            at = &(*at)->next;
+        }
+        *at = *at != NULL ? thread->next : NULL;
         thread->ledger = NULL;
     }
 }

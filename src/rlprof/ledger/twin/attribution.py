@@ -114,7 +114,7 @@ class Attribution:
         self.restate(thread, now)
 
     def settle(self, now: int) -> None:
-        """Book everybody's time up to now, open spans included."""
+        """Book the time of all lanes up to now, open spans included."""
         self._advance(now)
         for thread in self.threads:
             self.charge(thread, now)
@@ -123,7 +123,7 @@ class Attribution:
                 self._charge_displaced(lane, now)
 
     def resume(self, stopped: int, now: int) -> None:
-        """After a pause: no lane has a claim on it, and no open span has lasted through it."""
+        """After a pause of the recording, which belongs to no lane and to no open span."""
         gap = now - stopped
         for lane in self.lanes:
             if lane.host is not None:
@@ -135,7 +135,7 @@ class Attribution:
             self.cpu.collect(thread, now)
 
     def shift(self, start: int, end: int) -> None:
-        """All go on as if the clock had stood still from start to end; what is marked behind that start, from there."""
+        """All lanes go on as if the clock had stood still from start to end."""
 
         def behind(mark: int) -> int:
             return max(0, end - max(mark, start))
@@ -154,7 +154,7 @@ class Attribution:
             self.waiting_mark += behind(self.waiting_mark)
 
     def set_driver(self, driver: Thread, now: int) -> None:
-        """Follows a settle."""
+        """Call `settle` first."""
         previous = self.driver
         for lane in self.lanes:
             self._set_on_driver(lane, lane.host is driver)

@@ -85,23 +85,12 @@ class Node:
             parent=self.parent.id if self.parent else -1,
             lane=self.lane.id,
             operation=self.operation.id if self.operation else -1,
-            calls=self.calls,
-            busy=self.busy,
-            self=self.self,
             ledger=self.ledger(),
             overlapped=self.overlapped(),
-            waited=self.waited,
-            off_cpu=self.off_cpu,
-            cost=self.cost,
             min=0 if self.min == LONGEST else self.min,
-            max=self.max,
-            memory_peak=self.memory_peak,
-            memory_rise=self.memory_rise,
-            device_peak=self.device_peak,
-            device_rise=self.device_rise,
             device_ns=self.device_time,
-            device_calls=self.device_calls,
             histogram=pack(self.durations),
+            **{name: getattr(self, name) for name in _SAME_IN_ROW},
         )
 
     def move_to(self, to: Node) -> None:
@@ -124,6 +113,10 @@ class Node:
 
 _SUMS = (
     "self", "calls", "busy", "shift", "covered", "overlap", "waited", "off_cpu", "cost", "device_time", "device_calls",
+)  # fmt: skip
+_SAME_IN_ROW = (
+    "calls", "busy", "self", "waited", "off_cpu", "cost", "max", "memory_peak", "memory_rise", "device_peak",
+    "device_rise", "device_calls",
 )  # fmt: skip
 _LARGEST = ("max", "memory_peak", "memory_rise", "device_peak", "device_rise")
 

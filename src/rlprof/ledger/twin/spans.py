@@ -21,7 +21,7 @@ class Spans(Base):
         if self.enabled:
             with self._lock:
                 self._enter(span)
-            self._watch.tell()
+            self._watch.report()
 
     def _enter(self, span: Span) -> None:
         thread = self._lanes.thread() if self.enabled else None  # recording may have stopped before the lock was taken
@@ -66,7 +66,7 @@ class Spans(Base):
         if self.enabled or self._left_open:
             with self._lock:
                 self._exit(span)
-            self._watch.tell()
+            self._watch.report()
 
     def _exit(self, span: Span) -> None:
         if not self.enabled:
@@ -166,7 +166,7 @@ class Spans(Base):
         """End the innermost span where its last inner span ended. The time since is a call of `rest` beside it."""
         with self._lock:
             gap = self._split(outer, rest)
-        self._watch.tell()
+        self._watch.report()
         return gap
 
     def _split(self, outer: Span, rest: Span) -> int:
