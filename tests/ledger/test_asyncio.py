@@ -9,7 +9,7 @@ import time
 
 import pytest
 from fakes import CORES, Fake
-from ledger.helpers import in_thread, run_tasks
+from ledger.helpers import in_thread, inside, run_tasks
 
 from rlprof import Profiler
 
@@ -88,12 +88,11 @@ def test_a_worker_gets_the_time_the_loop_idles(fake, actors):
             await asyncio.sleep(0)
 
     async def main() -> None:
-        worker.enter(fake.profile("env_step"))
-        task = asyncio.create_task(waits())
-        await asyncio.sleep(0)
-        tick_while_idle(fake, 90)
-        await task
-        worker.exit(fake.profile("env_step"))
+        with inside(worker, fake.profile("env_step")):
+            task = asyncio.create_task(waits())
+            await asyncio.sleep(0)
+            tick_while_idle(fake, 90)
+            await task
 
     asyncio.run(main())
     assert fake.ledger() == {"env_step": 90, "await_env": 0, "unattributed": 0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes import Fake
+from ledger.helpers import inside
 
 from rlprof import RlprofWarning
 from rlprof.ledger.rows import GAIN, MARK, IterationGain, IterationMark, unpack_events, unpack_gains, unpack_marks
@@ -49,10 +50,8 @@ def test_without_a_timeline_there_are_no_events(fake):
 
 def test_worker_lanes_feed_the_timeline_too(fake, actors):
     fake.profiler.enable(timeline=16)
-    worker = actors()
-    worker.enter(fake.profile("env_step"))
-    fake.tick(3)
-    worker.exit(fake.profile("env_step"))
+    with inside(actors(), fake.profile("env_step")):
+        fake.tick(3)
     assert events(fake) == [(1_000, 3, "env_step", 1)]
 
 
@@ -89,9 +88,7 @@ def test_an_iteration_has_what_each_place_gained_in_it(fake):
 
 
 def test_an_iterations_rows_sum_to_its_wall_time_with_spans_open(fake, actors):
-    worker = actors()
-    worker.enter(fake.profile("env_step"))
-    with fake.profile("training"):
+    with inside(actors(), fake.profile("env_step")), fake.profile("training"):
         for _ in range(4):
             fake.profiler.iteration()
             fake.tick(7)

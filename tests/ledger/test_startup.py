@@ -7,6 +7,7 @@ import os
 
 import pytest
 from fakes import Fake
+from ledger.helpers import inside
 
 from rlprof.ledger.rows import MARK, unpack_gains
 
@@ -56,14 +57,12 @@ def test_a_wait_is_part_of_it(fake, actors):
 
 def test_work_of_others_while_it_waited_is_part_of_it(fake, actors):
     begin(fake)
-    actor = actors()
-    actor.enter(fake.profile("load_maps"))
-    with fake.profile("thread_wait", wait=True):
-        fake.tick(50)
-    fake.profiler.ledger.end_startup()
-    with fake.profile("thread_wait", wait=True):
-        fake.tick(8)
-    actor.exit(fake.profile("load_maps"))
+    with inside(actors(), fake.profile("load_maps")):
+        with fake.profile("thread_wait", wait=True):
+            fake.tick(50)
+        fake.profiler.ledger.end_startup()
+        with fake.profile("thread_wait", wait=True):
+            fake.tick(8)
     assert fake.ledger() == {"startup": 50, "load_maps": 8, "thread_wait": 0, "unattributed": 0}
     assert fake.snapshot().account("load_maps").self_ns == 58
 
@@ -106,10 +105,8 @@ def test_the_training_may_begin_inside_a_wait(fake):
 
 def test_another_threads_span_does_not_end_it(fake, actors):
     begin(fake)
-    actor = actors()
-    actor.enter(fake.profile("prefetch"))
-    fake.tick(50)
-    actor.exit(fake.profile("prefetch"))
+    with inside(actors(), fake.profile("prefetch")):
+        fake.tick(50)
     fake.tick(50)
     assert fake.ledger()["startup"] == 100
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ledger.helpers import inside
 
 STOP = 10_000_000_000
 
@@ -33,14 +34,11 @@ def test_the_span_that_was_open_does_not_have_it(fake, wait):
 
 
 def test_no_span_of_any_lane_has_lasted_through_it(fake, actors):
-    actor = actors("worker-0")
-    with fake.profile("training"), fake.profile("env_wait", wait=True):
-        step = fake.profile("env_step")
-        actor.enter(step)
+    step = fake.profile("env_step")
+    with fake.profile("training"), fake.profile("env_wait", wait=True), inside(actors(), step):
         fake.tick(100)
         stopped(fake)
         fake.tick(100)
-        actor.exit(step)
     assert fake.ledger() == {"suspended": STOP, "env_step": 200, "training": 0, "env_wait": 0, "unattributed": 0}
     assert fake.snapshot().account("env_step").busy_ns == 200
     assert fake.snapshot().account("training").max_ns == 200
@@ -48,8 +46,7 @@ def test_no_span_of_any_lane_has_lasted_through_it(fake, actors):
 
 def test_what_others_were_given_meanwhile_is_theirs(fake, actors):
     """Only the driver's process was stopped: a worker went on, and ended its step in that time."""
-    actor = actors("worker-0")
-    step = fake.profile("env_step")
+    actor, step = actors(), fake.profile("env_step")
     actor.enter(step)
     with fake.profile("env_wait", wait=True):
         start = fake.wall

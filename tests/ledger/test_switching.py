@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from fakes import CORES
-from ledger.helpers import in_threads
+from ledger.helpers import in_threads, inside
 
 from rlprof import Profiler
 
@@ -46,15 +46,12 @@ def test_a_span_that_began_in_a_pause_is_not_recorded(fake):
 
 
 def test_reset_counts_open_spans_from_there(fake, actors):
-    worker = actors()
-    worker.enter(fake.profile("env_step"))
-    with fake.profile("training"):
+    with inside(actors(), fake.profile("env_step")), fake.profile("training"):
         with fake.profile("old"):
             fake.tick(10)
         fake.profiler.iteration()
         fake.profiler.reset()
         fake.tick(5)
-    worker.exit(fake.profile("env_step"))
     snapshot = fake.snapshot()
     assert fake.ledger() == {"training": 5, "env_step": 0, "unattributed": 0}
     assert snapshot.account("training").busy_ns == 5

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fakes import Fake
-from ledger.helpers import in_thread
+from ledger.helpers import in_thread, inside
 
 from rlprof import Profiler
 
@@ -77,8 +77,8 @@ def test_a_span_that_a_thread_leaves_open_ends_with_it(fake, actors):
 
 def test_a_span_may_be_ended_by_another_thread(fake, actors):
     first, second = actors("a"), actors("b")
-    second.enter(fake.profile("earlier"))
-    second.exit(fake.profile("earlier"))
+    with inside(second, fake.profile("earlier")):
+        pass
     span = fake.profile("lock_held")
     with fake.profile("wait_for_it", wait=True):
         first.enter(span)
