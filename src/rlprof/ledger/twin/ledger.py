@@ -88,7 +88,7 @@ class Ledger(Startup):
 
     @locked
     def set_driver(self) -> None:
-        self._end_startup()  # it belonged to the former driver
+        self.end_startup()  # it belonged to the former driver
         thread = self._lanes.thread()
         if thread is not None and thread is not self._attribution.driver:
             if self.enabled:
@@ -100,7 +100,7 @@ class Ledger(Startup):
     @locked
     def iteration(self, closes: bool) -> int:
         if self.enabled:
-            self._end_startup()  # the training has begun
+            self.end_startup()  # the training has begun
             now = self.trained = self.now()
             self._attribution.settle(now)
             self._iterations.mark(self._attribution.nodes, now, closes is True)

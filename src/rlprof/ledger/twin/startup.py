@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.twin.base import locked
 from rlprof.ledger.twin.span import Span
@@ -13,10 +11,8 @@ from rlprof.ledger.twin.spans import Spans
 class Startup(Spans):
     """Books the time before the training to one span."""
 
-    def __init__(self, hooks: Any, driver: int, clock: str = "auto", cpu: str = "auto") -> None:
-        super().__init__(hooks, driver, clock, cpu)
-        self._startup: Span | None = None
-        self._startup_rest: Span | None = None
+    _startup: Span | None = None
+    _startup_rest: Span | None = None
 
     def _enter(self, span: Span) -> None:
         startup = None if span.wait or not self.enabled else self._startup
@@ -33,16 +29,13 @@ class Startup(Spans):
             self._enter(span)
             self._startup = span
 
-    @locked
-    def end_startup(self) -> None:
-        self._end_startup()
-
     def training_begins(self, learns: bool) -> None:
         """The training begins, with a step or with learning."""
         self.learned = self.learned or learns
         self.end_startup()
 
-    def _end_startup(self) -> None:
+    @locked
+    def end_startup(self) -> None:
         startup, rest = self._startup, self._startup_rest
         self._startup = self._startup_rest = None
         if not self.enabled:
