@@ -9,20 +9,20 @@ import pytest
 from lanes import queue, serial, session
 
 from rlprof.analysis.inference import Interval
-from rlprof.analysis.slowdown import DOSES, DosedBlock, experiment, extrapolate, floor_of
+from rlprof.analysis.slowdown import SLOWDOWN_SIZES, SlowdownBlock, experiment, extrapolate, floor_of
 from rlprof.analysis.topology import topology
 from rlprof.whatif.prediction import Prediction, what_if
 from rlprof.whatif.verification import verify
 
 
-def blocks(cost: float, kink: float = 0.0, noise: float = 0.01, count: int = 20) -> list[DosedBlock]:
-    """An operation of such a share of an iteration; from `kink` on, a dose costs nothing more."""
+def blocks(cost: float, kink: float = 0.0, noise: float = 0.01, count: int = 20) -> list[SlowdownBlock]:
+    """An operation of such a share of an iteration; from `kink` on, a slowdown costs nothing more."""
     chance = random.Random(1)
 
-    def time(dose: float) -> float:
-        return (1 + cost * (min(dose, kink) if kink else dose)) * chance.gauss(1, noise)
+    def time(size: float) -> float:
+        return (1 + cost * (min(size, kink) if kink else size)) * chance.gauss(1, noise)
 
-    return [DosedBlock((time(0) + time(0)) / 2, tuple(map(time, DOSES))) for _ in range(count)]
+    return [SlowdownBlock((time(0) + time(0)) / 2, tuple(map(time, SLOWDOWN_SIZES))) for _ in range(count)]
 
 
 def test_a_planted_cost_is_found():
@@ -38,11 +38,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     chance = random.Random(3)
     held = 0
     for _ in range(400):
-        some = [
-            DosedBlock(chance.gauss(1, 0.03), tuple((1 + 0.3 * dose) * chance.gauss(1, 0.03) for dose in DOSES))
-            for _ in range(12)
-        ]
-        cost = experiment("x", some).cost
+        base, *slowed = ([(1 + 0.3 * size) * chance.gauss(1, 0.03) for _ in range(12)] for size in (0, *SLOWDOWN_SIZES))
+        cost = experiment("x", list(map(SlowdownBlock, base, zip(*slowed)))).cost
         assert cost is not None
         assert cost.low is not None
         assert cost.high is not None
@@ -60,7 +57,7 @@ def test_faster_is_what_slower_was_on_the_other_side():
     assert bounded.estimate == pytest.approx(1 / 0.9 - 1)
 
 
-def test_doses_that_disagree_are_not_extrapolated():
+def test_slowdowns_that_disagree_are_not_extrapolated():
     found = experiment("env_step", blocks(0.4, kink=0.5))
     assert found.kink
     assert extrapolate({"env_step": found}, {"env_step": 0.5}, 0.0) is None
@@ -96,15 +93,15 @@ def test_an_interval_that_is_not_known_is_the_estimate():
     assert verify(work, topology(work), replace(asked), {"env_step": experiment("env_step", blocks(0.4))}).trusted
 
 
-def test_where_the_model_expects_a_kink_doses_must_do_what_it_predicts_of_them():
+def test_where_the_model_expects_a_kink_slowdowns_must_do_what_it_predicts_of_them():
     """The learner is nearly as slow as the actor: faster brings nothing, slower costs all that it is."""
     work = session([queue(400, [("env_step", 100.0)], [("update", 95.0)])] * 8)
     asked = what_if(work, {"update": 0.5}).asked
     assert asked is not None
     assert asked.gain.estimate == pytest.approx(0.0, abs=0.01)
 
-    def slowed(cost: float) -> list[DosedBlock]:
-        return [DosedBlock(100.0, tuple(max(100.0, 95.0 + cost * dose) for dose in DOSES))] * 12
+    def slowed(cost: float) -> list[SlowdownBlock]:
+        return [SlowdownBlock(100.0, tuple(max(100.0, 95.0 + cost * size) for size in SLOWDOWN_SIZES))] * 12
 
     as_predicted = verify(work, topology(work), asked, {"update": experiment("update", slowed(95.0))})
     assert as_predicted.trusted

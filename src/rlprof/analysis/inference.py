@@ -14,14 +14,13 @@ from rlprof.analysis.trimmed import Mean, trimmed_mean
 from rlprof.errors import MissingLibraryError
 
 ALPHA = 0.05
-"""One minus the confidence of an interval, where a caller names no other."""
+"""Error rate of an interval that is computed once. Its complement is the confidence."""
 POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How much faster B is, with its confidence interval: 0.06 for 6 %. `low` and `high` are None with too few
-    pairs."""
+    """How much faster B is: 0.06 for 6 %. The ends of the interval are None with too few pairs."""
 
     estimate: float
     low: float | None
@@ -34,9 +33,8 @@ class Interval:
     @property
     def turned(self) -> Interval:
         """The same for how much slower B is."""
-        return Interval(
-            -self.estimate, None if self.high is None else -self.high, None if self.low is None else -self.low
-        )
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        return Interval(-self.estimate, low, high)
 
 
 def interval(logs: Sequence[float], alpha: float) -> Interval:

@@ -10,7 +10,7 @@ from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.components import component_of
 from rlprof.analysis.differences import changes
 from rlprof.analysis.load import load_facts
-from rlprof.compare.paired import ERROR_RATE, Plan, compare_live
+from rlprof.compare.paired import ALPHA_PER_LOOK, Plan, compare_live
 from rlprof.compare.separate_sessions import compare_separate, measure_session
 from rlprof.errors import RlprofError
 from rlprof.session.folder import DATABASE, find_database
@@ -57,5 +57,5 @@ def sessions_named(arm: str) -> list[Path]:
 def _compare_sessions(plan: Plan, of_a: list[Path], of_b: list[Path]) -> Comparison:
     facts = [[(str(path), load_facts(path)) for path in side] for side in (of_a, of_b)]
     measured = [[measure_session(one, name) for name, one in side] for side in facts]
-    found = compare_separate(plan.a, plan.b, measured[0], measured[1], ERROR_RATE)
+    found = compare_separate(plan.a, plan.b, measured[0], measured[1], ALPHA_PER_LOOK)
     return replace(found, changes=changes(facts[0][0][1].session, facts[1][0][1].session))

@@ -13,7 +13,7 @@ from statistics import stdev
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.inference import least_seen, t_distribution
 from rlprof.analysis.trimmed import cut_of, trimmed_mean
-from rlprof.compare.paired import ERROR_RATE, Plan
+from rlprof.compare.paired import ALPHA_PER_LOOK, Plan
 from rlprof.errors import RlprofError
 from rlprof.session.secrets import mask_line
 
@@ -48,7 +48,7 @@ def measure_noise(plan: Plan, run: Callable[[Plan], Comparison]) -> Noise:
     logs = run(plan).logs
     if len(logs) < 2:
         raise RlprofError("A single pair cannot show the noise of this machine. Raise --max-time.")
-    return noise_of(mask_line(plan.a), logs, ERROR_RATE)
+    return noise_of(mask_line(plan.a), logs, ALPHA_PER_LOOK)
 
 
 def noise_of(command: str, logs: Sequence[float], alpha: float) -> Noise:

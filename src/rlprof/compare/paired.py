@@ -1,8 +1,8 @@
 """Compares two command lines: pairs of processes, until the interval is narrow enough or the time is up.
 
 Stopping once a difference is significant would find a difference between equal programs in 23 % of cases. So the
-comparison stops by the width of the interval, which does not depend on where the interval lies. And it computes with a
-lower error rate than the 5 % that it promises.
+comparison stops by the width of the interval, which does not depend on where the interval lies. Each interval has a
+lower error rate than the 5 % that the whole comparison promises.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from rlprof.experiment.arm import PATIENCE_SECONDS
 from rlprof.experiment.pairs import measured, run_pair
 from rlprof.session.secrets import mask_line
 
-ERROR_RATE = 0.03
-"""Share of comparisons of equal programs that may call them different. Its complement is the confidence."""
+ALPHA_PER_LOOK = 0.03
+"""Error rate of each interval. Smaller than ALPHA, because the interval is computed after each pair, and several looks
+at it are wrong more often than one."""
 MOST = 5
 """Times the iterations of a plan that a pair may take."""
 MOST_PAIRS = 100
@@ -100,7 +101,7 @@ def _after_each_pair(
             raise KeyboardInterrupt
         found.append(measured(pair, component_of))
         so_far = replace(
-            compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ERROR_RATE),
+            compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ALPHA_PER_LOOK),
             changes=pair.changes,
             interrupted=pair.interrupted,
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from rlprof.analysis.slowdown import DOSES, DosedBlock, Experiment, experiment
+from rlprof.analysis.slowdown import SLOWDOWN_SIZES, Experiment, SlowdownBlock, experiment
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import PATIENCE_SECONDS, Arm, ArmError
 from rlprof.experiment.operation_kinds import full_slowdowns
@@ -69,7 +69,7 @@ OnProgress = Callable[[SlowdownProgress], None]
 class _Found:
     """Results for one operation."""
 
-    blocks: list[DosedBlock] = field(default_factory=list)
+    blocks: list[SlowdownBlock] = field(default_factory=list)
     full: Slowdown | None = None
     why_not: str = ""
 
@@ -160,20 +160,20 @@ def _run_process(
 
 def _run_block(
     plan: SlowdownPlan, arm: Arm, memory: SlowdownMemory, full: Mapping[str, Slowdown], chance: random.Random
-) -> dict[str, DosedBlock] | None:
+) -> dict[str, SlowdownBlock] | None:
     """For each operation: no slowdown, the slowdowns in random order, no slowdown. None if the training ends."""
     found = {}
     for name in chance.sample(list(full), len(full)):
         times: dict[float, list[float]] = {}
         # A steady change meanwhile, such as a machine that gets slower, cancels out.
-        for part in (0.0, *chance.sample(DOSES, len(DOSES)), 0.0):
+        for part in (0.0, *chance.sample(SLOWDOWN_SIZES, len(SLOWDOWN_SIZES)), 0.0):
             memory.set(name, Slowdown(part * full[name].spin, full[name].held, part * full[name].sleep))
             counted = arm.run_each(plan.settle + plan.counted)[plan.settle :]
             if len(counted) < plan.counted:
                 return None
             steps = sum(one.steps for one in counted)
             times.setdefault(part, []).append(sum(one.wall_ns for one in counted) / (steps or plan.counted))
-        found[name] = DosedBlock(sum(times[0.0]) / 2, tuple(times[part][0] for part in DOSES))
+        found[name] = SlowdownBlock(sum(times[0.0]) / 2, tuple(times[part][0] for part in SLOWDOWN_SIZES))
     return found
 
 

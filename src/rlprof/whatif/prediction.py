@@ -11,15 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rlprof.analysis.inference import Interval
+from rlprof.analysis.inference import ALPHA, Interval
 from rlprof.analysis.jackknife import left_out
 from rlprof.analysis.lane_work import IterationBatch, Work
 from rlprof.analysis.topology import Saving, Topology, left, predict, topology
 from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import BESIDE_TRAINING, WAITS
 
-ERROR_RATE = 0.05
-"""Complement of the confidence of a predicted interval."""
 LEAST_BATCHES = 4
 """Batches that an interval needs."""
 
@@ -130,7 +128,7 @@ def _interval(work: Work, of: Callable[[IterationBatch], float]) -> Interval:
     """Interval of a positive figure, by the jackknife on its logarithm, so that no end is below zero."""
     if len(work.batches) < LEAST_BATCHES:
         return Interval(of(work.whole), None, None)
-    logs = left_out(math.log(of(work.whole)), [math.log(of(batch)) for batch in work.without], ERROR_RATE)
+    logs = left_out(math.log(of(work.whole)), [math.log(of(batch)) for batch in work.without], ALPHA)
     low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
     return Interval(math.exp(logs.estimate), low, high)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from rlprof.analysis.comparison import MARGIN
 from rlprof.analysis.inference import Interval
 from rlprof.analysis.lane_work import Work
-from rlprof.analysis.slowdown import DOSES, Experiment, extrapolate, floor_of
+from rlprof.analysis.slowdown import SLOWDOWN_SIZES, Experiment, extrapolate, floor_of
 from rlprof.analysis.topology import Saving, Topology, predict
 from rlprof.experiment.slowdowns import SlowdownPlan
 from rlprof.whatif.prediction import Prediction
@@ -66,7 +66,7 @@ def _time(work: Work, how: Topology, saving: Saving) -> float:
 
 
 def _bends(work: Work, how: Topology, name: str) -> bool:
-    least, most = DOSES[0], DOSES[-1]
+    least, most = SLOWDOWN_SIZES[0], SLOWDOWN_SIZES[-1]
     slower = (_time(work, how, {name: 1 + most}) - 1) / most
     faster = (1 - _time(work, how, {name: 1 - least})) / least
     return abs(slower - faster) > BEND
@@ -88,13 +88,13 @@ def _unusable(experiments: Mapping[str, Experiment], bent: bool) -> tuple[bool, 
 
 def _as_predicted(work: Work, how: Topology, experiments: Mapping[str, Experiment]) -> tuple[bool, str]:
     for name, one in experiments.items():
-        for dose, longer in zip(DOSES, one.longer):
-            foreseen = _time(work, how, {name: 1 + dose}) - 1
-            unsure = dose * (one.half_width or 0.0)
+        for size, longer in zip(SLOWDOWN_SIZES, one.longer):
+            foreseen = _time(work, how, {name: 1 + size}) - 1
+            unsure = size * (one.half_width or 0.0)
             if abs(foreseen - longer) > unsure + MARGIN * (1 + max(foreseen, longer)):
                 return False, (
                     f"Not trusted: something else is the limit when {name} is faster. Slowed down by"
-                    f" {100 * dose:.0f} %, it made an iteration {100 * longer:.0f} % longer, but"
+                    f" {100 * size:.0f} %, it made an iteration {100 * longer:.0f} % longer, but"
                     f" {100 * foreseen:.0f} % was predicted."
                 )
     return True, "Something else is the limit when it is faster. The slowdowns had the predicted effect."
