@@ -6,6 +6,8 @@ import fcntl
 from pathlib import Path
 
 import pytest
+from planted import Planted
+from sessions import Written
 from traces import RECORDED, record_trace
 
 
@@ -27,3 +29,13 @@ def recorded_trace(tmp_path_factory) -> Path:
 def path(request) -> Path:
     """A trace of `real_traces()`."""
     return request.getfixturevalue("recorded_trace") if request.param == RECORDED else request.param
+
+
+@pytest.fixture
+def planted() -> Planted:
+    return Planted()
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    return Written(tmp_path)

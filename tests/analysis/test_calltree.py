@@ -61,8 +61,7 @@ def test_durations_of_all_lanes():
     assert sum(durations.histogram.values()) == 2
 
 
-def test_children_are_sorted_by_ledger_time():
-    planted = Planted()
+def test_children_are_sorted_by_ledger_time(planted):
     with planted.profile("update"):
         for operation, wall in (("loss", 10), ("backward", 30), ("optimizer_step", 20)):
             planted.work(operation, wall)
@@ -70,28 +69,7 @@ def test_children_are_sorted_by_ledger_time():
     assert [child.operation for child in update.children] == ["backward", "optimizer_step", "loss"]
 
 
-def test_the_same_operation_at_two_places_is_two_places():
-    planted = Planted()
-    planted.work("env_reset", 5)
-    with planted.profile("evaluation"):
-        planted.work("env_reset", 7)
-    assert tree(merge(planted.snapshot().net_nodes)) == {"evaluation": (0, {"env_reset": 7}), "env_reset": 5}
-
-
-def test_a_tree_deeper_than_the_stack_of_python():
-    planted = Planted()
-    spans = [planted.profile("search") for _ in range(3_000)]
-    for span in spans:
-        span.__enter__()
-    planted.tick(8)
-    for span in reversed(spans):
-        span.__exit__(None, None, None)
-    (top,) = merge(planted.snapshot().net_nodes).children
-    assert (top.ledger_ns, top.subtree_ledger_ns) == (0, 8)
-
-
-def test_cpu_time_is_limited_to_the_time_there_was():
-    planted = Planted()
+def test_cpu_time_is_limited_to_the_time_there_was(planted):
     planted.work("env_step", 100, cpu=170)
     planted.work("update", 100, cpu=30)
     nodes = [node for node in planted.snapshot().net_nodes if node.operation is not None]

@@ -47,8 +47,7 @@ def test_cpu_time_is_a_part_of_the_own_time():
     assert found["loss"].cpu_percent == 100.0
 
 
-def test_durations_of_the_calls():
-    planted = Planted()
+def test_durations_of_the_calls(planted):
     for wall in (1_000, 2_000, 3_000, 4_000, 90_000):
         planted.work("env_step", wall)
     step = found_in(planted)["env_step"]
@@ -60,8 +59,7 @@ def test_durations_of_the_calls():
         assert any(2 ** (bucket / 32) <= wall < 2 ** ((bucket + 1) / 32) for wall in (1e3, 2e3, 3e3, 4e3, 9e4))
 
 
-def test_without_an_ended_call_there_are_no_durations():
-    planted = Planted()
+def test_without_an_ended_call_there_are_no_durations(planted):
     planted.profile("update").__enter__()
     planted.tick(70)
     update = found_in(planted)["update"]

@@ -43,7 +43,6 @@ def test_efficiency_is_load_balance_times_communication(tmp_path):
 def test_capacity_sums_to_wall_time_times_cores(tmp_path):
     """The process used 150 % and its children 50 % of a core: 4 s hold 1.5 s and 0.5 s of them."""
     found = two_lanes(tmp_path, cpu=150.0, children_cpu=50.0)
-    assert found.capacity is not None
     parts = {part.name: part.cpu_ns for part in found.capacity}
     assert sum(parts.values()) == 4_000 * MS
     assert sum(part.share for part in found.capacity) == pytest.approx(100.0)
@@ -54,8 +53,7 @@ def test_capacity_sums_to_wall_time_times_cores(tmp_path):
     assert parts[OUTSIDE] == 1_500 * MS - in_spans
 
 
-def test_concurrency_is_only_given_for_operations_on_several_lanes(tmp_path):
-    written = Written(tmp_path)
+def test_concurrency_is_only_given_for_operations_on_several_lanes(written):
     actors = [Actor(f"worker-{i}") for i in range(2)]
     spans = [written.fake.profile("env_step") for _ in actors]
     with written.fake.profile("update"):
@@ -72,8 +70,7 @@ def test_concurrency_is_only_given_for_operations_on_several_lanes(tmp_path):
     assert [(item.operation, item.mean) for item in found.concurrency] == [("env_step", pytest.approx(700 / 500))]
 
 
-def test_without_spans_there_are_no_lanes(tmp_path):
-    written = Written(tmp_path)
+def test_without_spans_there_are_no_lanes(written):
     written.fake.tick(100)
     found = facts_of(written.end()).parallelism
     assert (found.lanes, found.efficiency, found.load_balance, found.workers) == (0, 0.0, 0.0, ())

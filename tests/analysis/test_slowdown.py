@@ -27,9 +27,7 @@ def blocks(cost: float, kink: float = 0.0, noise: float = 0.01, count: int = 20)
 
 def test_a_planted_cost_is_found():
     found = experiment("env_step", blocks(0.4))
-    assert found.cost is not None
     assert found.cost.estimate == pytest.approx(0.4, abs=0.02)
-    assert found.half_width is not None
     assert found.half_width < 0.02
     assert not found.kink
 
@@ -40,9 +38,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     for _ in range(400):
         base, *slowed = ([(1 + 0.3 * size) * chance.gauss(1, 0.03) for _ in range(12)] for size in (0, *SLOWDOWN_SIZES))
         cost = experiment("x", list(map(SlowdownBlock, base, zip(*slowed)))).cost
-        assert cost is not None
-        assert cost.low is not None
-        assert cost.high is not None
         held += cost.low <= 0.3 <= cost.high
     assert 0.91 < held / 400 < 0.985
 
@@ -50,10 +45,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
 def test_faster_is_what_slower_was_on_the_other_side():
     found = {"env_step": experiment("env_step", blocks(0.4, noise=0.0))}
     gain = extrapolate(found, {"env_step": 0.5}, floor=0.0)
-    assert gain is not None
     assert gain.estimate == pytest.approx(1 / 0.8 - 1)
     bounded = extrapolate(found, {"env_step": 0.5}, floor=0.9)
-    assert bounded is not None
     assert bounded.estimate == pytest.approx(1 / 0.9 - 1)
 
 
@@ -72,7 +65,6 @@ def test_the_floor_is_what_another_lane_computes():
 def test_prediction_and_experiment_agree_or_are_not_trusted():
     work = session([serial([[("env_step", 40.0), ("update", 60.0)]])] * 8)
     asked = what_if(work, {"env_step": 0.5}).asked
-    assert asked is not None
     agreed = verify(work, topology(work), asked, {"env_step": experiment("env_step", blocks(0.4))})
     assert agreed.trusted
     assert agreed.verdict == "Prediction and experiment agree."
@@ -97,7 +89,6 @@ def test_where_the_model_expects_a_kink_slowdowns_must_do_what_it_predicts_of_th
     """The learner is nearly as slow as the actor: faster brings nothing, slower costs all that it is."""
     work = session([queue(400, [("env_step", 100.0)], [("update", 95.0)])] * 8)
     asked = what_if(work, {"update": 0.5}).asked
-    assert asked is not None
     assert asked.gain.estimate == pytest.approx(0.0, abs=0.01)
 
     def slowed(cost: float) -> list[SlowdownBlock]:

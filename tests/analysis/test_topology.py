@@ -99,11 +99,7 @@ def test_the_ranking_is_by_gain_and_not_by_summed_time():
     found = what_if(session(papers), {"env_step": 0.5, "update": 0.5})
     assert [one.operation for one in found.ranking] == ["update", "env_step", "render"]
     assert found.ranking[-1].free.gain.estimate == pytest.approx(0.0, abs=1e-6)
-    assert found.asked is not None
-    assert found.asked.gain.low is not None
-    assert found.asked.gain.high is not None
     assert found.asked.gain.low < found.asked.gain.estimate < found.asked.gain.high
-    assert found.rate is not None
 
 
 def test_the_innermost_that_is_named_counts():

@@ -55,8 +55,6 @@ def test_planted_costs_of_computing_and_sleeping_are_found(training):
     plan = SlowdownPlan(f"run {training} 100000", ("env_step", "server_reply"), seconds=25, width=0.02)
     found = run_slowdowns(plan, progress.append)
     env_step, server_reply = found["env_step"], found["server_reply"]
-    assert env_step.cost is not None
-    assert server_reply.cost is not None
     assert env_step.cost.estimate == pytest.approx(0.25, abs=0.1)
     assert server_reply.cost.estimate == pytest.approx(0.25, abs=0.1)
     assert env_step.slept < 0.5 < server_reply.slept
@@ -98,7 +96,7 @@ def test_a_recorded_command_is_run_again(command, again):
 
 def test_a_command_that_cannot_be_repeated_is_reported():
     for command in (("python", "-c", "..."), ("python",), ()):
-        with pytest.raises(RlprofError, match="cannot be repeated; give one with --command"):
+        with pytest.raises(RlprofError, match=r"cannot be repeated\. Give one with --command"):
             command_of(command)
 
 
@@ -125,20 +123,8 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("update 2x: ")
     assert "steps per second instead of" in shown.stdout
-    again = f"run {training} 100000"
-    words = (
-        "whatif",
-        str(session),
-        "update=2x",
-        "--verify",
-        "--command",
-        again,
-        "--max-time",
-        "15s",
-        "--precision",
-        "3%",
-    )
-    done = rlprof(*words, "--format", "json", cwd=tmp_path)
+    verify = ("--verify", "--command", f"run {training} 100000", "--max-time", "15s", "--precision", "3%")
+    done = rlprof("whatif", str(session), "update=2x", *verify, "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "slowed down by 50 and 100 %" in done.stderr
     found = json.loads(done.stdout)
@@ -151,9 +137,6 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
     ("words", "message"),
     [
         (("env_step=2",), "env_step=2 is not a speedup. Write env_step=2x"),
-        (("env_step=0x",), "env_step=0x is not a speedup"),
-        (("envstep=2x",), "has no operation envstep in its iterations. Did you mean env_step"),
-        (("queue_wait=2x",), "queue_wait is a wait for other work"),
         (("--verify",), "--verify needs an operation to slow down"),
         (("env_step=2x", "--verify", "--command", "report last"), "must begin with run or train"),
     ],
@@ -181,18 +164,11 @@ def test_no_process_is_left_running(training, recorded, tmp_path, number, what):
     """However the command ends, its arms end too, at their next iteration at the latest."""
     mark = f"{os.getpid()}{int(number)}{len(what)}000000"  # so many iterations, to be known by
     again = f"run {training} {mark}"
-    words = (
-        ("compare", again, again)
-        if what == "compare"
-        else ("whatif", recorded, "update=2x", "--verify", "--command", again)
-    )
-    with subprocess.Popen(
-        [sys.executable, "-m", "rlprof", *map(str, words)],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as command:
-        assert command.stderr is not None
+    words = ["compare", again, again]
+    if what == "whatif":
+        words = ["whatif", str(recorded), "update=2x", "--verify", "--command", again]
+    words = [sys.executable, "-m", "rlprof", *words]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as command:
         while not running(mark):
             time.sleep(0.05)
         time.sleep(1)
@@ -205,9 +181,5 @@ def test_no_process_is_left_running(training, recorded, tmp_path, number, what):
 
 
 def running(mark):
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or []
-        if words[-1:] == [mark] and process.status() != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+    found = (one for one in psutil.process_iter(["cmdline"]) if (one.info["cmdline"] or [])[-1:] == [mark])
+    return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]

@@ -55,8 +55,7 @@ def test_the_first_line_is_the_headline():
     assert lines(training())[0] == "802 ms in 2 iterations. Largest account: backward, 75% (600 ms)."
 
 
-def test_without_iterations_the_headline_names_none():
-    planted = Planted()
+def test_without_iterations_the_headline_names_none(planted):
     planted.work("env_step", 30)
     assert lines(planted)[0] == "30 ns. Largest account: env_step, 100% (30 ns)."
 
@@ -118,8 +117,7 @@ def test_names_are_shown_as_they_are():
     assert not {"\x1b", "\u202e"} & set(text)
 
 
-def test_long_names_lose_their_middle():
-    planted = Planted()
+def test_long_names_lose_their_middle(planted):
     planted.work("environment.wrappers.normalize_observation", 10)
     planted.work("environment.wrappers.normalize_reward", 9)
     text = to_text(planted.breakdown(), 80)
@@ -127,8 +125,7 @@ def test_long_names_lose_their_middle():
     assert "environment.wr…_reward " in text
 
 
-def test_a_large_tree_is_cut_to_what_matters_and_says_so():
-    planted = Planted()
+def test_a_large_tree_is_cut_to_what_matters_and_says_so(planted):
     for i in range(50):
         planted.work(f"small_{i}", 1)
     planted.work("env_step", 1_000_000)
@@ -144,8 +141,7 @@ def test_a_large_tree_is_cut_to_what_matters_and_says_so():
     assert "Not shown: 2,040 rows below 0.05% or deeper than 10 levels." in shown
 
 
-def test_a_small_tree_is_shown_whole():
-    planted = Planted()
+def test_a_small_tree_is_shown_whole(planted):
     planted.work("env_close", 1)
     planted.work("env_step", 1_000_000)
     text = to_text(planted.breakdown())
@@ -153,13 +149,12 @@ def test_a_small_tree_is_shown_whole():
     assert "Not shown" not in text
 
 
-def test_overlapped_work_and_lanes_are_noted_if_there_are_some():
-    planted = Planted()
+def test_overlapped_work_and_lanes_are_noted_if_there_are_some(planted):
     with planted.profile("update"), Together(planted, 2, "env_step"):
         planted.tick(50_000)
     text = to_text(planted.breakdown())
     assert "Overlapped: 100 us of work on other lanes while the driver was busy, most of it in env_step.\n" in text
-    assert "Lanes: 3 threads, on average 3.00 working at the same time.\n" in text
+    assert "Lanes: 3 threads. On average 3.00 of them were working.\n" in text
     alone = to_text(training().breakdown())
     assert "Overlapped" not in alone
     assert "Lanes" not in alone
@@ -176,11 +171,10 @@ def test_where_cpu_time_is_not_measured_the_report_says_so_and_has_no_column():
     assert "not measured" not in to_text(training().breakdown())
 
 
-def test_open_spans_are_noted():
-    planted = Planted()
+def test_open_spans_are_noted(planted):
     planted.profile("update").__enter__()
     planted.tick(10)
-    assert "1 span not ended yet, counted up to now." in to_text(planted.breakdown())
+    assert "Still open, and counted up to the end of the recording: 1 span." in to_text(planted.breakdown())
 
 
 def test_a_profiler_that_recorded_nothing_says_so():

@@ -23,8 +23,7 @@ def trained(written: Written, iterations: int = 3) -> None:
             written.fake.profiler.add_steps(8)
 
 
-def test_json_lines_have_one_object_per_iteration_that_adds_up(tmp_path):
-    written = Written(tmp_path)
+def test_json_lines_have_one_object_per_iteration_that_adds_up(tmp_path, written):
     lines = JsonLines(tmp_path / "logs" / "run.jsonl")
     trained(written)
     lines(written.batch())
@@ -56,8 +55,7 @@ def test_tensorboard_gets_the_scalars_of_each_iteration(tmp_path):
     assert read.Scalars("rlprof_share_percent/env_step")[2].value == pytest.approx(100 * 3 / 3.5)
 
 
-def test_a_summary_is_printed_every_so_many_iterations(tmp_path, capsys):
-    written = Written(tmp_path)
+def test_a_summary_is_printed_every_so_many_iterations(capsys, written):
     summary = Summary(written.fake.profiler, 10)
     for _ in range(25):
         trained(written, 1)
@@ -68,8 +66,7 @@ def test_a_summary_is_printed_every_so_many_iterations(tmp_path, capsys):
     assert "rlprof: 20 iterations" in printed
 
 
-def test_a_summary_is_short_and_has_the_largest_accounts(tmp_path):
-    written = Written(tmp_path)
+def test_a_summary_is_short_and_has_the_largest_accounts(written):
     for place in range(30):
         written.work(f"operation number {place} with a name that is far too long for a line", 1_000)
     trained(written)

@@ -29,7 +29,6 @@ class Bottleneck:
     score: float
     """0 to 100."""
     time: float
-    """The share of the wall time."""
     per_call: float
     """The operation's own work per call as a fraction of 100 ms, at most 1. Without what it called or waited for."""
     memory: float
@@ -38,7 +37,7 @@ class Bottleneck:
     share: float
     """Percent of the wall time."""
     own_ns: float | None
-    """Its own work per call."""
+    """Per call."""
     memory_rise: int | None
     device_rise: int | None
 
@@ -87,26 +86,15 @@ def _score(operation: Operation) -> Bottleneck:
 
 def recommendations(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Recommendation, ...]:
     """Every threshold that an operation passes, the most severe first."""
-    found = [
-        recommendation
-        for operation in _of_the_training(operations, min_calls)
-        for recommendation in _recommend(operation)
-    ]
+    found = [item for operation in _of_the_training(operations, min_calls) for item in _recommend(operation)]
     severities = ("CRITICAL", "SLOW", "MEMORY", "GPU MEMORY")
     return tuple(sorted(found, key=lambda item: (severities.index(item.severity), -item.value)))
 
 
 def _of_the_training(operations: Sequence[Operation], min_calls: int) -> list[Operation]:
-    return [
-        item
-        for item in operations
-        if item.calls >= min_calls and item.operation not in BESIDE_TRAINING and not _is_phase(item)
-    ]
-
-
-def _is_phase(operation: Operation) -> bool:
-    """True if it structures the tree. A phase with nothing inside is an operation like any other."""
-    return operation.operation in PHASES and _own_share(operation) < LEAF
+    """Without phases that only structure the tree. A phase with nothing inside is an operation like any other."""
+    found = [item for item in operations if item.calls >= min_calls and item.operation not in BESIDE_TRAINING]
+    return [item for item in found if item.operation not in PHASES or _own_share(item) >= LEAF]
 
 
 def _own_share(operation: Operation) -> float:

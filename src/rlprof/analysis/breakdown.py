@@ -26,12 +26,11 @@ class Row:
     depth: int
     calls: int
     wall_ns: int
-    """Inclusive, summed over the lanes. With several lanes it may exceed the wall time of the breakdown."""
+    """With the rows below, summed over the lanes. With several lanes it may exceed the wall time of the breakdown."""
     self_ns: int
     ledger_ns: int
     """The driver's wall time that this row itself accounts for."""
     subtree_ledger_ns: int
-    """The same including the rows below it."""
     share: float
     """Share of the wall time including the rows below, in percent with one decimal. The top rows sum to 100.0."""
     cpu_ns: int | None
@@ -40,7 +39,6 @@ class Row:
     overlapped_ns: int = 0
     """The part of `self_ns` on other lanes while the driver was busy with something else."""
     mean_ns: float | None = None
-    """Mean duration of a call. None without a call."""
     p50_ns: float | None = None
     p95_ns: float | None = None
     p99_ns: float | None = None
@@ -78,8 +76,8 @@ class Breakdown:
     categories: tuple[Portion, ...]
     """Largest first, then `unattributed` and `rlprof`."""
     largest: Portion
-    """The largest account since the training began: one operation at all its places, without what it called, or one of
-    those two. Its share is a share of the time without start-up."""
+    """Since the training began: one operation at all its places, without what it called, or one of those two. Its share
+    is a share of the time without start-up."""
     overlapped: dict[str, int]
     """Work of other lanes while the driver was busy with something else, in ns by operation, largest first."""
     lanes: Lanes
@@ -89,12 +87,10 @@ class Breakdown:
 
     @property
     def after_startup_ns(self) -> int:
-        """The wall time without start-up."""
         return self.wall_ns - sum(row.ledger_ns for row in self.rows if row.operation == STARTUP)
 
     @property
     def top(self) -> tuple[Row, ...]:
-        """The rows at the top of the call tree."""
         return tuple(row for row in self.rows if row.depth == 0)
 
     def check(self) -> None:
@@ -223,7 +219,4 @@ def _lanes(snapshot: Snapshot) -> Lanes:
     kinds = Counter(snapshot.lanes[lane].kind for lane in {node.lane for node in spans})
     # Waiting is not working. If rlprof's cost was taken out of a wait, that is not negative work either.
     working = sum(max(0, node.self_ns - node.waited_ns) for node in spans)
-    return Lanes(
-        by_kind=dict(sorted(kinds.items())),
-        concurrency=working / snapshot.wall_ns if snapshot.wall_ns else 0.0,
-    )
+    return Lanes(dict(sorted(kinds.items())), working / snapshot.wall_ns if snapshot.wall_ns else 0.0)

@@ -63,10 +63,8 @@ class Place:
 
 
 def cpu_of(nodes: Iterable[Node]) -> int | None:
-    """Thread CPU time of the nodes; None if it cannot be measured.
-
-    rlprof's cost may still be in a node's CPU time but not in its self time, so CPU time is limited to self time.
-    """
+    """Thread CPU time of the nodes; None if it cannot be measured."""
+    # rlprof's cost may still be in a node's CPU time but not in its self time.
     known = [min(node.cpu_ns, node.self_ns) for node in nodes if node.cpu_ns is not None]
     return sum(known) if known else None
 
@@ -91,18 +89,14 @@ def merge(nodes: Iterable[Node]) -> Place:
         place.nodes.append(node)
         place_of[node.id] = place
     for place in reversed(places):  # children before parents, and no recursion: a tree may be deeper than the stack
-        _sum_up(place)
+        below = place.children
+        _sort(below)
+        place.subtree_wall_ns = place.self_ns + sum(child.subtree_wall_ns for child in below)
+        place.subtree_ledger_ns = place.ledger_ns + sum(child.subtree_ledger_ns for child in below)
+        if (cpu := place.cpu_ns) is not None:
+            place.subtree_cpu_ns = cpu + sum(child.subtree_cpu_ns or 0 for child in below)
     _sort(root.children)
     return root
-
-
-def _sum_up(place: Place) -> None:
-    below = place.children
-    _sort(below)
-    place.subtree_wall_ns = place.self_ns + sum(child.subtree_wall_ns for child in below)
-    place.subtree_ledger_ns = place.ledger_ns + sum(child.subtree_ledger_ns for child in below)
-    if (cpu := place.cpu_ns) is not None:
-        place.subtree_cpu_ns = cpu + sum(child.subtree_cpu_ns or 0 for child in below)
 
 
 def _sort(places: list[Place]) -> None:

@@ -56,8 +56,8 @@ class MeasuredPair:
     drift: float = 0.0
     """Change of the log ratio from the first iteration to the last, along a straight line."""
     typical: Mapping[str, float] = field(default_factory=dict)
-    """By component that every iteration has: the log of the ratio of its times per step in neighbouring iterations,
-    over the typical ones. Short disturbances of the machine do not affect it."""
+    """By component that every iteration has: the log of the ratio of its times per step in typical iterations. Short
+    disturbances of the machine do not affect it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ class Component:
     contribution: float
     """What B saves here as a fraction of A's whole time. All contributions sum to the whole saving."""
     speedup: Interval | None
-    """Over all iterations, or over typical ones if that is more precise. None if an arm lacks the component, and for
-    taking turns."""
+    """Over all iterations, or over typical ones if that is more precise. None if an arm lacks the component."""
     significant: bool
     """After correction for the number of components."""
 
@@ -92,10 +91,10 @@ class Comparison:
     a_ns: float
     b_ns: float
     speedup: Interval
-    """Speed-up in steps per second."""
+    """In steps per second."""
     permutation_p: float | None
     cpu: Interval | None
-    """The same in CPU time; None if unknown."""
+    """In CPU time; None if unknown."""
     least_seen: float | None
     """An effect of this size would be found four times out of five with this many pairs."""
     components: tuple[Component, ...]
@@ -113,7 +112,7 @@ class Comparison:
 
     @property
     def steady(self) -> bool:
-        """True without a trend that matters. With a trend, a longer run would give another figure."""
+        """False if there is a trend that matters: a longer run would then give another figure."""
         return self.drift is None or not (self.drift.beyond_zero and abs(self.drift.estimate) > MARGIN)
 
     @property
@@ -163,16 +162,12 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
 
 def of_a_step(arm: Measured) -> Measured:
     """Convert figures per iteration to figures per step."""
-    return Measured(
-        arm.wall_ns / arm.steps,
-        arm.cpu_ns / arm.steps,
-        1.0,
-        {name: ns / arm.steps for name, ns in arm.ledger.items()},
-    )
+    ledger = {name: ns / arm.steps for name, ns in arm.ledger.items()}
+    return Measured(arm.wall_ns / arm.steps, arm.cpu_ns / arm.steps, 1.0, ledger)
 
 
 def whole_ledger(arm: Measured) -> dict[str, float]:
-    """Including the time outside of all components, so that it sums to the wall time."""
+    """With the time outside of all components, so that it sums to the wall time."""
     rest = arm.wall_ns - sum(arm.ledger.values())
     return {**arm.ledger, TAKING_TURNS: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
 
@@ -204,8 +199,7 @@ def _estimates(pairs: Sequence[_Pair], typical: Sequence[Mapping[str, float]], n
 
 
 def _either(estimates: Sequence[Sequence[float]]) -> float | None:
-    """p-value that neither estimate differs from zero: typical iterations are more precise, but a change may be in rare
-    iterations only."""
+    """p-value that neither estimate differs from zero. Typical iterations are more precise, but miss rare changes."""
     known = [p for p in map(p_value, estimates) if p is not None]
     return min(1.0, len(known) * min(known)) if known else None
 
@@ -237,14 +231,12 @@ def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: fl
 
 def work(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
     """How the work per environment step differs, or per iteration if steps are not counted. None if it does not."""
-    both = (*of_a, *of_b)
-    if not all(one.steps > 0 for one in both):
+    if not all(one.steps > 0 for one in (*of_a, *of_b)):
         found = [_differs("steps per iteration", of_a, of_b, lambda one: one.steps)]
         found.append(_differs("optimizer steps per iteration", of_a, of_b, lambda one: one.updates))
         return "; ".join(filter(None, found)) or None
-    updates = _differs(
-        "optimizer steps per 1,000 environment steps", of_a, of_b, lambda one: 1000 * one.updates / one.steps
-    )
+    what = "optimizer steps per 1,000 environment steps"
+    updates = _differs(what, of_a, of_b, lambda one: 1000 * one.updates / one.steps)
     return "; ".join(filter(None, (updates, _episodes(of_a, of_b)))) or None
 
 

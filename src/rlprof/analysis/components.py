@@ -40,8 +40,7 @@ class Components:
 
 
 def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
-    """Assign every instant to one component. A row of the call tree belongs to the component that has its operation, or
-    else to the component of its parent row."""
+    """Assign every instant to one component: that of a row's operation, or else that of its parent row."""
     titles = dict(_titles(named))
     lines: dict[tuple[str, ...], int] = dict.fromkeys(_paths(named), 0)
     inherited: list[tuple[str, ...]] = []
@@ -53,15 +52,13 @@ def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
         for end in range(1, len(found) + 1):
             lines[found[:end]] = lines.get(found[:end], 0) + row.ledger_ns
     shares = _shares(lines, breakdown.wall_ns)
-    shown = [
-        ComponentLine(path[-1], len(path) - 1, ns, shares[path]) for path, ns in lines.items() if ns or path[0] in named
-    ]
-    return Components(breakdown.wall_ns, tuple(shown))
+    shown = [(path, ns) for path, ns in lines.items() if ns or path[0] in named]
+    made = (ComponentLine(path[-1], len(path) - 1, ns, shares[path]) for path, ns in shown)
+    return Components(breakdown.wall_ns, tuple(made))
 
 
 def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
-    """A function from a path of operations (`rollout/env_step`) to the titles of its component. Without named
-    components it returns the last operation of the path."""
+    """Finds the component of a path of operations (`rollout/env_step`), or its last operation if none are named."""
     titles = dict(_titles(named))
 
     def find(path: str) -> str:

@@ -1,7 +1,6 @@
-"""How fast should this training be? Its parts run one after the other, compared with the speed it reached.
+"""How fast should this training be? Its parts one after the other, compared with the speed it reached.
 
-There are two sources for the speed of a part: the typical calls of a recorded session (`expectation`), or a measurement
-of each part in isolation (`isolated_expectation`).
+The speed of a part is that of its typical calls (`expectation`), or is measured in isolation (`isolated_expectation`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""Confidence intervals and p-values from a few values.
-
-Values are logs of ratios, one per pair of processes. Figures are ratios minus one: 0.06 for 6 % more.
-"""
+"""Confidence intervals and p-values. Values are logs of ratios; figures are ratios minus one: 0.06 for 6 % more."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +30,12 @@ class Interval:
     @property
     def turned(self) -> Interval:
         """The same for how much slower B is."""
-        low, high = (None if end is None else -end for end in (self.high, self.low))
-        return Interval(-self.estimate, low, high)
+        negative = self.map(lambda value: -value)
+        return Interval(negative.estimate, negative.high, negative.low)
+
+    def map(self, function: Callable[[float], float]) -> Interval:
+        ends = (None if end is None else function(end) for end in (self.low, self.high))
+        return Interval(function(self.estimate), *ends)
 
 
 def interval(logs: Sequence[float], alpha: float) -> Interval:

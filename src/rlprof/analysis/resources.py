@@ -17,11 +17,9 @@ _SIZES = ("rss", "children_rss", "children", "device_memory")
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Columns of equal length. CPU in percent of one core (the machine's: of all cores), memory in bytes; None means
-    not measured."""
+    """Columns of equal length. CPU in percent of one core (the machine's: of all cores), memory in bytes."""
 
     time_ns: tuple[int, ...]
-    """Time since recording began."""
     cpu: tuple[float | None, ...]
     children_cpu: tuple[float | None, ...]
     machine_cpu: tuple[float | None, ...]
@@ -42,11 +40,10 @@ class Resources:
     seconds: float
     """Time covered by the samples."""
     cpu_mean: float | None
-    """CPU use of this process in percent of one core."""
+    """In percent of one core."""
     children_cpu_mean: float | None
     machine_cpu_mean: float | None
     held_up_mean: float | None
-    """Percent of the time that the main thread was ready to run but had no core."""
     rss_peak: int | None
     """The highest value that the kernel has seen, also between samples."""
     children_rss_peak: int | None
@@ -58,9 +55,8 @@ class Resources:
     """CPU time of threads without spans, only while the driver waited if that is known."""
     torch_threads: int | None
     sampling_share: float | None
-    """Cost of sampling in percent of one core."""
+    """In percent of one core; so is `flushing_share`, the cost of writing the session."""
     flushing_share: float | None
-    """Cost of writing the session in percent of one core."""
     samples: Samples
 
 

@@ -36,8 +36,7 @@ class Experiment:
     operation: str
     blocks: int
     cost: Interval | None
-    """Cost of the operation as a fraction of an iteration: with 0.3, an iteration without it would take 0.7 of the
-    time."""
+    """Fraction of an iteration: with 0.3, an iteration without the operation would take 0.7 of the time."""
     longer: tuple[float, ...]
     """Fraction by which each slowdown made an iteration longer."""
     kink: bool
@@ -85,8 +84,7 @@ def calm(blocks: Sequence[SlowdownBlock]) -> Sequence[SlowdownBlock]:
 
 
 def _longer(blocks: Sequence[SlowdownBlock]) -> tuple[float, ...]:
-    """Fraction by which each slowdown made an iteration longer. Computed from sums, because the ratio of a single noisy
-    block is worse."""
+    """Fraction by which each slowdown made an iteration longer, by sums: the ratio of one noisy block is worse."""
     base = sum(block.base_ns for block in blocks)
     return tuple(sum(times) / base - 1 for times in zip(*(block.slowed_ns for block in blocks)))
 

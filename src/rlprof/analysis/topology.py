@@ -125,10 +125,7 @@ def predict(batch: IterationBatch, how: Topology, saving: Saving, stays: bool = 
     stays: chooses one of two answers where the model leaves something open. Async: time without a span on the slowest
     lane stays; else it shrinks with the rest. Pool: the last lane decides; else every lane's part counts.
     """
-    if how.model == "async":
-        found = _predict_async(batch, how, saving, stays)
-    else:
-        found = _predict_waiting(batch, how, saving, stays)
+    found = (_predict_async if how.model == "async" else _predict_waiting)(batch, how, saving, stays)
     if not how.cpu_known:
         return found
     by_cores = sum(piece.cpu_ns * left(piece, saving) for piece in batch.pieces) / how.cores
@@ -153,8 +150,7 @@ def _predict_waiting(batch: IterationBatch, how: Topology, saving: Saving, stays
 
 
 def _held_up(driver: Sequence[Piece], others: Sequence[Piece], saving: Saving) -> float:
-    """Fraction of the others' work during the driver's busy time in which they held the core or the GIL that it
-    wanted."""
+    """Fraction of the others' work beside the driver in which they held the core or the GIL that it wanted."""
     beside = sum(piece.overlapped_ns for piece in others)
     off_cpu = sum((piece.work_ns - piece.cpu_ns) * left(piece, saving) for piece in driver)
     return min(1.0, off_cpu / beside) if beside else 0.0

@@ -39,9 +39,7 @@ def sessions_named(arm: str) -> list[Path]:
         if part == "last":
             found.append(find_database(part))
         elif not part.strip():
-            raise RlprofError(
-                f"{arm!r} names no session. Give a session, or a command line that begins with run or train."
-            )
+            raise RlprofError(f"{arm!r} names no session. Give one, or a command line that begins with run or train.")
         elif path.is_dir() and not (path / DATABASE).exists():
             inside = sorted(folder for folder in path.iterdir() if (folder / DATABASE).exists())
             if not inside:

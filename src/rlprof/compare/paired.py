@@ -39,15 +39,13 @@ class Plan:
     pairs: int = MOST_PAIRS
     """Most pairs of processes."""
     blocks: int = 20
-    """Fewest iterations of each arm in a pair. A pair of short ones goes on for as long as its start took, up to five
-    times as many."""
+    """Fewest iterations of each arm in a pair. A pair goes on for as long as its start took, up to MOST times them."""
     seconds: float = 600.0
     """Time limit: no pair is started that would not finish by then."""
     width: float = 0.02
     """Half the width of the interval that is enough: 0.02 for plus or minus 2 %."""
     patience: float | None = None
-    """Seconds for a start or an iteration, after which an arm counts as hanging (default: ten minutes, or `seconds` if
-    that is less)."""
+    """Seconds for a start or an iteration of an arm (default: ten minutes, or `seconds` if that is less)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +87,8 @@ def _after_each_pair(
     while so_far is None or not _enough(plan, so_far, time.monotonic() - began):
         state = State(len(found) + 1, 0, so_far, _left(plan, len(found), time.monotonic() - began))
         report(state)
-        pair = run_pair(
-            (plan.a, plan.b),
-            plan.blocks,
-            chance,
-            most=MOST * plan.blocks,
-            patience=patience,
-            on_progress=partial(_report, report, state),
-        )
+        commands, on_progress = (plan.a, plan.b), partial(_report, report, state)
+        pair = run_pair(commands, plan.blocks, chance, MOST * plan.blocks, patience, on_progress=on_progress)
         if pair.interrupted and found:
             raise KeyboardInterrupt
         found.append(measured(pair, component_of))

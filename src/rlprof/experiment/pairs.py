@@ -54,9 +54,9 @@ def run_pair(
     commands: tuple[str, str],
     blocks: int,
     chance: random.Random,
-    warm_up: int = WARM_UP,
     most: int = 0,
     patience: float = PATIENCE_SECONDS,
+    warm_up: int = WARM_UP,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> Pair:
     """Start both arms and alternate between them until `blocks` iterations are measured. `on_progress` gets how many.
@@ -155,10 +155,8 @@ def _changes(folder: Path) -> tuple[str, ...]:
 
 def measured(pair: Pair, component_of: Callable[[str], str]) -> MeasuredPair:
     """Means of both arms, with the ledger by component."""
-    a, b = [block.a for block in pair.blocks], [block.b for block in pair.blocks]
-    return MeasuredPair(
-        _measured(a, component_of), _measured(b, component_of), _drift(pair), _typical(pair.blocks, component_of)
-    )
+    a, b = (_measured(arm, component_of) for arm in zip(*((block.a, block.b) for block in pair.blocks)))
+    return MeasuredPair(a, b, _drift(pair), _typical(pair.blocks, component_of))
 
 
 def _typical(blocks: Sequence[Block], component_of: Callable[[str], str]) -> dict[str, float]:
@@ -169,11 +167,8 @@ def _typical(blocks: Sequence[Block], component_of: Callable[[str], str]) -> dic
         for name in a.keys() & b.keys():
             if a[name] > 0 and b[name] > 0:
                 ratios[name].append(math.log(a[name] / b[name]) + work)
-    return {
-        name: fmean(found[place] for place in kept(found))
-        for name, found in ratios.items()
-        if len(found) == len(blocks)
-    }
+    everywhere = {name: found for name, found in ratios.items() if len(found) == len(blocks)}
+    return {name: fmean(found[place] for place in kept(found)) for name, found in everywhere.items()}
 
 
 def _by_component(measured: Iterations, component_of: Callable[[str], str]) -> dict[str, float]:

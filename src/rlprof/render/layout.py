@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from rich.cells import cell_len
@@ -23,12 +24,16 @@ Item = TypeVar("Item")
 
 
 def plain(render: Callable[[Console], None], width: int, encoding: str = "utf-8") -> str:
-    """What `render` prints, without colour or trailing spaces. In an encoding without block characters, bars are
-    ASCII."""
+    """What `render` prints, without colour or trailing spaces."""
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="")
     render(Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
     file.seek(0)
     return "".join(line.rstrip() + "\n" for line in file.read().splitlines())
+
+
+def as_text(render: Callable[[Item, Console], None], width: int = 100) -> Callable[..., str]:
+    """The function `to_text(item, width)`: what `render` prints of an item, as a string."""
+    return lambda item, width=width: plain(partial(render, item), width)
 
 
 @dataclass(frozen=True, slots=True)

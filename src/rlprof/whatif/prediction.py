@@ -61,10 +61,8 @@ class WhatIf:
 def what_if(work: Work, saving: Saving, least_share: float = 0.001) -> WhatIf:
     """Predict the requested speedup, and rank all operations with at least this share of the work."""
     if not work.whole.wall_ns:
-        raise RlprofError(
-            "The session has no iterations, so nothing can be predicted. If the probes find none in your training, mark"
-            " them with rlprof.get_profiler().iteration()."
-        )
+        mark = "If the probes find none in your training, mark them with rlprof.get_profiler().iteration()."
+        raise RlprofError(f"The session has no iterations, so nothing can be predicted. {mark}")
     how = topology(work)
     names = operations_of(work, least_share)
     ranking = [_priority(work, how, name, names) for name in names]
@@ -99,7 +97,7 @@ def prediction(work: Work, how: Topology, saving: Saving) -> Prediction:
         rates.append(_rate(work, answer))
     return Prediction(
         saving=dict(saving),
-        gain=_less_one(_over(gains)),
+        gain=_over(gains).map(lambda ratio: ratio - 1),
         rate=_over([rate for rate in rates if rate is not None]) if rates[0] is not None else None,
         bound=predict(work.whole, how, saving).bound,
     )
@@ -128,9 +126,8 @@ def _interval(work: Work, of: Callable[[IterationBatch], float]) -> Interval:
     """Interval of a positive figure, by the jackknife on its logarithm, so that no end is below zero."""
     if len(work.batches) < LEAST_BATCHES:
         return Interval(of(work.whole), None, None)
-    logs = left_out(math.log(of(work.whole)), [math.log(of(batch)) for batch in work.without], ALPHA)
-    low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
-    return Interval(math.exp(logs.estimate), low, high)
+    logs = [math.log(of(batch)) for batch in (work.whole, *work.without)]
+    return left_out(logs[0], logs[1:], ALPHA).map(math.exp)
 
 
 def _over(intervals: Sequence[Interval]) -> Interval:
@@ -138,8 +135,3 @@ def _over(intervals: Sequence[Interval]) -> Interval:
     lows = [one.low for one in intervals if one.low is not None]
     highs = [one.high for one in intervals if one.high is not None]
     return Interval(intervals[0].estimate, min(lows, default=None), max(highs, default=None))
-
-
-def _less_one(interval: Interval) -> Interval:
-    low, high = (None if end is None else end - 1 for end in (interval.low, interval.high))
-    return Interval(interval.estimate - 1, low, high)

@@ -18,6 +18,7 @@ from rlprof.analysis.topology import Saving, Topology, predict
 from rlprof.experiment.slowdowns import SlowdownPlan
 from rlprof.whatif.prediction import Prediction
 
+TOO_FEW = "Not trusted: there were too few slowdowns for an interval. Raise --max-time."
 BEND = 0.05
 """Fraction of an iteration: a larger difference between the effects of speedup and slowdown in the model is a kink."""
 
@@ -77,12 +78,10 @@ def _unusable(experiments: Mapping[str, Experiment], bent: bool) -> tuple[bool, 
         if one.why_not:
             return False, f"Not trusted: {one.why_not}."
         if one.kink and not bent:
-            return False, (
-                f"Not trusted: the two slowdowns of {one.operation} disagree about its cost, so they cannot tell what a"
-                " speedup would bring."
-            )
+            disagree = f"the two slowdowns of {one.operation} disagree about its cost"
+            return False, f"Not trusted: {disagree}, so they cannot tell what a speedup would bring."
         if one.half_width is None:
-            return False, "Not trusted: there were too few slowdowns for an interval. Raise --max-time."
+            return False, TOO_FEW
     return None
 
 
@@ -93,16 +92,16 @@ def _as_predicted(work: Work, how: Topology, experiments: Mapping[str, Experimen
             unsure = size * (one.half_width or 0.0)
             if abs(foreseen - longer) > unsure + MARGIN * (1 + max(foreseen, longer)):
                 return False, (
-                    f"Not trusted: something else is the limit when {name} is faster. Slowed down by"
-                    f" {100 * size:.0f} %, it made an iteration {100 * longer:.0f} % longer, but"
-                    f" {100 * foreseen:.0f} % was predicted."
+                    f"Not trusted: if {name} were faster, something else would be the limit. A slowdown by"
+                    f" {100 * size:.0f} % made an iteration {100 * longer:.0f} % longer, but {100 * foreseen:.0f} % was"
+                    " predicted."
                 )
-    return True, "Something else is the limit when it is faster. The slowdowns had the predicted effect."
+    return True, "If it were faster, something else would be the limit. The slowdowns had the predicted effect."
 
 
 def _agree(predicted: Interval, found: Interval | None) -> tuple[bool, str]:
     if found is None or found.low is None or found.high is None:
-        return False, "Not trusted: there were too few slowdowns for an interval. Raise --max-time."
+        return False, TOO_FEW
     low, high = (end if end is not None else predicted.estimate for end in (predicted.low, predicted.high))
     # A gap below the margin of a comparison makes no practical difference.
     gap = max(found.low - high, low - found.high, 0.0)

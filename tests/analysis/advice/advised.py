@@ -39,9 +39,13 @@ def spin(seconds: float) -> None:
         pass
 
 
+def work(profiler: Profiler, operation: str, seconds: float, category: str | None = None) -> None:
+    with profiler.profile(operation, category=category):
+        spin(seconds)
+
+
 def rest(seconds: float) -> None:
     """Let this much time pass without computing."""
-    assert _clock is not None
     _clock.tick(round(1e9 * seconds), 0)
 
 
@@ -77,7 +81,6 @@ def train_really(folder: Path, program: Callable[[Profiler], None]) -> Facts:
     profiler = Profiler()
     with record("advised", dir=folder, profiler=profiler) as recording:
         program(profiler)
-    assert recording.folder is not None
     return facts_of(recording.folder)
 
 
@@ -114,12 +117,9 @@ def cured(
     for _ in range(turns):
         facts = train(folder, before)
         advice = rule(facts)
-        assert advice is not None
         said.append(advice.most)
         speed = facts.progress.steps_per_second
         better = train(folder, after).progress.steps_per_second
-        assert speed is not None
-        assert better is not None
         got.append(better / speed)
     return median(said), median(got)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from advised import given, on_cores, rest, share, spin, train
+from advised import given, on_cores, rest, share, spin, train, work
 from fakes import Actor
 from sessions import facts_of, sample
 
@@ -29,8 +29,7 @@ def serial(step, steps=60):
                 with profiler.profile("env_step"):
                     step()
                 profiler.add_steps(1)
-            with profiler.profile("update"):
-                spin(0.01)
+            work(profiler, "update", 0.01)
 
     return program
 
@@ -207,20 +206,16 @@ def episodes(length, reset, first=0.0, steps=120, iterations=4):
 
     def program(profiler):
         done = 0
-        with profiler.profile("env_reset"):
-            spin(first + reset)
+        work(profiler, "env_reset", first + reset)
         for _ in range(iterations):
             profiler.iteration()
             for _ in range(steps // iterations):
-                with profiler.profile("env_step"):
-                    spin(0.002)
+                work(profiler, "env_step", 0.002)
                 profiler.add_steps(1)
                 done += 1
                 if done % length == 0:
-                    with profiler.profile("env_reset"):
-                        spin(reset)
-            with profiler.profile("update"):
-                spin(0.01)
+                    work(profiler, "env_reset", reset)
+            work(profiler, "update", 0.01)
 
     return program
 
@@ -264,8 +259,7 @@ def waiting(works):
                     rest(0.01)
                     if works:
                         thread.exit(span)
-                with profiler.profile("update"):
-                    spin(0.002)
+                work(profiler, "update", 0.002)
 
     return program
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from advised import compute, cured, given, on_cores, rules_that_speak, share, spin, train
+from advised import compute, cured, given, on_cores, rules_that_speak, share, spin, train, work
 
 from rlprof import SpanCost
 from rlprof.analysis.advice.logging_in_loop import logging_in_loop
@@ -50,8 +50,7 @@ def advantages(gae, calls, idle):
     def program(profiler):
         for _ in range(calls):
             profiler.iteration()
-            with profiler.profile("env_step"):
-                spin(idle)
+            work(profiler, "env_step", idle)
             profiler.add_steps(128 * 8)
             with profiler.profile("gae"):
                 compute(gae, *rollout)
@@ -90,15 +89,12 @@ def looping(calls, iterations=20, operation="logging", last=0.0):
         for _ in range(iterations):
             profiler.iteration()
             for _ in range(10):
-                with profiler.profile("env_step"):
-                    spin(0.001)
+                work(profiler, "env_step", 0.001)
             for _ in range(calls):
                 with profiler.profile(operation):
                     spin(0.002)
-                    with profiler.profile("policy_forward"):
-                        spin(0.002)
-        with profiler.profile("checkpoint"):
-            spin(last)
+                    work(profiler, "policy_forward", 0.002)
+        work(profiler, "checkpoint", last)
 
     return program
 
@@ -117,10 +113,8 @@ def test_an_operation_of_each_iteration_is_named_including_what_it_calls(tmp_pat
 def test_an_operation_of_each_step_is_named_even_without_iterations(tmp_path):
     def program(profiler):
         for _ in range(100):
-            with profiler.profile("env_step"):
-                spin(0.002)
-            with profiler.profile("telemetry"):
-                spin(0.002)
+            work(profiler, "env_step", 0.002)
+            work(profiler, "telemetry", 0.002)
 
     advice = given(logging_in_loop(train(tmp_path, program)), "logging_in_loop")
     assert "100 calls, 1 per call of env_step" in advice.evidence[0]
@@ -136,10 +130,8 @@ def test_a_little_logging_in_each_iteration_is_fine(tmp_path):
     def program(profiler):
         for _ in range(20):
             profiler.iteration()
-            with profiler.profile("env_step"):
-                spin(0.01)
-            with profiler.profile("logging"):
-                spin(0.0001)
+            work(profiler, "env_step", 0.01)
+            work(profiler, "logging", 0.0001)
 
     assert logging_in_loop(train(tmp_path, program)) is None
 
@@ -148,8 +140,7 @@ def test_a_little_logging_in_each_iteration_is_fine(tmp_path):
 def test_much_time_without_a_span_is_reported(tmp_path, outside, told):
     def program(profiler):
         for _ in range(40):
-            with profiler.profile("env_step"):
-                spin(0.004)
+            work(profiler, "env_step", 0.004)
             spin(outside)
 
     advice = unattributed_time(train(tmp_path, program))
@@ -168,8 +159,7 @@ def spans(around):
         for _ in range(200):
             with profiler.profile("update"):
                 for _ in range(100):
-                    with profiler.profile("feature_extraction"):
-                        spin(around + 30e-9)
+                    work(profiler, "feature_extraction", around + 30e-9)
                     spin(60e-9)
 
     return program, COST
@@ -193,21 +183,15 @@ def test_a_healthy_training_gets_no_advice(tmp_path):
         for _ in range(10):
             profiler.iteration()
             for step in range(8):
-                with profiler.profile("policy_forward"):
-                    spin(0.0005)
-                with profiler.profile("env_step"):
-                    spin(0.001)
+                work(profiler, "policy_forward", 0.0005)
+                work(profiler, "env_step", 0.001)
                 profiler.add_steps(64)
                 if step == 7:
-                    with profiler.profile("env_reset"):
-                        spin(0.0002)
-            with profiler.profile("gae"):
-                spin(0.0005)
+                    work(profiler, "env_reset", 0.0002)
+            work(profiler, "gae", 0.0005)
             for _ in range(4):
-                with profiler.profile("backward"):
-                    spin(0.005)
-            with profiler.profile("logging"):
-                spin(0.0002)
+                work(profiler, "backward", 0.005)
+            work(profiler, "logging", 0.0002)
 
     # Whether others want the cores is not the training's doing: other tests run beside this one.
     assert rules_that_speak(on_cores(train(tmp_path, program), 4)) - {"crowded_machine"} == set()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import number, ratio
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS, number, ratio
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 from rlprof.analysis.operations import OnLane, Operation
@@ -28,10 +27,8 @@ PERSISTENT = 0.5
 
 
 def straggler_env(facts: Facts) -> Advice | None:
-    found = [
-        advice for operation in facts.of_category("environment") if (advice := _look_at(facts, operation)) is not None
-    ]
-    return max(found, key=lambda advice: advice.most, default=None)
+    found = (_look_at(facts, operation) for operation in facts.of_category("environment"))
+    return max(filter(None, found), key=lambda advice: advice.most, default=None)
 
 
 def _look_at(facts: Facts, operation: Operation) -> Advice | None:
@@ -60,8 +57,7 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
         evidence=(
             f"{operation.operation} takes {duration(_mean(slow))} per call on {slow.lane}, and {duration(usual)} "
             f"(median) on the {len(others)} others.",
-            f"{count(min(number(slow_calls), number(slow.calls)))} of its {count(slow.calls)} calls were slow, so it "
-            "is not a single delay.",
+            f"{count(min(number(slow_calls), number(slow.calls)))} of its {count(slow.calls)} calls were slow.",
             f"{wait.operation} waits for all environments. Waiting for this one alone takes {as_percent(share)} of the "
             f"wall time ({duration(lost)}).",
         ),

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number, ratio
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, outermost, policy_calls
+from rlprof.analysis.advice.lookup import (
+    AGAIN,
+    CONSIDERABLE,
+    ENOUGH_CALLS,
+    env_step_calls,
+    fraction,
+    number,
+    outermost,
+    policy_calls,
+    ratio,
+)
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, many
 
@@ -37,9 +46,8 @@ def teacher_one_by_one(facts: Facts) -> Advice | None:
             f"teacher was in use, the ratio was {count(round(each, 1))} to 1.",
             f"A teacher call takes {duration(number(caller.mean_ns))} on average.",
         ),
-        action="Call the teacher once for the whole batch of observations. A scripted teacher can be vectorised over "
-        "the "
-        "environments, or its answers cached for repeated states.",
+        action="Call the teacher once for the whole batch of observations. Vectorise a scripted teacher over the "
+        "environments, or cache its answers for repeated states.",
         gain=(1.0, speedup(share, each)),
         check=f"{AGAIN}: {caller.operation} should have as many calls as {reference}, and a smaller share.",
     )

@@ -89,6 +89,11 @@ def bar(share: float, category: str | None = None) -> Markup:
     return element("span", filled, class_="bar", aria_hidden="true")
 
 
+def bar_row(name: str, cells: Iterable[str], share: float, category: str | None = None) -> tuple[str, ...]:
+    """A row of a table that ends with a bar. With a category, the name has its colour."""
+    return (join([swatch(category), name]) if category else name, *cells, bar(share, category))
+
+
 def colour(category: str) -> str:
     # Only letters and digits go into a style, because categories may have any name.
     return f"var(--cat-{''.join(char for char in category if char.isalnum())}, var(--cat-other))"
@@ -108,15 +113,8 @@ def table(caption: str, headers: Sequence[str], rows: Iterable[Sequence[str]], c
 
 def figures(items: Iterable[tuple[str, str, str]]) -> Markup:
     """Large figures, each with its name and a remark."""
-    return element(
-        "dl",
-        *(
-            element(
-                "div",
-                element("dt", what),
-                element("dd", element("b", value), element("span", remark) if remark else None),
-            )
-            for what, value, remark in items
-        ),
-        class_="figures",
-    )
+    entries = []
+    for what, value, remark in items:
+        shown = element("dd", element("b", value), element("span", remark) if remark else None)
+        entries.append(element("div", element("dt", what), shown))
+    return element("dl", *entries, class_="figures")

@@ -36,29 +36,18 @@ def _icicle(report: Report) -> dict[str, Any] | None:
     # A place is never larger than its parent and the sort is stable, so the parents of a kept place are kept too.
     by_size = sorted(range(len(whole.rows)), key=lambda place: -whole.rows[place].subtree_ledger_ns)
     kept = sorted(place for place in by_size[:_MOST_PLACES] if whole.rows[place].subtree_ledger_ns > 0)
-    names, categories, parents, values, texts, hovers = ["wall time"], [""], [-1], [whole.wall_ns], [""], [""]
-    texts[0], hovers[0] = duration(whole.wall_ns), f"{duration(whole.wall_ns)} in total"
+    total = duration(whole.wall_ns)
+    places: list[tuple[Any, ...]] = [("wall time", "", -1, whole.wall_ns, total, f"{total} in total")]
     path: list[int] = []
     for place in kept:
         row = whole.rows[place]
         del path[row.depth :]
-        parents.append(path[-1] if path else 0)
-        path.append(len(names))
-        names.append(plain_name(row.operation))
-        categories.append(row.category)
-        values.append(row.subtree_ledger_ns)
-        texts.append(percent(row.share))
-        hovers.append(_hover(row))
+        parent, share = path[-1] if path else 0, percent(row.share)
+        path.append(len(places))
+        places.append((plain_name(row.operation), row.category, parent, row.subtree_ledger_ns, share, _hover(row)))
+    columns = ("names", "categories", "parents", "values", "texts", "hovers")
     hidden = sum(row.subtree_ledger_ns > 0 for row in whole.rows) - len(kept)
-    return {
-        "names": names,
-        "categories": categories,
-        "parents": parents,
-        "values": values,
-        "texts": texts,
-        "hovers": hovers,
-        "hidden": hidden,
-    }
+    return {**dict(zip(columns, map(list, zip(*places)))), "hidden": hidden}
 
 
 def _hover(row: Row) -> str:
