@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rlprof.analysis.operations import Operation
 from rlprof.ledger.catalogue import BESIDE_TRAINING, PHASES
@@ -64,24 +65,16 @@ def bottlenecks(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Bo
 def _score(operation: Operation) -> Bottleneck:
     # Only its own time: otherwise every caller of a slow operation would score as high, and the root highest of all.
     own = max(0, operation.self_ns - operation.waited_ns) / operation.calls if operation.calls else None
-    parts = {
+    parts: dict[str, Any] = {
         "time": operation.share / 100,
         "per_call": (own or 0) / SLOW_NS,
         "memory": (operation.memory_rise or 0) / LARGE_BYTES,
         "device_memory": (operation.device_rise or 0) / LARGE_BYTES,
     }
     parts = {name: min(1.0, part) for name, part in parts.items()}
-    return Bottleneck(
-        operation=operation.operation,
-        category=operation.category,
-        calls=operation.calls,
-        score=sum(WEIGHTS[name] * part for name, part in parts.items()),
-        share=operation.share,
-        own_ns=own,
-        memory_rise=operation.memory_rise,
-        device_rise=operation.device_rise,
-        **parts,
-    )
+    copied = ("operation", "category", "calls", "share", "memory_rise", "device_rise")
+    score = sum(WEIGHTS[name] * part for name, part in parts.items())
+    return Bottleneck(**{name: getattr(operation, name) for name in copied}, score=score, own_ns=own, **parts)
 
 
 def recommendations(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Recommendation, ...]:

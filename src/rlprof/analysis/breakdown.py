@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from rlprof.analysis.calltree import Place, cpu_of, merge
 from rlprof.ledger.catalogue import BESIDE_TRAINING, STARTUP
@@ -14,6 +15,10 @@ from rlprof.ledger.snapshot import Snapshot
 
 UNATTRIBUTED = "unattributed"
 RLPROF = "rlprof"
+_AS_IN_THE_TREE = (
+    "operation", "category", "depth", "self_ns", "ledger_ns", "subtree_ledger_ns", "overlapped_ns", "cpu_ns",
+    "subtree_cpu_ns",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +146,10 @@ def _rows(tops: Sequence[Place], tenths: Sequence[int], wall_ns: int) -> list[Ro
 def _row(place: Place, tenths: int) -> Row:
     durations = place.durations()
     return Row(
-        operation=place.operation,
-        category=place.category,
-        depth=place.depth,
+        **{name: getattr(place, name) for name in _AS_IN_THE_TREE},
         calls=durations.calls,
         wall_ns=place.subtree_wall_ns,
-        self_ns=place.self_ns,
-        ledger_ns=place.ledger_ns,
-        subtree_ledger_ns=place.subtree_ledger_ns,
         share=tenths / 10,
-        overlapped_ns=place.overlapped_ns,
-        cpu_ns=place.cpu_ns,
-        subtree_cpu_ns=place.subtree_cpu_ns,
         mean_ns=durations.mean_ns,
         p50_ns=durations.quantile_ns(0.50),
         p95_ns=durations.quantile_ns(0.95),
@@ -161,20 +158,9 @@ def _row(place: Place, tenths: int) -> Row:
 
 
 def _extra_row(name: str, ns: int, tenths: int, cpu_ns: int | None = None, uncertainty_ns: int = 0) -> Row:
-    return Row(
-        operation=name,
-        category=name,
-        depth=0,
-        calls=0,
-        wall_ns=ns,
-        self_ns=ns,
-        ledger_ns=ns,
-        subtree_ledger_ns=ns,
-        share=tenths / 10,
-        cpu_ns=cpu_ns,
-        subtree_cpu_ns=cpu_ns,
-        uncertainty_ns=uncertainty_ns,
-    )
+    times: dict[str, Any] = dict.fromkeys(("wall_ns", "self_ns", "ledger_ns", "subtree_ledger_ns"), ns)
+    times |= dict.fromkeys(("cpu_ns", "subtree_cpu_ns"), cpu_ns)
+    return Row(name, name, depth=0, calls=0, share=tenths / 10, uncertainty_ns=uncertainty_ns, **times)
 
 
 def _spanless_cpu(snapshot: Snapshot) -> int | None:

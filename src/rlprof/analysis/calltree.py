@@ -17,6 +17,9 @@ class Place:
     nodes: list[Node] = field(default_factory=list)
     children: list[Place] = field(default_factory=list)
     """Largest ledger time first."""
+    self_ns: int = 0
+    ledger_ns: int = 0
+    overlapped_ns: int = 0
     subtree_wall_ns: int = 0
     subtree_ledger_ns: int = 0
     subtree_cpu_ns: int | None = None
@@ -28,18 +31,6 @@ class Place:
     @property
     def category(self) -> str:
         return self.nodes[0].category
-
-    @property
-    def self_ns(self) -> int:
-        return sum(node.self_ns for node in self.nodes)
-
-    @property
-    def ledger_ns(self) -> int:
-        return sum(node.ledger_ns for node in self.nodes)
-
-    @property
-    def overlapped_ns(self) -> int:
-        return sum(node.overlapped_ns for node in self.nodes)
 
     @property
     def cpu_ns(self) -> int | None:
@@ -87,6 +78,9 @@ def merge(nodes: Iterable[Node]) -> Place:
             parent.children.append(place)
             places.append(place)
         place.nodes.append(node)
+        place.self_ns += node.self_ns
+        place.ledger_ns += node.ledger_ns
+        place.overlapped_ns += node.overlapped_ns
         place_of[node.id] = place
     for place in reversed(places):  # children before parents, and no recursion: a tree may be deeper than the stack
         below = place.children

@@ -74,15 +74,15 @@ class Component:
     """After correction for the number of components."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     a: str
     b: str
-    logs: tuple[float, ...]
+    logs: tuple[float, ...] = ()
     """Logs of the ratio of A's and B's time, pair by pair. Empty for separately recorded sessions."""
-    pairs: int
+    pairs: int = 0
     """Number of alternating pairs; 0 for separately recorded sessions."""
-    sessions: tuple[int, int] | None
+    sessions: tuple[int, int] | None = None
     """Number of separately recorded sessions on each side."""
     confidence: float
     """Confidence of every interval: 0.97 for 97 %."""
@@ -92,8 +92,8 @@ class Comparison:
     b_ns: float
     speedup: Interval
     """In steps per second."""
-    permutation_p: float | None
-    cpu: Interval | None
+    permutation_p: float | None = None
+    cpu: Interval | None = None
     """In CPU time; None if unknown."""
     least_seen: float | None
     """An effect of this size would be found four times out of five with this many pairs."""
@@ -103,7 +103,7 @@ class Comparison:
     """How the work of the arms differs, if it does. Then their times do not show which is faster."""
     sizes: str | None
     """How the sizes of their iterations differ, if they do. Figures per step account for that."""
-    drift: Interval | None
+    drift: Interval | None = None
     """How B's speed-up changed from the beginning of a pair to its end; None without alternating pairs."""
     changes: tuple[str, ...] = ()
     """What differs between the arms besides their times."""
@@ -144,7 +144,6 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
         b=b,
         logs=tuple(logs),
         pairs=len(pairs),
-        sessions=None,
         confidence=1 - alpha,
         per_step=per_step,
         a_ns=fmean(one.wall_ns for one, _ in middle),

@@ -44,13 +44,8 @@ class Piece:
 
     def plus(self, other: Piece) -> Piece:
         """The same place over more iterations."""
-        return replace(
-            self,
-            work_ns=self.work_ns + other.work_ns,
-            cpu_ns=self.cpu_ns + other.cpu_ns,
-            ledger_ns=self.ledger_ns + other.ledger_ns,
-            overlapped_ns=self.overlapped_ns + other.overlapped_ns,
-        )
+        names = ("work_ns", "cpu_ns", "ledger_ns", "overlapped_ns")
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
 
     @property
     def idle_ns(self) -> float:

@@ -67,14 +67,10 @@ def resources(session: Session, snapshot: Snapshot) -> Resources:
     wall = snapshot.wall_ns
     return Resources(
         seconds=seconds,
-        cpu_mean=mean_of(samples, "cpu"),
-        children_cpu_mean=mean_of(samples, "children_cpu"),
-        machine_cpu_mean=mean_of(samples, "machine_cpu"),
-        held_up_mean=mean_of(samples, "held_up"),
+        **{f"{name}_mean": mean_of(samples, name) for name in _RATES},
         rss_peak=snapshot.process_peak or peak_of(samples, "rss"),
         children_rss_peak=peak_of(samples, "children_rss"),
-        children_most=max((sample.children for sample in samples), default=0),
-        device_busy_mean=mean_of(samples, "device_busy"),
+        children_most=peak_of(samples, "children") or 0,
         device_memory_peak=peak_of(samples, "device_memory"),
         unseen_cpu_ns=_unseen(state.wait_cpu_ns if state else 0, mean_of(samples, "cpu"), snapshot),
         torch_threads=state.torch_threads if state else None,

@@ -58,21 +58,16 @@ def compare_separate(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Me
     return Comparison(
         a=a,
         b=b,
-        logs=(),
-        pairs=0,
         sessions=(len(of_a), len(of_b)),
         confidence=1 - alpha,
         per_step=per_step,
         a_ns=whole,
         b_ns=fmean(one.wall_ns for one in scaled[1]),
         speedup=_interval(log_a, log_b, alpha),
-        permutation_p=None,
-        cpu=None,
         least_seen=None if difference is None else least_seen(difference.error, difference.freedom, alpha),
         components=_components(scaled, whole, alpha),
         work=work(of_a, of_b),
         sizes=sizes(of_a, of_b),
-        drift=None,
     )
 
 

@@ -187,13 +187,10 @@ def _drift(pair: Pair) -> float:
     return linear_regression(range(len(ratios)), ratios).slope * (len(ratios) - 1)
 
 
-def _calls_of(measured: Iterations, operation: str) -> int:
-    return sum(calls for path, calls in measured.calls.items() if path.rpartition("/")[2] == operation)
-
-
 def _measured(parts: Sequence[Iterations], component_of: Callable[[str], str]) -> Measured:
     ledger: defaultdict[str, float] = defaultdict(float)
     iterations = sum(part.iterations for part in parts)
+    updates = [n for part in parts for path, n in part.calls.items() if path.rpartition("/")[2] == UPDATE]
     for part in parts:
         for name, ns in _by_component(part, component_of).items():
             ledger[name] += ns / iterations
@@ -202,7 +199,7 @@ def _measured(parts: Sequence[Iterations], component_of: Callable[[str], str]) -
         cpu_ns=sum(part.cpu_ns for part in parts) / iterations,
         steps=sum(part.steps for part in parts) / iterations,
         episodes=sum(part.episodes for part in parts) / iterations,
-        updates=sum(_calls_of(part, UPDATE) for part in parts) / iterations,
+        updates=sum(updates) / iterations,
         ledger={name: ns for name, ns in ledger.items() if ns > 0},
         iterations=iterations,
     )

@@ -40,14 +40,12 @@ def escape(text: str) -> Markup:
 
 
 def _attributes(attributes: dict[str, Attribute]) -> str:
-    written = []
+    written = ""
     for name, value in attributes.items():
-        if value is None or value is False:
-            continue
-        written.append(" " + name.rstrip("_").replace("_", "-"))
-        if value is not True:
-            written.append(f'="{html.escape(str(value))}"')
-    return "".join(written)
+        if value is not None and value is not False:
+            written += " " + name.rstrip("_").replace("_", "-")
+            written += "" if value is True else f'="{html.escape(str(value))}"'
+    return written
 
 
 def plain_name(name: str) -> str:
