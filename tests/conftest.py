@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes import Actor
 from planted import Planted
 from sessions import Written
 from traces import RECORDED, record_trace
@@ -34,6 +36,14 @@ def path(request) -> Path:
 @pytest.fixture
 def planted() -> Planted:
     return Planted()
+
+
+@pytest.fixture
+def actor() -> Iterator[Actor]:
+    """A thread that does one thing at a time, when requested."""
+    found = Actor("worker-0")
+    yield found
+    found.end()
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from rlprof.analysis.breakdown import Breakdown, Row, apportion
 from rlprof.ledger.catalogue import CATEGORIES
 
 
-def tree(breakdown: Breakdown) -> list[tuple[int, str, int]]:
-    return [(row.depth, row.operation, row.subtree_ledger_ns) for row in breakdown.rows]
+def tree(breakdown: Breakdown) -> list[str]:
+    """Each row with its ledger time, indented by its depth."""
+    return [f"{'- ' * row.depth}{row.operation} {row.subtree_ledger_ns}" for row in breakdown.rows]
 
 
 def row(breakdown: Breakdown, operation: str) -> Row:
@@ -83,13 +84,8 @@ def test_one_operation_called_from_two_places_is_two_rows(planted):
         planted.tick(5)
         planted.work("policy_forward", 30)
         planted.work("policy_forward", 40)
-    assert tree(planted.breakdown()) == [
-        (0, "policy_forward", 100),
-        (0, "evaluation", 75),
-        (1, "policy_forward", 70),
-        (0, "unattributed", 0),
-        (0, "rlprof", 0),
-    ]
+    expected = ["policy_forward 100", "evaluation 75", "- policy_forward 70", "unattributed 0", "rlprof 0"]
+    assert tree(planted.breakdown()) == expected
 
 
 def test_the_same_place_in_several_lanes_is_one_row(planted):
@@ -97,13 +93,7 @@ def test_the_same_place_in_several_lanes_is_one_row(planted):
         planted.tick(900)
     planted.work("update", 100)
     breakdown = planted.breakdown()
-    assert tree(breakdown) == [
-        (0, "env_step", 900),
-        (0, "update", 100),
-        (0, "env_wait", 0),
-        (0, "unattributed", 0),
-        (0, "rlprof", 0),
-    ]
+    assert tree(breakdown) == ["env_step 900", "update 100", "env_wait 0", "unattributed 0", "rlprof 0"]
     env_step = row(breakdown, "env_step")
     assert (env_step.calls, env_step.wall_ns, env_step.mean_ns, env_step.p95_ns) == (3, 2700, 900, 900)
     assert breakdown.lanes.by_kind == {"thread": 4}
@@ -134,12 +124,7 @@ def test_the_profilers_cost_has_its_own_row_with_its_uncertainty():
         planted.work("backward", 485)
     planted.tick(15)
     breakdown = planted.breakdown()
-    assert tree(breakdown) == [
-        (0, "update", 960),
-        (1, "backward", 475),
-        (0, "unattributed", 10),
-        (0, "rlprof", 30),
-    ]
+    assert tree(breakdown) == ["update 960", "- backward 475", "unattributed 10", "rlprof 30"]
     assert row(breakdown, "rlprof").uncertainty_ns == 14
     assert row(breakdown, "update").ledger_ns == 485
 
@@ -227,7 +212,7 @@ def test_an_open_span_counts_up_to_now(planted):
     span.__enter__()
     planted.work("backward", 70)
     breakdown = planted.breakdown()
-    assert tree(breakdown)[:2] == [(0, "update", 70), (1, "backward", 70)]
+    assert tree(breakdown)[:2] == ["update 70", "- backward 70"]
     assert (row(breakdown, "update").calls, row(breakdown, "update").mean_ns) == (0, None)
     assert breakdown.open_spans == 1
 

@@ -101,18 +101,18 @@ def test_a_page_of_very_many_components_says_how_many_are_left():
 
 
 def test_the_json_has_everything_and_the_verdict():
-    told = json.loads(to_json(compare("A", "B", pairs_of([0.5, 0.52, 0.48, 0.51]))))
-    assert told["verdict"] == "faster"
-    assert told["speedup"]["low"] > 0
-    assert [one["name"] for one in told["components"]] == ["x", "y"]
+    found = json.loads(to_json(compare("A", "B", pairs_of([0.5, 0.52, 0.48, 0.51]))))
+    assert found["verdict"] == "faster"
+    assert found["speedup"]["low"] > 0
+    assert [one["name"] for one in found["components"]] == ["x", "y"]
 
 
 def test_the_four_verdicts():
     slower = compare("A", "B", pairs_of([-0.5, -0.52, -0.48]))
     assert slower.verdict == "slower"
     # 1000 to 900 + 100 e^0.5, in steps per second: 1 - 1 / 1.0649; the ends of the interval are as positive.
-    said = re.fullmatch(r"B is slower by ([\d.]+) % \[([\d.]+), ([\d.]+)\].", verdict(slower))
-    size, low, high = map(float, said.groups())
+    figures = re.fullmatch(r"B is slower by ([\d.]+) % \[([\d.]+), ([\d.]+)\].", verdict(slower))
+    size, low, high = map(float, figures.groups())
     assert low < size == 6.1 < high
     assert compare("A", "B", pairs_of([0.01, -0.01, 0.0, 0.02])).verdict == "same"
     assert compare("A", "B", pairs_of([0.9, -0.9, 0.5, -0.6])).verdict == "unknown"

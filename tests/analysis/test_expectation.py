@@ -5,7 +5,6 @@ from __future__ import annotations
 from unittest.mock import Mock
 
 import pytest
-from fakes import Actor
 from planted import Planted
 
 from rlprof.analysis.breakdown import breakdown
@@ -67,19 +66,15 @@ def test_a_few_calls_have_no_typical_pace(planted):
     assert (losses(found)[SLOW_CALLS], found.ratio) == (0, 1.0)
 
 
-def test_waiting_while_a_lane_works_is_not_lost():
+def test_waiting_while_a_lane_works_is_not_lost(planted, actor):
     """The driver waits 10 ms: 6 ms for a worker, 4 ms while no lane works. Then it updates for 2 ms."""
-    planted, actor = Planted(), Actor("worker-0")
     span = planted.profile("env_step")
-    try:
-        with planted.profile("future_wait", wait=True):
-            actor.enter(span)
-            planted.tick(6 * MS)
-            actor.exit(span)
-            planted.tick(4 * MS)
-        planted.work("update", 2 * MS)
-    finally:
-        actor.end()
+    with planted.profile("future_wait", wait=True):
+        actor.enter(span)
+        planted.tick(6 * MS)
+        actor.exit(span)
+        planted.tick(4 * MS)
+    planted.work("update", 2 * MS)
     found = expected(planted)
     assert losses(found)[IDLE] == 4 * MS
     assert found.ratio == pytest.approx(8 / 12)

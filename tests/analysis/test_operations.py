@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from fakes import Actor
 from planted import Planted
 
 from rlprof import SpanCost
@@ -67,28 +66,23 @@ def test_without_an_ended_call_there_are_no_durations(planted):
     assert (update.mean_ns, update.p50_ns, update.min_ns, update.max_ns) == (None, None, None, None)
 
 
-def test_a_wait_is_idle_only_while_no_lane_works():
+def test_a_wait_is_idle_only_while_no_lane_works(planted, actor):
     """The driver waits for 700 ns; a worker steps for 600 of them, and for 50 while the driver updates."""
-    planted, actor = Planted(), Actor("worker-0")
     span = planted.profile("env_step")
-    try:
-        with planted.profile("future_wait", wait=True):
-            actor.enter(span)
-            planted.tick(600)
-            actor.exit(span)
-            planted.tick(100)
-        with planted.profile("update"):
-            actor.enter(span)
-            planted.tick(50)
-            actor.exit(span)
-    finally:
-        actor.end()
+    with planted.profile("future_wait", wait=True):
+        actor.enter(span)
+        planted.tick(600)
+        actor.exit(span)
+        planted.tick(100)
+    with planted.profile("update"):
+        actor.enter(span)
+        planted.tick(50)
+        actor.exit(span)
     found = found_in(planted)
     wait, step = found["future_wait"], found["env_step"]
     assert (wait.self_ns, wait.waited_ns, wait.ledger_ns, wait.idle_ns) == (700, 700, 100, 100)
     assert (step.self_ns, step.waited_ns, step.ledger_ns, step.overlapped_ns, step.idle_ns) == (650, 0, 600, 50, 0)
-    ((lane, kind, calls, on_driver),) = [(on.lane, on.kind, on.calls, on.on_driver) for on in step.lanes]
-    assert (lane, kind, calls, on_driver) == ("worker-0", "thread", 2, False)
+    assert [(on.lane, on.kind, on.calls, on.on_driver) for on in step.lanes] == [("worker-0", "thread", 2, False)]
     assert [on.on_driver for on in wait.lanes] == [True]
 
 

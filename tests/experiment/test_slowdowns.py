@@ -106,25 +106,28 @@ def rlprof(*words, **options):
     )
 
 
+def record(folder, text, *words):
+    """The session of a training."""
+    (folder / "train.py").write_text(text)
+    assert rlprof("run", "--dir", "runs", "train.py", *words, cwd=folder).returncode == 0
+    (session,) = (folder / "runs").iterdir()
+    return str(session)
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("recorded")
-    (folder / "train.py").write_text(TRAINING)
-    rlprof("run", "--dir", "runs", "train.py", "6", cwd=folder)
-    (session,) = (folder / "runs").iterdir()
-    return session
+    return record(tmp_path_factory.mktemp("recorded"), TRAINING, "6")
 
 
 @pytest.mark.long
 def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
-    assert rlprof("run", "--dir", "runs", training.name, "40", cwd=tmp_path).returncode == 0
-    (session,) = (tmp_path / "runs").iterdir()
-    shown = rlprof("whatif", str(session), "update=2x", cwd=tmp_path)
+    session = record(tmp_path, TRAINING, "40")
+    shown = rlprof("whatif", session, "update=2x", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("update 2x: ")
     assert "steps per second instead of" in shown.stdout
     verify = ("--verify", "--command", f"run {training} 100000", "--max-time", "15s", "--precision", "3%")
-    done = rlprof("whatif", str(session), "update=2x", *verify, "--format", "json", cwd=tmp_path)
+    done = rlprof("whatif", session, "update=2x", *verify, "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "slowed down by 50 and 100 %" in done.stderr
     found = json.loads(done.stdout)
@@ -142,17 +145,15 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
     ],
 )
 def test_wrong_use_is_one_sentence(recorded, words, message):
-    done = rlprof("whatif", str(recorded), *words)
+    done = rlprof("whatif", recorded, *words)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_session_without_iterations_is_reported(tmp_path):
-    (tmp_path / "train.py").write_text("from rlprof import profile\nwith profile('env_step'): pass\n")
-    rlprof("run", "--dir", "runs", "train.py", cwd=tmp_path)
-    (session,) = (tmp_path / "runs").iterdir()
-    done = rlprof("whatif", str(session), cwd=tmp_path)
+    session = record(tmp_path, "from rlprof import profile\nwith profile('env_step'): pass\n")
+    done = rlprof("whatif", session, cwd=tmp_path)
     assert done.returncode == 2
     assert "has no iterations" in done.stderr
 
@@ -166,7 +167,7 @@ def test_no_process_is_left_running(training, recorded, tmp_path, number, what):
     again = f"run {training} {mark}"
     words = ["compare", again, again]
     if what == "whatif":
-        words = ["whatif", str(recorded), "update=2x", "--verify", "--command", again]
+        words = ["whatif", recorded, "update=2x", "--verify", "--command", again]
     words = [sys.executable, "-m", "rlprof", *words]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as command:
         while not running(mark):

@@ -196,46 +196,29 @@ def test_a_terminal_without_unicode_gets_ascii():
 def test_a_terminal_with_colour_shows_the_same_characters():
     file = io.StringIO()
     planted = training()
-    render(
-        planted.breakdown(), Console(file=file, width=100, force_terminal=True, color_system="standard", _environ={})
-    )
+    console = Console(file=file, width=100, force_terminal=True, color_system="standard", _environ={})
+    render(planted.breakdown(), console)
     coloured = file.getvalue()
     assert "\x1b[" in coloured
     plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
     assert [line.rstrip() for line in plain.splitlines()] == lines(planted, 100)
 
 
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [
-        (0, "0 ns"),
-        (999, "999 ns"),
-        (999.6, "1.00 us"),
-        (1_234, "1.23 us"),
-        (9_996, "10.0 us"),
-        (99_960, "100 us"),
-        (999_600, "1.00 ms"),
-        (12_345_678, "12.3 ms"),
-        (1_000_000_000, "1.00 s"),
-        (1_800_000_000_000, "30m00s"),
-        (3_600_000_000_000, "1.00 h"),
-        (300_000_000_000_000_000, "83333 h"),
-    ],
-)
+DURATIONS = {
+    0: "0 ns", 999: "999 ns", 999.6: "1.00 us", 1_234: "1.23 us", 9_996: "10.0 us", 99_960: "100 us",
+    999_600: "1.00 ms", 12_345_678: "12.3 ms", 1e9: "1.00 s", 1.8e12: "30m00s", 3.6e12: "1.00 h", 3e17: "83333 h",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("ns", "text"), DURATIONS.items())
 def test_durations_have_three_digits_and_seven_characters(ns, text):
     assert duration(ns) == text
     assert len(text) <= 7
 
 
 def test_counts_are_exact_up_to_seven_characters():
-    assert [count(n) for n in (0, 1_600, 999_999, 1_000_000, 1_234_567, 999_600_000)] == [
-        "0",
-        "1,600",
-        "999,999",
-        "1M",
-        "1.23M",
-        "1G",
-    ]
+    numbers = (0, 1_600, 999_999, 1_000_000, 1_234_567, 999_600_000)
+    assert list(map(count, numbers)) == ["0", "1,600", "999,999", "1M", "1.23M", "1G"]
 
 
 def test_shortened_names_fill_the_width_and_never_exceed_it():

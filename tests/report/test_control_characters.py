@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from sessions import Written, report_of
@@ -72,15 +73,13 @@ def on_terminal(*words):
     leader, follower = pty.openpty()
     process = subprocess.Popen([sys.executable, "-m", "rlprof", *words], stdout=follower, stderr=follower)
     os.close(follower)
-    said = b""
-    try:
+    written = b""
+    with suppress(OSError):  # the other end is closed
         while piece := os.read(leader, 65536):
-            said += piece
-    except OSError:
-        pass  # the other end is closed
+            written += piece
     os.close(leader)
     process.wait(60)
-    return said.decode().replace("\r\n", "\n")
+    return written.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("format_", ["csv", "json", "markdown"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
@@ -44,23 +44,19 @@ def test_environments_that_compute_on_one_of_four_cores_should_be_stepped_in_par
     assert advice.gain == pytest.approx((1.0, 1 / (1 - envs + envs / 4)))
 
 
-def test_environments_that_wait_for_a_server_need_no_core(tmp_path):
-    assert single_core_env(on_cores(train(tmp_path, serial(lambda: rest(0.004))), 4)) is None
-
-
-def test_with_one_core_there_is_none_to_step_on(tmp_path):
-    assert single_core_env(on_cores(train(tmp_path, serial(lambda: spin(0.004))), 1)) is None
+@pytest.mark.parametrize(("step", "cores"), [(rest, 4), (spin, 1)], ids=["waiting for a server", "one core"])
+def test_environments_that_wait_or_have_one_core_need_no_other(tmp_path, step, cores):
+    assert single_core_env(on_cores(train(tmp_path, serial(lambda: step(0.004))), cores)) is None
 
 
 @contextmanager
 def actors(count):
     """Threads that do one thing at a time, when requested."""
-    made = [Actor(f"env-{number}") for number in range(count)]
-    try:
-        yield made
-    finally:
+    with ExitStack() as stack:
+        made = [Actor(f"env-{number}") for number in range(count)]
         for actor in made:
-            actor.end()
+            stack.callback(actor.end)
+        yield made
 
 
 def test_environments_in_threads_that_share_one_core_are_found(tmp_path):
@@ -264,12 +260,9 @@ def waiting(works):
     return program
 
 
-def test_waiting_while_no_lane_works_is_idle(tmp_path):
+def test_waiting_is_idle_while_no_lane_works(tmp_path):
+    assert idle_waiting(train(tmp_path, waiting(works=True))) is None
     facts = train(tmp_path, waiting(works=False))
     advice = given(idle_waiting(facts), "idle_waiting")
     assert advice.operations == ("env_wait",)
     assert advice.gain[1] == pytest.approx(1 / (1 - share(facts, "env_wait"))) == pytest.approx(6)
-
-
-def test_waiting_for_a_lane_that_works_is_not_idle(tmp_path):
-    assert idle_waiting(train(tmp_path, waiting(works=True))) is None
