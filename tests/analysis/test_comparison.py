@@ -74,10 +74,10 @@ def test_what_is_in_no_component_has_a_line_of_its_own():
     assert sum(component.contribution for component in found.components) == pytest.approx(
         sum((pair.a.wall_ns - pair.b.wall_ns) / pair.a.wall_ns for pair in pairs) / 3
     )
-    (rest,) = (component for component in found.components if component.name == "taking turns")
+    (rest,) = (component for component in found.components if component.name == "between iterations")
     assert (rest.a_ns, rest.b_ns) == (pytest.approx(1.0), pytest.approx(3.0))
     assert not rest.significant
-    (line,) = (line for line in to_text(found).splitlines() if line.startswith("taking turns"))
+    (line,) = (line for line in to_text(found).splitlines() if line.startswith("between iterations"))
     assert " ns" not in line
 
 

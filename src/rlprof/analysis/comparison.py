@@ -26,7 +26,7 @@ CHANCE = 3.0
 """Standard deviations of a difference of two counts: episodes end by chance if the arms do not learn the same."""
 DIFFERENT_WORK = "different work"
 UPDATE = "optimizer_step"
-TAKING_TURNS = "taking turns"
+BETWEEN = "between iterations"
 """Time between the end of an iteration and the wait for the other arm."""
 
 
@@ -39,7 +39,7 @@ class Measured:
     cpu_ns: float
     steps: float
     ledger: Mapping[str, float]
-    """ns per iteration by component. They sum to the wall time without the cost of taking turns: see `whole_ledger`."""
+    """ns per iteration by component, without the time between iterations: see `whole_ledger`."""
     episodes: float = 0.0
     updates: float = 0.0
     """Optimizer steps."""
@@ -168,7 +168,7 @@ def of_a_step(arm: Measured) -> Measured:
 def whole_ledger(arm: Measured) -> dict[str, float]:
     """With the time outside of all components, so that it sums to the wall time."""
     rest = arm.wall_ns - sum(arm.ledger.values())
-    return {**arm.ledger, TAKING_TURNS: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
+    return {**arm.ledger, BETWEEN: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
 
 
 def _components(
@@ -178,10 +178,10 @@ def _components(
     names = sorted({name for pair in pairs for arm in pair for name in whole_ledger(arm)})
     found, p_values = [], []
     for name in names:
-        estimates = _estimates(pairs, typical, name) if name != TAKING_TURNS else []
-        p_values.append(_either(estimates or [_saved(pairs, name)]) if name != TAKING_TURNS else None)
+        estimates = _estimates(pairs, typical, name) if name != BETWEEN else []
+        p_values.append(_either(estimates or [_saved(pairs, name)]) if name != BETWEEN else None)
         # The more precise estimate, chosen by its scatter and not by its value.
-        surest = min(estimates, key=_error, default=None)
+        surest = min(estimates, key=lambda logs: trimmed_mean(logs).error if len(logs) > 1 else 0.0, default=None)
         speedup = None if surest is None else interval(surest, alpha)
         a_ns, b_ns = (fmean(time) for time in zip(*_times(middle, name)))
         found.append(Component(name, a_ns, b_ns, fmean(_saved(middle, name)), speedup, significant=False))
@@ -201,10 +201,6 @@ def _either(estimates: Sequence[Sequence[float]]) -> float | None:
     """p-value that neither estimate differs from zero. Typical iterations are more precise, but miss rare changes."""
     known = [p for p in map(p_value, estimates) if p is not None]
     return min(1.0, len(known) * min(known)) if known else None
-
-
-def _error(values: Sequence[float]) -> float:
-    return trimmed_mean(values).error if len(values) > 1 else 0.0
 
 
 def _times(pairs: Sequence[_Pair], name: str) -> list[tuple[float, float]]:

@@ -41,8 +41,8 @@ class Components:
 
 def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
     """Assign every instant to one component: that of a row's operation, or else that of its parent row."""
-    titles = dict(_titles(named))
-    lines: dict[tuple[str, ...], int] = dict.fromkeys(_paths(named), 0)
+    titles = _titles(named)
+    lines = {path: 0 for path, _ in _paths(named)}
     inherited: list[tuple[str, ...]] = []
     for row in breakdown.rows:
         del inherited[row.depth :]
@@ -59,7 +59,7 @@ def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
 
 def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
     """Finds the component of a path of operations (`rollout/env_step`), or its last operation if none are named."""
-    titles = dict(_titles(named))
+    titles = _titles(named)
 
     def find(path: str) -> str:
         operations = path.split("/") if path else []
@@ -73,21 +73,17 @@ def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
     return find
 
 
-def _titles(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each operation with its titles, outermost first."""
+def _paths(named: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """The titles of each component, outermost first, with its own operations."""
     for title, inside in named.items():
+        path = (*above, title)
+        yield path, [] if isinstance(inside, Mapping) else inside.split()
         if isinstance(inside, Mapping):
-            yield from _titles(inside, (*path, title))
-        else:
-            for operation in inside.split():
-                yield operation, (*path, title)
+            yield from _paths(inside, path)
 
 
-def _paths(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for title, inside in named.items():
-        yield (*path, title)
-        if isinstance(inside, Mapping):
-            yield from _paths(inside, (*path, title))
+def _titles(named: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    return {operation: path for path, operations in _paths(named) for operation in operations}
 
 
 def _shares(lines: Mapping[tuple[str, ...], int], wall_ns: int) -> dict[tuple[str, ...], float]:

@@ -109,8 +109,6 @@ def drift(series: Series) -> Drift | None:
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """Time per unit."""
-
     before_ns: float
     after_ns: float
     trend: Trend

@@ -80,7 +80,6 @@ def permutation_p(logs: Sequence[float]) -> float | None:
 
 
 def t_distribution() -> Any:
-    """scipy's t distribution."""
     try:
         from scipy.stats import t  # noqa: PLC0415 - slow to import, and only a comparison needs it
     except ImportError as error:

@@ -43,7 +43,6 @@ class Piece:
     """Work while the driver was busy with something else."""
 
     def plus(self, other: Piece) -> Piece:
-        """The same place over more iterations."""
         names = ("work_ns", "cpu_ns", "ledger_ns", "overlapped_ns")
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
 
@@ -60,8 +59,6 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class IterationBatch:
-    """Neighbouring iterations."""
-
     iterations: int
     wall_ns: float
     steps: int

@@ -61,7 +61,6 @@ class Topology:
 
 
 def topology(work: Work) -> Topology:
-    """The topology of a whole session."""
     pieces, wall = work.whole.pieces, work.whole.wall_ns
     others = [piece for piece in pieces if not piece.on_driver]
     model = "serial" if sum(piece.work_ns for piece in others) < NEGLIGIBLE * wall else _together(pieces, wall)

@@ -31,8 +31,6 @@ LEAST_PAIRS = 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to compare, and for how long."""
-
     a: str
     b: str
     """Command lines as you would type them after `rlprof`; for `compare_arms` also sessions."""
@@ -50,8 +48,6 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Progress of a comparison."""
-
     pair: int
     block: int
     """Iteration of the pair; 0 while an arm starts and warms up."""

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import msgspec
 from rich.console import Console
 
-from rlprof.analysis.comparison import MARGIN, TAKING_TURNS, Comparison, Component
+from rlprof.analysis.comparison import BETWEEN, MARGIN, Comparison, Component
 from rlprof.analysis.figures import duration, many, rate
 from rlprof.render.intervals import faster_or_slower, percent_of, shown
 from rlprof.render.layout import Column, Layout, as_text
@@ -18,7 +18,6 @@ SCHEMA_VERSION = 1
 
 
 def render(comparison: Comparison, console: Console) -> None:
-    """The verdict first, then its parts."""
     layout = Layout(console)
     layout.line(verdict(comparison), "bold")
     layout.line(f"A: {comparison.a}")
@@ -115,7 +114,7 @@ def speedup_of(component: Component) -> str:
 
 def verdict_of(component: Component) -> str:
     """`faster`, `slower`, `only A`, `only B`, or no evidence."""
-    if component.name == TAKING_TURNS:
+    if component.name == BETWEEN:
         return ""
     if not component.a_ns or not component.b_ns:
         return "only A" if component.a_ns else "only B"
@@ -139,4 +138,4 @@ _COLUMNS: tuple[Column[Component], ...] = (
 
 def time_of(component: Component, ns: float) -> str:
     """Empty for the rest between the components. It can be negative, because two clocks are not read at once."""
-    return "" if component.name == TAKING_TURNS else duration(ns)
+    return "" if component.name == BETWEEN else duration(ns)

@@ -115,7 +115,6 @@ def _warm_up(arms: Sequence[Arm]) -> bool:
 
 
 def _length(block: Block) -> int:
-    """Iterations of each arm in the next block."""
     shorter = min(one.wall_ns / one.iterations for one in (block.a, block.b))
     return max(1, min(MOST_ITERATIONS, math.ceil(SHORTEST_NS / max(1, shorter))))
 

@@ -58,7 +58,6 @@ class SlowdownMemory:
             self.memory = mmap.mmap(file.fileno(), size)
 
     def variables(self) -> dict[str, str]:
-        """Environment variables for the training."""
         return {SLOWDOWNS: json.dumps([str(self.path), self.names])}
 
     @classmethod

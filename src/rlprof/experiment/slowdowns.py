@@ -53,8 +53,6 @@ class SlowdownPlan:
 
 @dataclass(frozen=True, slots=True)
 class SlowdownProgress:
-    """How far the experiment is."""
-
     process: int
     block: int
     so_far: Mapping[str, Experiment]
@@ -66,8 +64,6 @@ OnProgress = Callable[[SlowdownProgress], None]
 
 @dataclass(slots=True)
 class _Found:
-    """Results for one operation."""
-
     blocks: list[SlowdownBlock] = field(default_factory=list)
     full: Slowdown = field(default_factory=Slowdown)
     """The slowdown that doubles its time."""

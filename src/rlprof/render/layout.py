@@ -47,6 +47,19 @@ class Column(Generic[Item]):
     """Columns that a narrow console leaves out, the highest first. 0 is never left out."""
 
 
+def room(columns: Iterable[Column[Item]], width: int) -> int:
+    """The width that columns leave for the others on a line."""
+    return width - sum(column.width + GAP for column in columns)
+
+
+def fitting(columns: Sequence[Column[Item]], width: int, least: int) -> list[Column[Item]]:
+    """Without the most dispensable columns, until the others leave at least `least` cells of a line."""
+    kept = list(columns)
+    while room(kept, width) < least and any(column.dispensable for column in kept):
+        kept.remove(max(kept, key=lambda column: column.dispensable))
+    return kept
+
+
 class Layout:
     """One report on one console. Text objects throughout: rich reads no markup in them."""
 
@@ -81,22 +94,18 @@ class Layout:
         styles: Sequence[str] = (),
     ) -> None:
         """One row per item. Names come first, shortened to the remaining width. Empty columns are left out."""
-        cells = [(column, [column.of(item) for item in items]) for column in columns]
-        shown = [(column, values) for column, values in cells if any(values)]
+        cells = {column: [column.of(item) for item in items] for column in columns}
         names = [literal(bounded(name), self.ascii) for name in names]
         wanted = max([cell_len(name) for name in names] + [len(what)])
-        while self._room(shown) < min(wanted, SHORTEST_NAME) and any(column.dispensable for column, _ in shown):
-            least = max(shown, key=lambda entry: entry[0].dispensable)
-            shown = [entry for entry in shown if entry is not least]
-        width = max(4, min(wanted, self._room(shown)))
+        filled = [column for column, values in cells.items() if any(values)]
+        shown = fitting(filled, self.width, min(wanted, SHORTEST_NAME))
+        width = max(4, min(wanted, room(shown, self.width)))
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
         table.add_column(what, no_wrap=True, width=width)
-        for column, _ in shown:
+        for column in shown:
             table.add_column(column.header, no_wrap=True, width=column.width, justify="right")
         for place, name in enumerate(names):
             style = styles[place] if styles else ""
-            table.add_row(Text(self.name(name, width)), *(Text(values[place]) for _, values in shown), style=style)
+            figures = (Text(cells[column][place]) for column in shown)
+            table.add_row(Text(self.name(name, width)), *figures, style=style)
         self._console.print(table)
-
-    def _room(self, columns: Sequence[tuple[Column[Item], list[str]]]) -> int:
-        return self.width - sum(column.width + GAP for column, _ in columns)

@@ -51,7 +51,6 @@ _SAMPLE: dict[str, Callable[[Sample], Any]] = {
 
 
 def to_csv(report: Report) -> str:
-    """The operations of a report."""
     text = io.StringIO(newline="")
     _write(text, _operations(report.facts.operations, report.facts.breakdown))
     return text.getvalue()

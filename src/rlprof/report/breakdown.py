@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
 from rlprof.analysis.figures import count, duration, if_known, many, percent
-from rlprof.render.layout import GAP, WIDEST, Column, as_text
+from rlprof.render.layout import GAP, WIDEST, Column, as_text, fitting, room
 from rlprof.render.names import literal, shorten
 from rlprof.report.headline import largest_share
 
@@ -33,13 +33,15 @@ def _cpu_percent(row: Row) -> str:
 
 _SHARE: Column[Row] = Column("share", 6, lambda row: percent(row.share))
 _TIME: Column[Row] = Column("time", 7, lambda row: duration(row.subtree_ledger_ns))
-_CALLS: Column[Row] = Column("calls", 7, lambda row: count(row.calls) if row.calls else "")
-_MEAN: Column[Row] = Column("mean", 7, lambda row: if_known(duration, row.mean_ns))
-_P95: Column[Row] = Column("p95", 7, lambda row: if_known(duration, row.p95_ns))
-_CPU: Column[Row] = Column("CPU", 4, _cpu_percent)
-_FIGURES = (_SHARE, _TIME, _CALLS, _MEAN, _P95, _CPU)
-_DISPENSABLE = (_P95, _CPU, _CALLS, _MEAN)
-"""Columns that a narrow terminal leaves out, in this order."""
+_CPU: Column[Row] = Column("CPU", 4, _cpu_percent, 3)
+_FIGURES: tuple[Column[Row], ...] = (
+    _SHARE,
+    _TIME,
+    Column("calls", 7, lambda row: count(row.calls) if row.calls else "", 2),
+    Column("mean", 7, lambda row: if_known(duration, row.mean_ns), 1),
+    Column("p95", 7, lambda row: if_known(duration, row.p95_ns), 4),
+    _CPU,
+)
 
 
 def render(breakdown: Breakdown, console: Console) -> None:
@@ -79,18 +81,15 @@ class _Page:
         shortest_bar, longest_bar = _BAR_WIDTHS
         shortest_name, longest_name = _NAME_WIDTHS
         figures = [figure for figure in _FIGURES if figure is not _CPU or self._breakdown.cpu != "off"]
-        for figure in _DISPENSABLE:
-            if _room(width, figures) >= shortest_name + GAP + shortest_bar:
-                break
-            figures = [kept for kept in figures if kept is not figure]
-        room = _room(width, figures)
+        figures = fitting(figures, width, shortest_name + GAP + shortest_bar)
+        left = room(figures, width)
         wanted = max(_INDENT * row.depth + cell_len(name) for row, name in zip(self._rows, self._names))
         self._figures = figures
-        self._name_width = max(4, min(wanted, longest_name, room - GAP - shortest_bar))
+        self._name_width = max(4, min(wanted, longest_name, left - GAP - shortest_bar))
         # Half of the column is for the name, however deep a row is.
         deepest = max(row.depth for row in self._rows)
         self._indent = _INDENT if _INDENT * deepest <= self._name_width // 2 else 1
-        self._bar_width = min(longest_bar, room - GAP - self._name_width)
+        self._bar_width = min(longest_bar, left - GAP - self._name_width)
         shares = [row.share for row in self._rows] + [category.share for category in self._breakdown.categories]
         self._full_bar = max(shares)  # bars compare rows; the figure beside a bar is its share of the whole
 
@@ -104,7 +103,6 @@ class _Page:
         return shorten(name, width, "..." if self._ascii else "…")
 
     def headline(self) -> Text:
-        """The wall time and the largest account in one sentence."""
         whole = self._breakdown
         if not whole.wall_ns:
             return Text("Nothing was recorded: the profiler was not enabled.", style="bold")
@@ -168,11 +166,6 @@ def _shown(rows: Sequence[Row]) -> list[Row]:
     *operations, unattributed, rlprof = rows
     shown = [row for row in operations if row.depth <= _DEEPEST and row.subtree_ledger_ns >= least]
     return [*shown, unattributed, rlprof]
-
-
-def _room(width: int, figures: Sequence[Column[Row]]) -> int:
-    """The width that the figures leave on a line."""
-    return width - sum(figure.width + GAP for figure in figures)
 
 
 def _bar(length: float, ascii_only: bool) -> str:

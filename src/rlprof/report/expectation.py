@@ -17,7 +17,6 @@ _COLUMNS: tuple[Column[IsolatedPart], ...] = (
 
 
 def section(report: Report, layout: Layout) -> None:
-    """The section of the text report."""
     expected = report.findings.expectation
     if expected is None:
         return
@@ -38,7 +37,6 @@ def section(report: Report, layout: Layout) -> None:
 
 
 def render(expected: IsolatedExpectation, console: Console) -> None:
-    """The parts in a table, and the conclusion."""
     layout = Layout(console)
     layout.heading("Expected speed")
     layout.table("part", [part.name for part in expected.parts], expected.parts, _COLUMNS)

@@ -36,7 +36,6 @@ class Points:
         self._operations: dict[int, str] = {}
 
     def of(self, batch: Flush) -> Iterator[Point]:
-        """The iterations in a batch."""
         names = {row.id: row.name for row in batch.raw["operations"]}
         for row in batch.raw["nodes"]:
             if row.id not in self._operations:

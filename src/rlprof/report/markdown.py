@@ -21,13 +21,9 @@ def to_markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterable[str]:
     facts = report.facts
     whole = facts.breakdown
-    yield f"# {_escaped(facts.session.name)}"
-    yield ""
-    yield _escaped(origin(report))
-    yield ""
+    yield from (f"# {_escaped(facts.session.name)}", "", _escaped(origin(report)), "")
     if missing := incomplete(report):
-        yield f"**{_escaped(missing)}**"
-        yield ""
+        yield from (f"**{_escaped(missing)}**", "")
     if not whole.wall_ns:
         yield NOT_RECORDED
         return

@@ -26,7 +26,6 @@ def reasons(report: Report, layout: Layout) -> None:
 
 
 def more_advice(report: Report, layout: Layout) -> None:
-    """Every advice but the first."""
     advice(report.findings.advice[1:], layout, "Also worth changing", 2)
 
 

@@ -36,8 +36,6 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Priority:
-    """One line of the ranking."""
-
     operation: str
     share: float
     """Share of the wall time, including what it calls: 0 to 1."""
@@ -116,7 +114,6 @@ def _priority(work: Work, how: Topology, name: str, names: Sequence[str]) -> Pri
 
 
 def _rate(work: Work, wall: Callable[[IterationBatch], float]) -> Interval | None:
-    """Steps per second for such a wall time."""
     if not all(batch.steps > 0 for batch in work.batches):
         return None
     return _interval(work, lambda batch: 1e9 * batch.steps / wall(batch))

@@ -26,7 +26,6 @@ def to_text(found: WhatIf, verified: Verified | None = None, width: int = 100) -
 
 
 def render(found: WhatIf, verified: Verified | None, console: Console) -> None:
-    """The requested speedup first, then the ranking."""
     layout = Layout(console)
     if found.asked is not None:
         layout.line(sentence(found.asked, found), "bold")
@@ -87,7 +86,6 @@ def model_of(how: Topology) -> str:
 
 
 def experiment_lines(verified: Verified) -> list[str]:
-    """One sentence per fact."""
     lines = [f"Predicted: {faster_or_slower(verified.predicted)}."]
     if verified.experiment is not None:
         floor = " Then something else is the limit." if verified.at_floor else ""

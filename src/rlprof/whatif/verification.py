@@ -43,7 +43,6 @@ def fitted(plan: SlowdownPlan, how: Topology) -> SlowdownPlan:
 
 
 def verify(work: Work, how: Topology, asked: Prediction, experiments: Mapping[str, Experiment]) -> Verified:
-    """Compare a prediction with the experiments on its operations."""
     tried = {name: experiments[name] for name in asked.saving}
     bent = any(_bends(work, how, name) for name in tried)
     found = None if bent else extrapolate(tried, asked.saving, floor_of(work, asked.saving))

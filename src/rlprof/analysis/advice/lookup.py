@@ -95,7 +95,6 @@ def share_of(facts: Facts, operations: Iterable[Operation]) -> float:
 
 
 def unattributed(facts: Facts) -> Row | None:
-    """The time outside of all spans."""
     return next((row for row in facts.breakdown.rows if row.category == UNATTRIBUTED), None)
 
 

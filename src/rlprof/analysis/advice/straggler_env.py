@@ -32,7 +32,9 @@ def straggler_env(facts: Facts) -> Advice | None:
 
 
 def _look_at(facts: Facts, operation: Operation) -> Advice | None:
-    lanes = sorted((lane for lane in operation.lanes if lane.calls >= ENOUGH_CALLS and not _is_driver(lane)), key=_mean)
+    # Not the driver's own thread: its env_step of a vector is the wait for the slowest worker.
+    workers = (lane for lane in operation.lanes if not (lane.on_driver and lane.kind == "thread"))
+    lanes = sorted((lane for lane in workers if lane.calls >= ENOUGH_CALLS), key=_mean)
     waits = [other for other in facts.operations if other.waited_ns > 0]
     if len(lanes) < FEWEST_LANES or not waits:
         return None
@@ -66,11 +68,6 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
         gain=(1.0, speedup(min(share, 1.0), float("inf"))),
         check=f"{AGAIN}: {operation.operation} should take about as long on {slow.lane} as on the others.",
     )
-
-
-def _is_driver(lane: OnLane) -> bool:
-    """True for the driver's own thread. Its env_step of a vector is the wait for the slowest worker."""
-    return lane.on_driver and lane.kind == "thread"
 
 
 def _mean(lane: OnLane) -> float:

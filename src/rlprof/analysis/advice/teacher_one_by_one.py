@@ -57,12 +57,6 @@ def _while_teaching(
     facts: Facts, teacher: str, reference: str, teacher_calls: float, reference_calls: float
 ) -> tuple[float, float]:
     """Calls of both in the iterations that used the teacher: it may have been switched off after a while."""
-    series = facts.series.calls
-    pairs = [
-        (taught, called)
-        for taught, called in zip(series.get(teacher, ()), series.get(reference, ()))
-        if taught > 0 and called > 0
-    ]
-    if not pairs:
-        return number(teacher_calls), number(reference_calls)
-    return sum(number(taught) for taught, _ in pairs), sum(number(called) for _, called in pairs)
+    columns = (facts.series.calls.get(name, ()) for name in (teacher, reference))
+    both = [pair for pair in zip(*columns) if min(pair) > 0] or [(teacher_calls, reference_calls)]
+    return sum(number(taught) for taught, _ in both), sum(number(called) for _, called in both)

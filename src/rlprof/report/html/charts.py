@@ -76,15 +76,10 @@ def _ledger(report: Report) -> dict[str, Any] | None:
     # Operations that only ran on other lanes have no time here. They would be in the legend but not in the chart.
     by_size = sorted((name for name in totals if totals[name] > 0), key=lambda name: -totals[name])
     shown, rest = by_size[:_MOST_AREAS], by_size[_MOST_AREAS:]
-    order = [portion.name for portion in report.facts.breakdown.categories]
-
-    def place(name: str) -> tuple[int, int]:
-        category = category_of.get(name, "other")
-        return (order.index(category) if category in order else len(order), -totals[name])
-
-    areas = [
-        (plain_name(name), category_of.get(name, "other"), series.ledger_ns[name]) for name in sorted(shown, key=place)
-    ]
+    order = {portion.name: place for place, portion in enumerate(report.facts.breakdown.categories)}
+    named = [(category_of.get(name, "other"), name) for name in shown]
+    named.sort(key=lambda entry: (order.get(entry[0], len(order)), -totals[entry[1]]))
+    areas = [(plain_name(name), category, series.ledger_ns[name]) for category, name in named]
     if rest:
         summed = tuple(sum(values) for values in zip(*(series.ledger_ns[name] for name in rest)))
         areas.append((OTHER, "remaining", summed))
