@@ -133,11 +133,8 @@ def test_an_operation_may_be_called_like_one_of_the_extra_rows(planted):
     planted.work("rlprof", 60)
     planted.tick(40)
     breakdown = planted.breakdown()
-    assert [(row.operation, row.category, row.ledger_ns) for row in breakdown.rows] == [
-        ("rlprof (a span)", "other", 60),
-        ("unattributed", "unattributed", 40),
-        ("rlprof", "rlprof", 0),
-    ]
+    assert tree(breakdown) == ["rlprof (a span) 60", "unattributed 40", "rlprof 0"]
+    assert [row.category for row in breakdown.rows] == ["other", "unattributed", "rlprof"]
     assert not {"unattributed", "rlprof"} & set(CATEGORIES)
 
 
@@ -148,13 +145,8 @@ def test_categories_are_of_what_ran_itself_and_not_of_what_called_it(planted):
         planted.work("mystery", 3, category="teacher")
     planted.work("mystery", 4)
     planted.tick(10)
-    assert [(category.name, category.ledger_ns) for category in planted.breakdown().categories] == [
-        ("teacher", 7),
-        ("storage", 2),
-        ("learning", 1),
-        ("unattributed", 10),
-        ("rlprof", 0),
-    ]
+    found = [f"{category.name} {category.ledger_ns}" for category in planted.breakdown().categories]
+    assert found == ["teacher 7", "storage 2", "learning 1", "unattributed 10", "rlprof 0"]
 
 
 def test_the_largest_account_is_one_operation_at_all_its_places(planted):

@@ -48,16 +48,14 @@ def test_work_outside_of_the_slowest_lane_gains_nothing():
     steps = [([("update", 10.0)], [[("env_step", 100.0)], [("render", 60.0)]])] * 5
     work = session([pool(steps)])
     assert predicted(work, {"render": 0.0}) == pytest.approx(550)
-    assert predicted(work, {"env_step": 0.5}) == pytest.approx(
-        pool([(own, [[("env_step", 50.0)], [("render", 60.0)]]) for own, _ in steps]).end
-    )
+    quicker = pool([(own, [[("env_step", 50.0)], [("render", 60.0)]]) for own, _ in steps])
+    assert predicted(work, {"env_step": 0.5}) == pytest.approx(quicker.end)
 
 
 @given(st.lists(alike, min_size=2, max_size=5), st.lists(alike, min_size=2, max_size=5), speeds)
 def test_threads_that_share_the_gil_take_as_long_as_all_of_them(envs, renders, left):
-    steps = [
-        ([("update", 10.0)], [*([("env_step", one)] for one in envs), *([("render", one)] for one in renders)])
-    ] * 3
+    tasks = [*([("env_step", one)] for one in envs), *([("render", one)] for one in renders)]
+    steps = [([("update", 10.0)], tasks)] * 3
     saving = {"render": left}
     work = session([pool(steps, one_at_a_time=True)])
     how = topology(work)

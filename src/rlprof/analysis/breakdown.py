@@ -116,13 +116,16 @@ def breakdown(snapshot: Snapshot) -> Breakdown:
     rows = _rows(tops, shares, snapshot.wall_ns)
     rows.append(_extra_row(UNATTRIBUTED, snapshot.unattributed_ns, unattributed, cpu_ns=_spanless_cpu(snapshot)))
     rows.append(_extra_row(RLPROF, snapshot.rlprof_ns, rlprof, uncertainty_ns=snapshot.rlprof_uncertainty_ns))
+    overlapped: Counter[str] = Counter()
+    for row in rows:
+        overlapped[row.operation] += row.overlapped_ns
     return Breakdown(
         wall_ns=snapshot.wall_ns,
         iterations=snapshot.iterations,
         rows=tuple(rows),
         categories=_categories(rows),
         largest=_largest(snapshot),
-        overlapped=_overlapped(rows),
+        overlapped={operation: ns for operation, ns in overlapped.most_common() if ns},
         lanes=_lanes(snapshot),
         open_spans=snapshot.open_spans,
         cpu=snapshot.cpu,
@@ -191,13 +194,6 @@ def _largest(snapshot: Snapshot) -> Portion:
     name, ns = max(accounts, key=lambda account: account[1])
     training = snapshot.wall_ns - snapshot.account(STARTUP).ledger_ns
     return Portion(name, ns, round(100 * ns / training, 1) if training else 0.0)
-
-
-def _overlapped(rows: Sequence[Row]) -> dict[str, int]:
-    totals: Counter[str] = Counter()
-    for row in rows:
-        totals[row.operation] += row.overlapped_ns
-    return {operation: ns for operation, ns in totals.most_common() if ns}
 
 
 def _lanes(snapshot: Snapshot) -> Lanes:

@@ -92,8 +92,6 @@ def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progres
 
 @dataclass(frozen=True, slots=True)
 class IsolatedPart:
-    """One part of a training, measured in isolation."""
-
     name: str
     steps_per_second: float
     """Median over the rounds."""

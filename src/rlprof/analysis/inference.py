@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rlprof.analysis.trimmed import Mean, trimmed_mean
 from rlprof.errors import MissingLibraryError
@@ -13,6 +13,8 @@ from rlprof.errors import MissingLibraryError
 ALPHA = 0.05
 """Error rate of an interval that is computed once. Its complement is the confidence."""
 POWER = 0.8
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,23 @@ def permutation_p(logs: Sequence[float]) -> float | None:
         for way in range(ways)
     )
     return as_far / ways
+
+
+def jackknife(parts: Sequence[Part], of: Callable[[Sequence[Part]], float], alpha: float, least: int = 3) -> Interval:
+    """A figure of all parts, with an interval by leaving out each part in turn. None with fewer than `least` parts."""
+    count = len(parts)
+    if count < least:
+        return Interval(of(parts), None, None)
+    return left_out(of(parts), [of([*parts[:place], *parts[place + 1 :]]) for place in range(count)], alpha)
+
+
+def left_out(whole: float, without: Sequence[float], alpha: float) -> Interval:
+    """The same from known figures: of all parts, and without each of them."""
+    count = len(without)
+    mean = sum(without) / count
+    error = math.sqrt((count - 1) / count * sum((one - mean) ** 2 for one in without))
+    half = float(t_distribution().ppf(1 - alpha / 2, count - 1)) * error
+    return Interval(whole, whole - half, whole + half)
 
 
 def t_distribution() -> Any:

@@ -11,8 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.inference import ALPHA, Interval
-from rlprof.analysis.jackknife import jackknife
+from rlprof.analysis.inference import ALPHA, Interval, jackknife
 from rlprof.analysis.lane_work import Work
 from rlprof.analysis.topology import Saving, left
 

@@ -78,10 +78,10 @@ def _together(pieces: Sequence[Piece], wall: float) -> str:
     if sum(piece.overlapped_ns for piece in others) > THROUGHOUT * sum(piece.work_ns for piece in others):
         return "async"
     busy = sum(piece.work_ns for piece in pieces if piece.on_driver)
-    nobody = sum(piece.idle_ns for piece in pieces if piece.waits_for_others)
+    idle = sum(piece.idle_ns for piece in pieces if piece.waits_for_others)
     for lane in _by(others, lambda piece: piece.lane).values():
         beside, works = sum(piece.overlapped_ns for piece in lane), sum(piece.work_ns for piece in lane)
-        if beside > BESIDE * busy and works > THROUGHOUT * (wall - nobody):
+        if beside > BESIDE * busy and works > THROUGHOUT * (wall - idle):
             return "async"
     return "pool"
 

@@ -66,7 +66,7 @@ def noise_of(command: str, logs: Sequence[float], alpha: float) -> Noise:
 
 
 def _false_positives(logs: Sequence[float], alpha: float) -> float:
-    """Of comparisons of drawn pairs. Each pair may be turned round, because A and A are the same."""
+    """Draws pairs, each in either order, because A and A are the same. Returns the share of significant results."""
     chance = random.Random(1)
     limit = t_distribution().ppf(1 - alpha / 2, trimmed_mean(logs).freedom)
     wrong = 0

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
 
 from rlprof.experiment.arm import Arm, Iterations
-from rlprof.experiment.cpu_schedule import Scheduled, scheduled
 from rlprof.experiment.slowdown_memory import Slowdown, SlowdownMemory
 from rlprof.ledger.rows import SlowdownRecord
 
@@ -22,6 +26,34 @@ ENOUGH_NS = 10_000_000
 BUSY = 0.85
 BLOCKED = 0.1
 """Above this share of its time off the CPU, with no other thread in the way, an operation waits for something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """How long threads ran, and were ready without a core, as the kernel reports it; 0 if it does not."""
+
+    cpu_ns: int = 0
+    ready_ns: int = 0
+
+    def __sub__(self, other: Scheduled) -> Scheduled:
+        return Scheduled(max(0, self.cpu_ns - other.cpu_ns), max(0, self.ready_ns - other.ready_ns))
+
+
+def scheduled(pid: int) -> Scheduled:
+    """Times of a process and all processes below it, since their start."""
+    try:
+        process = psutil.Process(pid)
+        pids = [pid, *(child.pid for child in process.children(recursive=True))]
+    except psutil.Error:
+        return Scheduled()
+    cpu = ready = 0
+    for one in pids:
+        with suppress(OSError):
+            for task in Path(f"/proc/{one}/task").iterdir():
+                with suppress(OSError, ValueError):
+                    ran, waited, *_ = (task / "schedstat").read_text().split()
+                    cpu, ready = cpu + int(ran), ready + int(waited)
+    return Scheduled(cpu, ready)
 
 
 def full_slowdowns(
@@ -54,8 +86,7 @@ def _run(arm: Arm) -> list[Iterations]:
     measured: list[Iterations] = []
     began = time.monotonic()
     while len(measured) < ITERATIONS or time.monotonic() - began < SECONDS:
-        iteration = arm.run()
-        if iteration is None:
+        if (iteration := arm.run()) is None:
             break
         measured.append(iteration)
     return measured

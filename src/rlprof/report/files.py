@@ -42,8 +42,6 @@ Warn = Callable[[str, BaseException | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the other process answers."""
-
     verdict: Verdict
     error: str = ""
 

@@ -38,8 +38,7 @@ class Points:
     def of(self, batch: Flush) -> Iterator[Point]:
         names = {row.id: row.name for row in batch.raw["operations"]}
         for row in batch.raw["nodes"]:
-            if row.id not in self._operations:
-                self._operations[row.id] = names.get(row.operation, UNATTRIBUTED)
+            self._operations.setdefault(row.id, names.get(row.operation, UNATTRIBUTED))
         ledger: defaultdict[int, Counter[str]] = defaultdict(Counter)
         for gain in unpack_gains(batch.gains):
             ledger[gain.iteration][self._operations.get(gain.node, UNATTRIBUTED)] += gain.ledger

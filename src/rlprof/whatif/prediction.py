@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rlprof.analysis.inference import ALPHA, Interval
-from rlprof.analysis.jackknife import left_out
+from rlprof.analysis.inference import ALPHA, Interval, left_out
 from rlprof.analysis.lane_work import IterationBatch, Work
 from rlprof.analysis.topology import Saving, Topology, left, predict, topology
 from rlprof.errors import RlprofError

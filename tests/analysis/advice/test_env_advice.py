@@ -59,14 +59,20 @@ def actors(count):
         yield made
 
 
+def enter_all(profiler, threads):
+    """All threads step an environment."""
+    spans = [profiler.profile("env_step") for _ in threads]
+    for thread, span in zip(threads, spans):
+        thread.enter(span)
+    return spans
+
+
 def test_environments_in_threads_that_share_one_core_are_found(tmp_path):
     def program(profiler):
         with actors(4) as threads:
             for _ in range(20):
-                spans = [profiler.profile("env_step") for _ in threads]
                 with profiler.profile("collect", wait=True):
-                    for thread, span in zip(threads, spans):
-                        thread.enter(span)
+                    spans = enter_all(profiler, threads)
                     rest(0.012)  # of 16 ms, each has the core for four
                     spin(0.004)
                     for thread, span in zip(threads, spans):
@@ -90,10 +96,8 @@ def lockstep(delay, steps=50):
     def program(profiler):
         with actors(4) as threads:
             for step in range(steps):
-                spans = [profiler.profile("env_step") for _ in threads]
                 with profiler.profile("collect", wait=True):
-                    for thread, span in zip(threads, spans):
-                        thread.enter(span)
+                    spans = enter_all(profiler, threads)
                     passed = 0.0
                     for env in sorted(range(4), key=lambda env: delay(env, step)):
                         rest(delay(env, step) - passed)
@@ -110,7 +114,7 @@ def test_a_straggler_is_named_with_the_time_that_it_costs(tmp_path):
     assert advice.operations == ("env_step", "collect")
     assert advice.title.startswith("env-2 ")
     lost = 1 - 1 / advice.gain[1]
-    # 9 of 12 ms a step; the ledger gives the straggler its quarter of the first 3 ms as well, which is no loss.
+    # 9 of 12 ms per step. The ledger also gives the straggler its quarter of the first 3 ms, which is no loss.
     assert lost == pytest.approx(9 / 12)
     assert "50 of its 50 calls" in advice.evidence[1]
 

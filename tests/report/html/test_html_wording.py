@@ -47,7 +47,7 @@ def shares_in_text(report: Report) -> list[dict[str, str]]:
 
 def test_shares_are_those_of_the_text_report(report: Report) -> None:
     whole = report.facts.breakdown
-    # Shifted, as rounding to a sum of 100.0 shifts them: whoever calculates them again is found out.
+    # Shifted, as rounding to a sum of 100.0 shifts them. This shows if the page computes them again.
     shifted = replace(
         whole,
         rows=tuple(replace(row, share=row.share + 0.1) for row in whole.rows),

@@ -24,7 +24,7 @@ OTHERS = "collect the values and write them every few iterations from another th
 
 
 def logging_in_loop(facts: Facts) -> Advice | None:
-    found = outermost(facts, lambda row: row.category == "system")
+    found = outermost(facts.breakdown.rows, lambda row: row.category == "system")
     iterations, steps = number(facts.progress.iterations), env_step_calls(facts)
     wall = facts.breakdown.wall_ns
     named = [

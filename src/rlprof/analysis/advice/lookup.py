@@ -6,7 +6,7 @@ raise nor lead to advice, so the rules compute with `number`, `ratio` and `fract
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import UNATTRIBUTED, Row
@@ -65,13 +65,8 @@ class Outermost:
         return sum(self.ledger_ns.values())
 
 
-def outermost(facts: Facts, wanted: Callable[[Row], bool], never_below: Iterable[str] = ()) -> Outermost:
+def outermost(rows: Iterable[Row], wanted: Callable[[Row], bool], never_below: Sequence[str] = ()) -> Outermost:
     """Find the `wanted` rows of the call tree, but not below operations of the categories `never_below`."""
-    return _outermost(facts.breakdown.rows, wanted, never_below)
-
-
-def _outermost(rows: Iterable[Row], wanted: Callable[[Row], bool], never_below: Iterable[str]) -> Outermost:
-    avoided = set(never_below)
     calls: dict[str, int] = {}
     ledger: dict[str, float] = {}
     inside: int | None = None
@@ -83,7 +78,7 @@ def _outermost(rows: Iterable[Row], wanted: Callable[[Row], bool], never_below: 
             calls[row.operation] = calls.get(row.operation, 0) + max(0, row.calls)
             ledger[row.operation] = ledger.get(row.operation, 0.0) + number(row.subtree_ledger_ns)
             inside = row.depth
-        elif row.category in avoided:
+        elif row.category in never_below:
             inside = row.depth
     names = sorted(ledger, key=lambda name: (-ledger[name], name))
     return Outermost(tuple(names), calls, ledger)
@@ -112,12 +107,12 @@ def computing(operations: Iterable[Operation]) -> float | None:
 
 def env_step_calls(facts: Facts) -> int:
     """Calls of `env_step` outside of evaluation: of the vector environment if that is timed, else of each one."""
-    return outermost(facts, lambda row: row.operation == "env_step", ("system",)).most_calls
+    return outermost(facts.breakdown.rows, lambda row: row.operation == "env_step", ("system",)).most_calls
 
 
 def policy_calls(facts: Facts) -> Outermost:
     """The policy's calls that choose actions."""
-    return outermost(facts, lambda row: row.category == "policy", NOT_COLLECTING)
+    return outermost(facts.breakdown.rows, lambda row: row.category == "policy", NOT_COLLECTING)
 
 
 def acting_calls(facts: Facts) -> int:
@@ -125,8 +120,8 @@ def acting_calls(facts: Facts) -> int:
     this is never more than the calls of `env_step` in the same part of the tree."""
     calls = 0
     for rows in _parts(facts):
-        policy = _outermost(rows, lambda row: row.category == "policy", NOT_COLLECTING).most_calls
-        steps = _outermost(rows, lambda row: row.operation == "env_step", ("system",)).most_calls
+        policy = outermost(rows, lambda row: row.category == "policy", NOT_COLLECTING).most_calls
+        steps = outermost(rows, lambda row: row.operation == "env_step", ("system",)).most_calls
         calls += min(policy, steps) if steps else policy
     return calls
 

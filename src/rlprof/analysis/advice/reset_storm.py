@@ -50,7 +50,7 @@ def reset_storm(facts: Facts) -> Advice | None:
 
 def _recurring_share(facts: Facts) -> float:
     """Share of the wall time after the first iteration. The first reset of an environment may be slow."""
-    found = outermost(facts, lambda row: row.operation == "env_reset", ("system",))
+    found = outermost(facts.breakdown.rows, lambda row: row.operation == "env_reset", ("system",))
     share = fraction(found.total_ns, facts.breakdown.wall_ns)
     series, resets = facts.series, facts.operation("env_reset")
     later = series.ledger_ns.get("env_reset", ())[1:]

@@ -23,7 +23,7 @@ SEVERAL = 2.0
 
 def teacher_one_by_one(facts: Facts) -> Advice | None:
     teachers = facts.of_category("teacher")
-    within = outermost(facts, lambda row: row.category == "teacher", ("learning",))
+    within = outermost(facts.breakdown.rows, lambda row: row.category == "teacher", ("learning",))
     share = fraction(within.total_ns, facts.breakdown.wall_ns)
     if not teachers or share < CONSIDERABLE:
         return None

@@ -92,9 +92,13 @@ def bar_row(name: str, cells: Iterable[str], share: float, category: str | None 
     return (join([swatch(category), name]) if category else name, *cells, bar(share, category))
 
 
+def word_of(category: str) -> str:
+    """Only letters and digits go into a style or an attribute, because categories may have any name."""
+    return "".join(char for char in category if char.isalnum())
+
+
 def colour(category: str) -> str:
-    # Only letters and digits go into a style, because categories may have any name.
-    return f"var(--cat-{''.join(char for char in category if char.isalnum())}, var(--cat-other))"
+    return f"var(--cat-{word_of(category)}, var(--cat-other))"
 
 
 def table(caption: str, headers: Sequence[str], rows: Iterable[Sequence[str]], class_: str = "") -> Markup:

@@ -51,7 +51,6 @@ def _icicle(report: Report) -> dict[str, Any] | None:
 
 
 def _hover(row: Row) -> str:
-    """Lines about one place of the tree."""
     lines = [f"{percent(row.share)} of the wall time: {duration(row.subtree_ledger_ns)}"]
     if row.ledger_ns != row.subtree_ledger_ns:
         lines.append(f"own time: {duration(row.ledger_ns)}")

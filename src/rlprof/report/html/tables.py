@@ -9,7 +9,7 @@ from rlprof.analysis.figures import count, duration, if_known, many, percent, si
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
-from rlprof.render.html.markup import Markup, bar_row, element, join, plain_name, short_name, swatch, table
+from rlprof.render.html.markup import Markup, bar_row, element, join, plain_name, short_name, swatch, table, word_of
 from rlprof.report.html.shares import own_shares
 
 MOST_OPERATIONS = 3_000
@@ -88,11 +88,7 @@ def _operation_row(operation: Operation, columns: Sequence[_Column], share: floa
         cells.append("<td></td>" if figure is None else f'<td data-v="{figure:.10g}">{shown(figure)}</td>')
     button = element("button", plain_name(operation.operation), type="button", class_="link", title=_SHOW)
     first = element("th", swatch(operation.category), button, scope="row")
-    return Markup(f'<tr data-category="{_plain(operation.category)}">{first}{"".join(cells)}</tr>')
-
-
-def _plain(category: str) -> str:
-    return "".join(char for char in category if char.isalnum())
+    return Markup(f'<tr data-category="{word_of(operation.category)}">{first}{"".join(cells)}</tr>')
 
 
 def categories(report: Report) -> Markup:
@@ -108,7 +104,6 @@ def categories(report: Report) -> Markup:
 
 
 def call_tree(report: Report) -> Markup:
-    """The figures of the icicle chart as a table."""
     *operations, unattributed, rlprof = report.facts.breakdown.rows
     rows = [*(row for row in operations if row.calls or row.subtree_ledger_ns), unattributed, rlprof]
     least = _threshold([row.subtree_ledger_ns for row in rows], _MOST_TREE_ROWS)
