@@ -27,7 +27,7 @@ from scipy.stats import binomtest, mannwhitneyu
 from rlprof.analysis.comparison import Comparison, Measured, MeasuredPair, compare
 from rlprof.analysis.components import component_of
 from rlprof.compare import small_ppo
-from rlprof.compare.paired import ERROR_RATE, LEAST_PAIRS, MOST, MOST_PAIRS, Plan, is_narrow
+from rlprof.compare.paired import ALPHA_PER_LOOK, LEAST_PAIRS, MOST, MOST_PAIRS, Plan, is_narrow
 from rlprof.experiment.pairs import Pair, measured, run_pair
 
 TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"
@@ -46,7 +46,7 @@ def comparisons(pairs: Sequence[MeasuredPair], size: int) -> Iterator[Comparison
         found = pairs[begin:end]
         if len(found) < (size or LEAST_PAIRS):
             continue
-        compared = compare("A", "A", found, ERROR_RATE)
+        compared = compare("A", "A", found, ALPHA_PER_LOOK)
         if size or len(found) >= MOST_PAIRS or is_narrow(compared, Plan("", "").width):
             yield compared
             begin = end
@@ -118,7 +118,7 @@ def main() -> int:
     found = [measured(pair, component_of({})) for pair in pairs]
     rules = {"5": 5, "10": 10, "as the command stops": 0}
     by_rule = {name: judged(list(comparisons(found, size))) for name, size in rules.items()}
-    logs = compare("A", "A", found, ERROR_RATE).logs
+    logs = compare("A", "A", found, ALPHA_PER_LOOK).logs
     by_rule["as the command stops"]["resampled"] = resampled(logs)
     results: dict[str, Any] = {
         "machine": machine,

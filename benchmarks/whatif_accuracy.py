@@ -22,7 +22,7 @@ from typing import Any
 from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 
-from rlprof.analysis.jackknife import jackknife
+from rlprof.analysis.inference import jackknife
 from rlprof.analysis.lane_work import work_of
 from rlprof.analysis.topology import topology
 from rlprof.experiment.arm import Arm

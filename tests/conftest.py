@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes import Actor
+from planted import Planted
+from sessions import Written
 from traces import RECORDED, record_trace
 
 
@@ -27,3 +31,21 @@ def recorded_trace(tmp_path_factory) -> Path:
 def path(request) -> Path:
     """A trace of `real_traces()`."""
     return request.getfixturevalue("recorded_trace") if request.param == RECORDED else request.param
+
+
+@pytest.fixture
+def planted() -> Planted:
+    return Planted()
+
+
+@pytest.fixture
+def actor() -> Iterator[Actor]:
+    """A thread that does one thing at a time, when requested."""
+    found = Actor("worker-0")
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    return Written(tmp_path)

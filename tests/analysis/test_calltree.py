@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fakes import Actor
 from planted import Planted
 
@@ -16,27 +17,23 @@ def tree(place: Place) -> dict[str, object]:
     }
 
 
-def two_lanes() -> Planted:
+@pytest.fixture
+def root(planted: Planted, actor: Actor) -> Place:
     """Both lanes run rollout > env_step. The driver does so for 100 + 300 ns, the worker for 40 + 60 ns beside it."""
-    planted, actor = Planted(), Actor("worker-0")
     outer, inner = planted.profile("rollout"), planted.profile("env_step")
-    try:
-        with planted.profile("rollout"):
-            actor.enter(outer)
-            planted.tick(40)
-            actor.enter(inner)
-            planted.tick(60, cpu=10)
-            actor.exit(inner)
-            actor.exit(outer)
-            planted.work("env_step", 300)
-        planted.work("update", 600)
-    finally:
-        actor.end()
-    return planted
+    with planted.profile("rollout"):
+        actor.enter(outer)
+        planted.tick(40)
+        actor.enter(inner)
+        planted.tick(60, cpu=10)
+        actor.exit(inner)
+        actor.exit(outer)
+        planted.work("env_step", 300)
+    planted.work("update", 600)
+    return merge(planted.snapshot().net_nodes)
 
 
-def test_one_path_on_two_lanes_is_one_place():
-    root = merge(two_lanes().snapshot().net_nodes)
+def test_one_path_on_two_lanes_is_one_place(root):
     assert tree(root) == {"update": 600, "rollout": (100, {"env_step": 300})}
     rollout = root.children[1]
     (step,) = rollout.children
@@ -44,8 +41,8 @@ def test_one_path_on_two_lanes_is_one_place():
     assert (root.depth, rollout.depth, step.depth) == (-1, 0, 1)
 
 
-def test_sums_over_the_lanes_and_below():
-    rollout = merge(two_lanes().snapshot().net_nodes).children[1]
+def test_sums_over_the_lanes_and_below(root):
+    rollout = root.children[1]
     (step,) = rollout.children
     assert (rollout.self_ns, rollout.subtree_wall_ns) == (100 + 40, 140 + 360)
     assert (step.self_ns, step.subtree_wall_ns) == (300 + 60, 360)
@@ -53,45 +50,13 @@ def test_sums_over_the_lanes_and_below():
     assert (rollout.ledger_ns, rollout.subtree_ledger_ns) == (100, 400)
 
 
-def test_durations_of_all_lanes():
-    rollout = merge(two_lanes().snapshot().net_nodes).children[1]
-    (step,) = rollout.children
-    durations = step.durations()
+def test_durations_of_all_lanes(root):
+    durations = root.children[1].children[0].durations()
     assert (durations.calls, durations.busy_ns, durations.min_ns, durations.max_ns) == (2, 360, 60, 300)
     assert sum(durations.histogram.values()) == 2
 
 
-def test_children_are_sorted_by_ledger_time():
-    planted = Planted()
-    with planted.profile("update"):
-        for operation, wall in (("loss", 10), ("backward", 30), ("optimizer_step", 20)):
-            planted.work(operation, wall)
-    (update,) = merge(planted.snapshot().net_nodes).children
-    assert [child.operation for child in update.children] == ["backward", "optimizer_step", "loss"]
-
-
-def test_the_same_operation_at_two_places_is_two_places():
-    planted = Planted()
-    planted.work("env_reset", 5)
-    with planted.profile("evaluation"):
-        planted.work("env_reset", 7)
-    assert tree(merge(planted.snapshot().net_nodes)) == {"evaluation": (0, {"env_reset": 7}), "env_reset": 5}
-
-
-def test_a_tree_deeper_than_the_stack_of_python():
-    planted = Planted()
-    spans = [planted.profile("search") for _ in range(3_000)]
-    for span in spans:
-        span.__enter__()
-    planted.tick(8)
-    for span in reversed(spans):
-        span.__exit__(None, None, None)
-    (top,) = merge(planted.snapshot().net_nodes).children
-    assert (top.ledger_ns, top.subtree_ledger_ns) == (0, 8)
-
-
-def test_cpu_time_is_limited_to_the_time_there_was():
-    planted = Planted()
+def test_cpu_time_is_limited_to_the_time_there_was(planted):
     planted.work("env_step", 100, cpu=170)
     planted.work("update", 100, cpu=30)
     nodes = [node for node in planted.snapshot().net_nodes if node.operation is not None]

@@ -4,40 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from rlprof.analysis.breakdown import breakdown
 from rlprof.analysis.components import component_of, components
-from rlprof.ledger.profiler import Profiler
 from rlprof.render.components import to_text
 
 NAMED = {"Collection": {"Step": "env_step", "Framework": "rollout tensordict_ops"}, "Training": "update"}
 
 
 @pytest.fixture
-def recorded():
-    profiler = Profiler(clock="fake")
-    profiler.enable()
-
-    def advance(ns):
-        now = profiler.ledger.now() + ns
-        profiler.ledger.set_time(now, now)
-
-    with profiler.profile("rollout"):
-        advance(10)
-        with profiler.profile("env_step"):
-            advance(100)
-            with profiler.profile("physics"):
-                advance(40)
-            with profiler.profile("tensordict_ops"):
-                advance(5)
-    with profiler.profile("update"):
-        with profiler.profile("tensordict_ops"):
-            advance(7)
-        advance(30)
-    with profiler.profile("checkpoint"):
-        advance(3)
-    advance(5)
-    profiler.disable()
-    return breakdown(profiler.snapshot())
+def recorded(planted):
+    with planted.profile("rollout"):
+        planted.tick(10)
+        with planted.profile("env_step"):
+            planted.tick(100)
+            planted.work("physics", 40)
+            planted.work("tensordict_ops", 5)
+    with planted.profile("update"):
+        planted.work("tensordict_ops", 7)
+        planted.tick(30)
+    planted.work("checkpoint", 3)
+    planted.tick(5)
+    return planted.breakdown()
 
 
 def test_every_nanosecond_is_in_one_component(recorded):
@@ -45,7 +31,7 @@ def test_every_nanosecond_is_in_one_component(recorded):
     found.check()
     assert {(line.title, line.depth): line.ledger_ns for line in found.lines} == {
         ("Collection", 0): 10 + 100 + 40 + 5 + 7,
-        ("Step", 1): 140,  # with what nobody else has
+        ("Step", 1): 140,  # with what belongs to no other component
         ("Framework", 1): 10 + 5 + 7,  # wherever it is called
         ("Training", 0): 30,
         ("Everything else", 0): 3,

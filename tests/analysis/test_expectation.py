@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
-from fakes import Actor
 from planted import Planted
 
 from rlprof.analysis.breakdown import breakdown
-from rlprof.analysis.expectation import (
-    IDLE,
-    SLOW_CALLS,
-    Expectation,
-    expectation,
-    isolated_expectation,
-)
+from rlprof.analysis.expectation import IDLE, SLOW_CALLS, Expectation, expectation, isolated_expectation
 from rlprof.analysis.operations import operations
 from rlprof.analysis.progress import progress
 from rlprof.experiment.expectation import measure_isolated
@@ -23,20 +18,17 @@ from rlprof.report.expectation import to_text
 MS = 1_000_000
 
 
-def expected(planted: Planted) -> Expectation:
+def expected(planted: Planted) -> Expectation | None:
     snapshot = planted.snapshot()
-    found = expectation(breakdown(snapshot), operations(snapshot), progress(snapshot, []))
-    assert found is not None
-    return found
+    return expectation(breakdown(snapshot), operations(snapshot), progress(snapshot, []))
 
 
 def losses(found: Expectation) -> dict[str, int]:
     return {loss.what: loss.ns for loss in found.losses}
 
 
-def test_a_training_that_loses_nothing_reaches_what_its_parts_allow():
+def test_a_training_that_loses_nothing_reaches_what_its_parts_allow(planted):
     """Twenty steps of 3 ms of environment and 1 ms of policy: 250 steps per second, 333 and 1,000 alone."""
-    planted = Planted()
     for _ in range(20):
         planted.work("env_step", 3 * MS)
         planted.work("policy_forward", 1 * MS)
@@ -48,8 +40,7 @@ def test_a_training_that_loses_nothing_reaches_what_its_parts_allow():
     assert alone == {"environment": pytest.approx(1000 / 3, rel=0.03), "policy": pytest.approx(1000, rel=0.03)}
 
 
-def test_parts_and_losses_sum_to_the_time_since_the_training_began():
-    planted = Planted()
+def test_parts_and_losses_sum_to_the_time_since_the_training_began(planted):
     planted.work(STARTUP, 500 * MS)
     for number in range(30):
         planted.work("env_step", (1 + number % 3) * MS)
@@ -59,9 +50,8 @@ def test_parts_and_losses_sum_to_the_time_since_the_training_began():
     assert losses(found)["unattributed"] == 60 * MS
 
 
-def test_calls_slower_than_the_median_are_lost_time():
+def test_calls_slower_than_the_median_are_lost_time(planted):
     """Twenty-four calls of 1 ms and one of 26 ms: 25 of 50 ms are needed."""
-    planted = Planted()
     for wall in [1] * 24 + [26]:
         planted.work("env_step", wall * MS)
     found = expected(planted)
@@ -69,27 +59,22 @@ def test_calls_slower_than_the_median_are_lost_time():
     assert found.ratio == pytest.approx(0.5, rel=0.03)
 
 
-def test_a_few_calls_have_no_typical_pace():
-    planted = Planted()
+def test_a_few_calls_have_no_typical_pace(planted):
     for wall in (1, 1, 28):
         planted.work("env_step", wall * MS)
     found = expected(planted)
     assert (losses(found)[SLOW_CALLS], found.ratio) == (0, 1.0)
 
 
-def test_waiting_while_a_lane_works_is_not_lost():
+def test_waiting_while_a_lane_works_is_not_lost(planted, actor):
     """The driver waits 10 ms: 6 ms for a worker, 4 ms while no lane works. Then it updates for 2 ms."""
-    planted, actor = Planted(), Actor("worker-0")
     span = planted.profile("env_step")
-    try:
-        with planted.profile("future_wait", wait=True):
-            actor.enter(span)
-            planted.tick(6 * MS)
-            actor.exit(span)
-            planted.tick(4 * MS)
-        planted.work("update", 2 * MS)
-    finally:
-        actor.end()
+    with planted.profile("future_wait", wait=True):
+        actor.enter(span)
+        planted.tick(6 * MS)
+        actor.exit(span)
+        planted.tick(4 * MS)
+    planted.work("update", 2 * MS)
     found = expected(planted)
     assert losses(found)[IDLE] == 4 * MS
     assert found.ratio == pytest.approx(8 / 12)
@@ -97,8 +82,7 @@ def test_waiting_while_a_lane_works_is_not_lost():
 
 
 def test_nothing_recorded_has_no_expectation():
-    snapshot = Planted().snapshot()
-    assert expectation(breakdown(snapshot), operations(snapshot), progress(snapshot, [])) is None
+    assert expected(Planted()) is None
 
 
 def test_isolated_parts_one_after_the_other_are_the_expected_speed():
@@ -115,15 +99,7 @@ def test_isolated_parts_one_after_the_other_are_the_expected_speed():
 
 
 def test_isolated_parts_are_measured_by_the_steps_they_return():
-    calls = {"a": 0, "b": 0}
-
-    def part(name, steps):
-        def do():
-            calls[name] += 1
-            return steps
-
-        return do
-
-    measured = measure_isolated({"a": part("a", 10), "b": part("b", 20)}, rounds=3, seconds=0.001)
+    parts = {"a": Mock(return_value=10), "b": Mock(return_value=20)}
+    measured = measure_isolated(parts, rounds=3, seconds=0.001)
     assert [len(seconds) for seconds in measured.values()] == [3, 3]
-    assert min(calls.values()) >= 4
+    assert min(part.call_count for part in parts.values()) >= 4

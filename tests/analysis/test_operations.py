@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from fakes import Actor
 from planted import Planted
 
 from rlprof import SpanCost
@@ -47,8 +46,7 @@ def test_cpu_time_is_a_part_of_the_own_time():
     assert found["loss"].cpu_percent == 100.0
 
 
-def test_durations_of_the_calls():
-    planted = Planted()
+def test_durations_of_the_calls(planted):
     for wall in (1_000, 2_000, 3_000, 4_000, 90_000):
         planted.work("env_step", wall)
     step = found_in(planted)["env_step"]
@@ -60,8 +58,7 @@ def test_durations_of_the_calls():
         assert any(2 ** (bucket / 32) <= wall < 2 ** ((bucket + 1) / 32) for wall in (1e3, 2e3, 3e3, 4e3, 9e4))
 
 
-def test_without_an_ended_call_there_are_no_durations():
-    planted = Planted()
+def test_without_an_ended_call_there_are_no_durations(planted):
     planted.profile("update").__enter__()
     planted.tick(70)
     update = found_in(planted)["update"]
@@ -69,28 +66,23 @@ def test_without_an_ended_call_there_are_no_durations():
     assert (update.mean_ns, update.p50_ns, update.min_ns, update.max_ns) == (None, None, None, None)
 
 
-def test_a_wait_is_idle_only_while_no_lane_works():
+def test_a_wait_is_idle_only_while_no_lane_works(planted, actor):
     """The driver waits for 700 ns; a worker steps for 600 of them, and for 50 while the driver updates."""
-    planted, actor = Planted(), Actor("worker-0")
     span = planted.profile("env_step")
-    try:
-        with planted.profile("future_wait", wait=True):
-            actor.enter(span)
-            planted.tick(600)
-            actor.exit(span)
-            planted.tick(100)
-        with planted.profile("update"):
-            actor.enter(span)
-            planted.tick(50)
-            actor.exit(span)
-    finally:
-        actor.end()
+    with planted.profile("future_wait", wait=True):
+        actor.enter(span)
+        planted.tick(600)
+        actor.exit(span)
+        planted.tick(100)
+    with planted.profile("update"):
+        actor.enter(span)
+        planted.tick(50)
+        actor.exit(span)
     found = found_in(planted)
     wait, step = found["future_wait"], found["env_step"]
     assert (wait.self_ns, wait.waited_ns, wait.ledger_ns, wait.idle_ns) == (700, 700, 100, 100)
     assert (step.self_ns, step.waited_ns, step.ledger_ns, step.overlapped_ns, step.idle_ns) == (650, 0, 600, 50, 0)
-    ((lane, kind, calls, on_driver),) = [(on.lane, on.kind, on.calls, on.on_driver) for on in step.lanes]
-    assert (lane, kind, calls, on_driver) == ("worker-0", "thread", 2, False)
+    assert [(on.lane, on.kind, on.calls, on.on_driver) for on in step.lanes] == [("worker-0", "thread", 2, False)]
     assert [on.on_driver for on in wait.lanes] == [True]
 
 

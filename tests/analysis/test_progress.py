@@ -13,9 +13,7 @@ S = 1_000_000_000
 
 
 def iteration(number: int, wall: int, steps: int = 0) -> IterationRow:
-    return IterationRow(
-        start=number * S, end=number * S + wall, first=number, last=number, steps=steps, episodes=0, wall_ns=wall
-    )
+    return IterationRow(number * S, number * S + wall, number, number, steps, episodes=0, wall_ns=wall)
 
 
 def phases() -> Planted:
@@ -49,16 +47,14 @@ def test_time_after_the_last_step_does_not_count():
     assert whole.after_ns == 0, "longer than the training: then it is unknown"
 
 
-def test_an_evaluation_inside_an_evaluation_counts_once():
-    planted = Planted()
+def test_an_evaluation_inside_an_evaluation_counts_once(planted):
     with planted.profile(EVALUATION):
         planted.tick(2 * S)
         planted.work(EVALUATION, 1 * S)
     assert progress(planted.snapshot(), []).evaluation_ns == 3 * S
 
 
-def test_nothing_counted_gives_no_rates():
-    planted = Planted()
+def test_nothing_counted_gives_no_rates(planted):
     planted.work("update", S)
     found = progress(planted.snapshot(), [])
     assert (found.steps_per_second, found.seconds_per_episode, found.iteration_ns) == (None, None, None)
@@ -73,22 +69,21 @@ def iterated(*walls: int) -> Planted:
     return planted
 
 
+WALLS = [1 * S, 2 * S, 3 * S, 4 * S, 10 * S]
+
+
 def test_quantiles_are_exact_where_each_iteration_is_stored():
-    walls = [1 * S, 2 * S, 3 * S, 4 * S, 10 * S]
-    found = progress(iterated(*walls).snapshot(), [iteration(i, wall, 8) for i, wall in enumerate(walls)])
+    found = progress(iterated(*WALLS).snapshot(), [iteration(i, wall, 8) for i, wall in enumerate(WALLS)])
     spread = found.iteration_ns
-    assert spread is not None
     assert (spread.mean_ns, spread.p50_ns, spread.min_ns, spread.max_ns) == (4 * S, 3 * S, 1 * S, 10 * S)
     assert spread.p95_ns == 4 * S  # the value at 0.95 x 4, rounded down
     assert found.steps_per_iteration == 8
 
 
 def test_quantiles_come_from_the_ledger_where_iterations_are_merged():
-    walls = [1 * S, 2 * S, 3 * S, 4 * S, 10 * S]
     merged = IterationRow(start=0, end=20 * S, first=0, last=4, steps=40, episodes=0, wall_ns=20 * S)
-    found = progress(iterated(*walls).snapshot(), [merged])
+    found = progress(iterated(*WALLS).snapshot(), [merged])
     spread = found.iteration_ns
-    assert spread is not None
     assert (spread.mean_ns, spread.min_ns, spread.max_ns) == (4 * S, 1 * S, 10 * S)
     assert spread.p50_ns == pytest.approx(3 * S, rel=0.03)
     assert found.steps_per_iteration == 8

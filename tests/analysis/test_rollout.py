@@ -8,7 +8,6 @@ from rlprof.analysis.rollout import Rollout, rollout
 
 
 def lines(found: Rollout | None) -> list[tuple[str, int, float]]:
-    assert found is not None
     return [(step.operation, step.depth, step.ns) for step in found.steps]
 
 
@@ -21,8 +20,7 @@ def collect(planted: Planted, steps: int = 4) -> None:
             planted.work("render", 5)
 
 
-def test_the_calls_of_an_operation_that_contains_all_collection_are_the_rollouts():
-    planted = Planted()
+def test_the_calls_of_an_operation_that_contains_all_collection_are_the_rollouts(planted):
     for _ in range(3):
         with planted.profiler.iteration():
             with planted.profile("rollout"):
@@ -30,38 +28,32 @@ def test_the_calls_of_an_operation_that_contains_all_collection_are_the_rollouts
                 planted.tick(2)
             planted.work("update", 500)
     found = rollout(planted.breakdown())
-    assert found is not None
     assert (found.rollouts, found.total_ns) == (3, 4 * 40 + 2)
     assert lines(found) == [("env_step", 0, 120), ("render", 1, 20), ("policy_forward", 0, 40)]
 
 
-def test_the_bottleneck_has_the_largest_time_of_its_own():
-    planted = Planted()
+def test_the_bottleneck_has_the_largest_time_of_its_own(planted):
     with planted.profiler.iteration(), planted.profile("rollout"):
         with planted.profile("env_step"):
             planted.tick(10)
             planted.work("render", 90)
         planted.work("policy_forward", 60)
     found = rollout(planted.breakdown())
-    assert found is not None
     assert [step.operation for step in found.steps if step.bottleneck] == ["render"]
 
 
-def test_without_such_an_operation_the_iterations_are_the_rollouts():
-    planted = Planted()
+def test_without_such_an_operation_the_iterations_are_the_rollouts(planted):
     planted.work("env_make", 1_000)
     for _ in range(4):
         with planted.profiler.iteration():
             collect(planted, 2)
             planted.work("update", 100)
     found = rollout(planted.breakdown())
-    assert found is not None
     assert (found.rollouts, found.total_ns) == (4, 80)
     assert lines(found) == [("env_step", 0, 60), ("render", 1, 10), ("policy_forward", 0, 20)]
 
 
-def test_no_environment_or_no_iterations_is_no_rollout():
-    planted = Planted()
+def test_no_environment_or_no_iterations_is_no_rollout(planted):
     with planted.profiler.iteration():
         planted.work("update", 100)
     assert rollout(planted.breakdown()) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,8 @@ from rlprof.session.reader import Gain, IterationRow, Session
 
 def iterations(*sizes: int) -> list[IterationRow]:
     """Stored iterations, each of so many that were merged."""
-    found, first = [], 0
-    for size in sizes:
-        found.append(
-            IterationRow(
-                start=first, end=first + size, first=first, last=first + size - 1, steps=0, episodes=0, wall_ns=size
-            )
-        )
-        first += size
-    return found
+    ends = list(accumulate(sizes))
+    return [IterationRow(end - size, end, end - size, end - 1, 0, 0, wall_ns=size) for size, end in zip(sizes, ends)]
 
 
 def sizes(groups: list[list[IterationRow]]) -> list[int]:
@@ -101,9 +95,8 @@ def test_the_share_of_rlprof_in_a_place():
 
 
 def test_calls_are_counted_for_the_place_around_them():
-    assert calls_inside([gain(1, 3, 0), gain(2, 5, 0), gain(3, 7, 0)], {1: 0, 2: 1, 3: 1, 0: None}) == Counter(
-        {0: 3, 1: 12}
-    )
+    gains = [gain(1, 3, 0), gain(2, 5, 0), gain(3, 7, 0)]
+    assert calls_inside(gains, {1: 0, 2: 1, 3: 1, 0: None}) == Counter({0: 3, 1: 12})
 
 
 def test_a_point_that_does_not_add_up_is_found():

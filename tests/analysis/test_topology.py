@@ -48,16 +48,14 @@ def test_work_outside_of_the_slowest_lane_gains_nothing():
     steps = [([("update", 10.0)], [[("env_step", 100.0)], [("render", 60.0)]])] * 5
     work = session([pool(steps)])
     assert predicted(work, {"render": 0.0}) == pytest.approx(550)
-    assert predicted(work, {"env_step": 0.5}) == pytest.approx(
-        pool([(own, [[("env_step", 50.0)], [("render", 60.0)]]) for own, _ in steps]).end
-    )
+    quicker = pool([(own, [[("env_step", 50.0)], [("render", 60.0)]]) for own, _ in steps])
+    assert predicted(work, {"env_step": 0.5}) == pytest.approx(quicker.end)
 
 
 @given(st.lists(alike, min_size=2, max_size=5), st.lists(alike, min_size=2, max_size=5), speeds)
 def test_threads_that_share_the_gil_take_as_long_as_all_of_them(envs, renders, left):
-    steps = [
-        ([("update", 10.0)], [*([("env_step", one)] for one in envs), *([("render", one)] for one in renders)])
-    ] * 3
+    tasks = [*([("env_step", one)] for one in envs), *([("render", one)] for one in renders)]
+    steps = [([("update", 10.0)], tasks)] * 3
     saving = {"render": left}
     work = session([pool(steps, one_at_a_time=True)])
     how = topology(work)
@@ -99,11 +97,7 @@ def test_the_ranking_is_by_gain_and_not_by_summed_time():
     found = what_if(session(papers), {"env_step": 0.5, "update": 0.5})
     assert [one.operation for one in found.ranking] == ["update", "env_step", "render"]
     assert found.ranking[-1].free.gain.estimate == pytest.approx(0.0, abs=1e-6)
-    assert found.asked is not None
-    assert found.asked.gain.low is not None
-    assert found.asked.gain.high is not None
     assert found.asked.gain.low < found.asked.gain.estimate < found.asked.gain.high
-    assert found.rate is not None
 
 
 def test_the_innermost_that_is_named_counts():

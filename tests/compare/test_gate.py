@@ -35,9 +35,7 @@ def test_only_a_certain_slowdown_beyond_the_limit_fails(b_ns, passed):
 def test_single_sessions_cannot_fail_and_say_why():
     decision = gate(compared(side(1e6, 1), side(2e6, 1)), limit=0.05)
     assert decision.passed
-    assert (
-        "no error rate can be computed, so the gate cannot fail. Give two or more sessions per side." in decision.note
-    )
+    assert decision.note.endswith("so the gate cannot fail. Give two or more sessions per side.")
 
 
 def test_different_work_has_no_answer():

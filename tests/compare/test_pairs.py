@@ -1,4 +1,4 @@
-"""Two processes that take turns, with planted times."""
+"""Two processes that alternate, with planted times."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from rlprof.experiment.pairs import measured, run_pair
 TRAINING = """
 import sys, time
 from rlprof import get_profiler, profile
-step, turns = float(sys.argv[1]), int(sys.argv[2])
+step, iterations = float(sys.argv[1]), int(sys.argv[2])
 profiler = get_profiler()
-for turn in range(turns):
+for _ in range(iterations):
     profiler.iteration()
     with profile("env_step"):
         time.sleep(step)
@@ -38,18 +38,22 @@ sys.exit(int(sys.argv[3]) if len(sys.argv) > 3 else 0)
 """
 
 
+def script(folder, text, name="train.py"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
 @pytest.fixture
 def training(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(TRAINING)
-    return path
+    return script(tmp_path, TRAINING)
 
 
 def test_a_planted_difference_is_found_where_it_is(training):
     commands = (f"run {training} 0.04 1000", f"rlprof run {training} 0.02 1000")
-    heard = []
-    pair = run_pair(commands, 5, random.Random(1), warm_up=1, on_progress=heard.append)
-    assert heard == [0, 1, 2, 3, 4, 5]
+    progress = []
+    pair = run_pair(commands, 5, random.Random(1), warm_up=1, on_progress=progress.append)
+    assert progress == [0, 1, 2, 3, 4, 5]
     assert len(pair.blocks) == 5
     assert pair.changes == ()  # but for what is in the command lines
     found = measured(pair, component_of({}))
@@ -66,20 +70,17 @@ def test_a_planted_difference_is_found_where_it_is(training):
 
 
 @pytest.mark.parametrize(
-    ("arm", "said"),
+    ("arm", "message"),
     [
         ("0.001 0 0", r"B .* ended without an iteration. .*\(\):\n  the last words$"),
         ("0.001 3 7", "B .* failed with exit code 7.*\n.*the last words"),
-        (
-            "0.001 2 0",
-            "B .* ended after 2 iterations, but a pair needs 8. Let it train longer:\n.*the last words",
-        ),
+        ("0.001 2 0", "B .* ended after 2 iterations, but a pair needs 8. Let it train longer:\n.*the last words"),
         ("0.001 7 0", "B .* ended after 7 iterations, .*, or measure fewer with --iterations 2:\n"),
         ("0.001 1000 0 --no-steps", "A .* counts environment steps, B .* counts none"),
     ],
 )
-def test_an_arm_that_cannot_be_compared_is_named_with_its_last_words(training, arm, said):
-    with pytest.raises(ArmError, match=f"(?s){said}"):
+def test_an_arm_that_cannot_be_compared_is_named_with_its_last_words(training, arm, message):
+    with pytest.raises(ArmError, match=f"(?s){message}"):
         run_pair((f"run {training} 0.001 1000", f"run {training} {arm}"), 3, random.Random(1), warm_up=4)
 
 
@@ -101,8 +102,7 @@ def test_what_is_no_arm_is_refused():
 
 @pytest.mark.long
 def test_an_arm_that_hangs_is_named_after_the_patience_it_was_given(tmp_path):
-    path = tmp_path / "hang.py"
-    path.write_text("import time\nprint('the last words', flush=True)\ntime.sleep(1000)\n")
+    path = script(tmp_path, "import time\nprint('the last words', flush=True)\ntime.sleep(1000)\n", "hang.py")
     with pytest.raises(ArmError, match=r"(?s)B .*did not reach its first iteration in 3 s.*the last words"):
         run_pair((f"run {path}", f"run {path}"), 3, Chosen("BA"), patience=3)
     assert not [child for child in psutil.Process().children(recursive=True) if "hang.py" in " ".join(child.cmdline())]
@@ -110,14 +110,13 @@ def test_an_arm_that_hangs_is_named_after_the_patience_it_was_given(tmp_path):
 
 def test_an_arm_that_fails_is_named_while_the_other_still_starts(training, tmp_path):
     """Not after the other's start, which may take minutes, and not the other instead, which is well."""
-    slow = tmp_path / "slow.py"
-    slow.write_text("import time\ntime.sleep(1000)\n")
+    slow = script(tmp_path, "import time\ntime.sleep(1000)\n", "slow.py")
     with pytest.raises(ArmError, match=r"^A \(run .*/train.py 0 0 7\) failed with exit code 7"):
         run_pair((f"run {training} 0 0 7", f"run {slow}"), 3, Chosen("BA"), patience=60)
 
 
 class Chosen(random.Random):
-    """Whose order is known."""
+    """Chooses the arms in a known order."""
 
     def __init__(self, order):
         super().__init__(1)
@@ -132,36 +131,32 @@ class Chosen(random.Random):
 def test_an_interrupted_comparison_shows_what_it_has_and_passes_no_gate(training, tmp_path, gate, code):
     """B is far faster: but for Ctrl-C, it would pass."""
     commands = [f"run {training} 0.05 100000", f"run {training} 0.001 100000"]
-    command = [
-        sys.executable,
-        "-m",
-        "rlprof",
-        "compare",
-        *commands,
-        "--iterations",
-        "2",
-        "--precision",
-        "0.001%",
-        *gate,
-    ]
+    options = ["--iterations", "2", "--precision", "0.001%", *gate]
+    command = [sys.executable, "-m", "rlprof", "compare", *commands, *options]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if line.startswith("pair 2"):  # the first has been measured
                 break
         process.send_signal(signal.SIGINT)
-        shown, said = process.communicate(timeout=120)
-    assert process.returncode == code, said
+        shown, messages = process.communicate(timeout=120)
+    assert process.returncode == code, messages
     assert "Interrupted: this is the result so far." in shown
-    assert ("interrupted, so --fail-if-slower has no answer" in said) == bool(gate)
+    assert ("interrupted, so --fail-if-slower has no answer" in messages) == bool(gate)
+
+
+def interrupted(training, block):
+    """A comparison with Ctrl-C at a block of its first pair."""
+
+    def interrupt(state):
+        if state.block == block:
+            raise KeyboardInterrupt
+
+    command = f"run {training} 0.01 1000"
+    return compare_live(Plan(command, command, blocks=5), component_of({}), interrupt)
 
 
 def test_an_interrupt_leaves_what_was_measured_of_the_first_pair(training):
-    def interrupt(state):
-        if state.block == 2:
-            raise KeyboardInterrupt
-
-    commands = (f"run {training} 0.01 1000", f"run {training} 0.01 1000")
-    found = compare_live(Plan(*commands, blocks=5), component_of({}), interrupt)
+    found = interrupted(training, block=2)
     assert found.pairs == 1
     assert found.interrupted
     assert found.speedup.low is None
@@ -169,12 +164,8 @@ def test_an_interrupt_leaves_what_was_measured_of_the_first_pair(training):
 
 
 def test_an_interrupt_before_anything_was_measured_is_one(training):
-    def interrupt(_):
-        raise KeyboardInterrupt
-
-    commands = (f"run {training} 0.01 1000", f"run {training} 0.01 1000")
     with pytest.raises(KeyboardInterrupt):
-        compare_live(Plan(*commands, blocks=5), component_of({}), interrupt)
+        interrupted(training, block=0)
 
 
 WITH_A_WORKER = """
@@ -200,14 +191,11 @@ if __name__ == "__main__":
 
 
 def test_cpu_time_is_that_of_workers_too(tmp_path):
-    path = tmp_path / "workers.py"
-    path.write_text(WITH_A_WORKER)
-    with Arm("A", f"run {path}", tmp_path) as arm:
+    with Arm("A", f"run {script(tmp_path, WITH_A_WORKER)}", tmp_path) as arm:
         arm.begin()
-        turns = arm.run_each(5)
-    assert len(turns) == 5
-    for turn in turns:
-        assert 0.02e9 <= turn.cpu_ns < 0.06e9
+        iterations = arm.run_each(5)
+    assert len(iterations) == 5
+    assert all(0.02e9 <= one.cpu_ns < 0.06e9 for one in iterations)
 
 
 def test_an_arm_leaves_its_session_and_no_reports(training, tmp_path):
@@ -242,8 +230,7 @@ def _lives(process):
 @pytest.mark.long
 @pytest.mark.parametrize("own_session", [False, True], ids=["in its group", "in a session of its own"])
 def test_what_an_arm_has_started_is_gone_with_it_even_if_it_does_not_want_to(tmp_path, own_session):
-    path, pid = tmp_path / "stays.py", tmp_path / "pid"
-    path.write_text(WITH_ONE_THAT_STAYS)
+    path, pid = script(tmp_path, WITH_ONE_THAT_STAYS), tmp_path / "pid"
     with Arm("A", f"run {path} {pid} {own_session}", tmp_path) as arm:
         arm.begin()
         left = psutil.Process(int(pid.read_text()))
@@ -286,19 +273,18 @@ while True:
 """
 
 
-def test_short_iterations_take_turns_several_at_a_time(tmp_path):
-    path = tmp_path / "short.py"
-    path.write_text(SHORT)
-    heard = []
-    pair = run_pair((f"run {path}", f"run {path}"), 40, random.Random(1), on_progress=heard.append)
-    turns = [turn for block in pair.blocks for turn in (block.a, block.b)]
-    assert sum(turn.iterations for turn in turns) == 2 * 40
-    assert max(turn.iterations for turn in turns) > 1
-    for turn in turns:
-        assert turn.steps == 3 * turn.iterations
-        assert turn.calls["env_step"] == turn.iterations
-        assert turn.wall_ns >= 0.0005e9 * turn.iterations
-    assert heard[-1] == 40
+def test_short_iterations_alternate_in_groups(tmp_path):
+    command = f"run {script(tmp_path, SHORT)}"
+    progress = []
+    pair = run_pair((command, command), 40, random.Random(1), on_progress=progress.append)
+    groups = [group for block in pair.blocks for group in (block.a, block.b)]
+    assert sum(group.iterations for group in groups) == 2 * 40
+    assert max(group.iterations for group in groups) > 1
+    for group in groups:
+        assert group.steps == 3 * group.iterations
+        assert group.calls["env_step"] == group.iterations
+        assert group.wall_ns >= 0.0005e9 * group.iterations
+    assert progress[-1] == 40
     found = measured(pair, component_of({}))
     assert found.a.steps == 3
     assert found.a.wall_ns == pytest.approx(sum(found.a.ledger.values()), rel=0.3)

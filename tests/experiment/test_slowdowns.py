@@ -54,12 +54,8 @@ def test_planted_costs_of_computing_and_sleeping_are_found(training):
     progress = []
     plan = SlowdownPlan(f"run {training} 100000", ("env_step", "server_reply"), seconds=25, width=0.02)
     found = run_slowdowns(plan, progress.append)
-    env_step, server_reply = found["env_step"], found["server_reply"]
-    assert env_step.cost is not None
-    assert server_reply.cost is not None
-    assert env_step.cost.estimate == pytest.approx(0.25, abs=0.1)
-    assert server_reply.cost.estimate == pytest.approx(0.25, abs=0.1)
-    assert env_step.slept < 0.5 < server_reply.slept
+    assert [one.cost.estimate for one in found.values()] == pytest.approx([0.25, 0.25], abs=0.1)
+    assert found["env_step"].slept < 0.5 < found["server_reply"].slept
     assert progress[0].block == 0
     assert progress[-1].so_far["env_step"].blocks >= 8
 
@@ -98,7 +94,7 @@ def test_a_recorded_command_is_run_again(command, again):
 
 def test_a_command_that_cannot_be_repeated_is_reported():
     for command in (("python", "-c", "..."), ("python",), ()):
-        with pytest.raises(RlprofError, match="cannot be repeated; give one with --command"):
+        with pytest.raises(RlprofError, match=r"cannot be repeated\. Give one with --command"):
             command_of(command)
 
 
@@ -108,37 +104,28 @@ def rlprof(*words, **options):
     )
 
 
+def record(folder, text, *words):
+    """The session of a training."""
+    (folder / "train.py").write_text(text)
+    assert rlprof("run", "--dir", "runs", "train.py", *words, cwd=folder).returncode == 0
+    (session,) = (folder / "runs").iterdir()
+    return str(session)
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("recorded")
-    (folder / "train.py").write_text(TRAINING)
-    rlprof("run", "--dir", "runs", "train.py", "6", cwd=folder)
-    (session,) = (folder / "runs").iterdir()
-    return session
+    return record(tmp_path_factory.mktemp("recorded"), TRAINING, "6")
 
 
 @pytest.mark.long
 def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
-    assert rlprof("run", "--dir", "runs", training.name, "40", cwd=tmp_path).returncode == 0
-    (session,) = (tmp_path / "runs").iterdir()
-    shown = rlprof("whatif", str(session), "update=2x", cwd=tmp_path)
+    session = record(tmp_path, TRAINING, "40")
+    shown = rlprof("whatif", session, "update=2x", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("update 2x: ")
     assert "steps per second instead of" in shown.stdout
-    again = f"run {training} 100000"
-    words = (
-        "whatif",
-        str(session),
-        "update=2x",
-        "--verify",
-        "--command",
-        again,
-        "--max-time",
-        "15s",
-        "--precision",
-        "3%",
-    )
-    done = rlprof(*words, "--format", "json", cwd=tmp_path)
+    verify = ("--verify", "--command", f"run {training} 100000", "--max-time", "15s", "--precision", "3%")
+    done = rlprof("whatif", session, "update=2x", *verify, "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "slowed down by 50 and 100 %" in done.stderr
     found = json.loads(done.stdout)
@@ -151,25 +138,20 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
     ("words", "message"),
     [
         (("env_step=2",), "env_step=2 is not a speedup. Write env_step=2x"),
-        (("env_step=0x",), "env_step=0x is not a speedup"),
-        (("envstep=2x",), "has no operation envstep in its iterations. Did you mean env_step"),
-        (("queue_wait=2x",), "queue_wait is a wait for other work"),
         (("--verify",), "--verify needs an operation to slow down"),
         (("env_step=2x", "--verify", "--command", "report last"), "must begin with run or train"),
     ],
 )
 def test_wrong_use_is_one_sentence(recorded, words, message):
-    done = rlprof("whatif", str(recorded), *words)
+    done = rlprof("whatif", recorded, *words)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_session_without_iterations_is_reported(tmp_path):
-    (tmp_path / "train.py").write_text("from rlprof import profile\nwith profile('env_step'): pass\n")
-    rlprof("run", "--dir", "runs", "train.py", cwd=tmp_path)
-    (session,) = (tmp_path / "runs").iterdir()
-    done = rlprof("whatif", str(session), cwd=tmp_path)
+    session = record(tmp_path, "from rlprof import profile\nwith profile('env_step'): pass\n")
+    done = rlprof("whatif", session, cwd=tmp_path)
     assert done.returncode == 2
     assert "has no iterations" in done.stderr
 
@@ -181,18 +163,11 @@ def test_no_process_is_left_running(training, recorded, tmp_path, number, what):
     """However the command ends, its arms end too, at their next iteration at the latest."""
     mark = f"{os.getpid()}{int(number)}{len(what)}000000"  # so many iterations, to be known by
     again = f"run {training} {mark}"
-    words = (
-        ("compare", again, again)
-        if what == "compare"
-        else ("whatif", recorded, "update=2x", "--verify", "--command", again)
-    )
-    with subprocess.Popen(
-        [sys.executable, "-m", "rlprof", *map(str, words)],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as command:
-        assert command.stderr is not None
+    words = ["compare", again, again]
+    if what == "whatif":
+        words = ["whatif", recorded, "update=2x", "--verify", "--command", again]
+    words = [sys.executable, "-m", "rlprof", *words]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as command:
         while not running(mark):
             time.sleep(0.05)
         time.sleep(1)
@@ -205,9 +180,5 @@ def test_no_process_is_left_running(training, recorded, tmp_path, number, what):
 
 
 def running(mark):
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or []
-        if words[-1:] == [mark] and process.status() != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+    found = (one for one in psutil.process_iter(["cmdline"]) if (one.info["cmdline"] or [])[-1:] == [mark])
+    return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]

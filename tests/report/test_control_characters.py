@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from sessions import Written, report_of
@@ -22,9 +23,7 @@ from rlprof.trace.analysis.per_step import steps_of
 from rlprof.trace.analysis.summarize import summarize
 from rlprof.trace.analysis.summary import SCHEMA_VERSION, Summary
 from rlprof.trace.read import read_trace
-from rlprof.trace.render import diff as traces_diff
-from rlprof.trace.render import html as traces_html
-from rlprof.trace.render import text as traces_text
+from rlprof.trace.render import diff, html, text
 
 MS = 1_000_000
 NAME = "a\x1b[31m\x07\x9b2J\x7f\r\u202eb"
@@ -48,23 +47,20 @@ def shown(text):
 def test_a_report_has_none_in_any_format(session):
     report = report_of(session)
     for render in (to_text, to_markdown, to_html, to_csv, analyzer.to_text):
-        text = render(report)
+        output = render(report)
         # The page's own scripts have some, in texts of their own.
-        found = shown(text) & set(NAME) if render is to_html else shown(text)
+        found = shown(output) & set(NAME) if render is to_html else shown(output)
         assert found == set(), render.__module__
-        assert "31m" in text, "the name is there all the same"
+        assert "31m" in output, "the name is shown all the same"
 
 
 def test_a_trace_has_none_in_any_format(tmp_path):
     events = [event("ProfilerStep#1", 0, 1000, "user_annotation"), event(NAME, 10, 500), event(NAME, 600, 20, NAME)]
     trace = read_trace(written(tmp_path, events))
     found = Summary(SCHEMA_VERSION, (summarize(trace),))
-    for text in (
-        traces_text.to_text(found),
-        traces_html.to_html(found),
-        traces_diff.to_text(compare([steps_of(trace)], [steps_of(trace)])),
-    ):
-        assert shown(text) == set()
+    compared = diff.to_text(compare([steps_of(trace)], [steps_of(trace)]))
+    for output in (text.to_text(found), html.to_html(found), compared):
+        assert shown(output) == set()
 
 
 def on_terminal(*words):
@@ -72,15 +68,13 @@ def on_terminal(*words):
     leader, follower = pty.openpty()
     process = subprocess.Popen([sys.executable, "-m", "rlprof", *words], stdout=follower, stderr=follower)
     os.close(follower)
-    said = b""
-    try:
+    written = b""
+    with suppress(OSError):  # the other end is closed
         while piece := os.read(leader, 65536):
-            said += piece
-    except OSError:
-        pass  # the other end is closed
+            written += piece
     os.close(leader)
     process.wait(60)
-    return said.decode().replace("\r\n", "\n")
+    return written.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("format_", ["csv", "json", "markdown"])

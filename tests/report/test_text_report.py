@@ -140,7 +140,7 @@ def test_the_headline_comes_first(report):
     lines = to_text(report).splitlines()
     assert lines[1].endswith("steps/s in 1.43 s, 30 iterations.")
     assert lines[2].startswith("Largest account: env_step, 5")
-    assert lines[3].startswith("Try first: ")
+    assert lines[3].startswith("Try first (up to 1.6x as fast): ")
 
 
 def test_planted_figures_are_in_their_places(report):
@@ -157,14 +157,12 @@ def test_no_line_is_wider_than_the_console(width, report):
     assert max(map(len, to_text(report, width).splitlines())) <= width
 
 
-def test_an_empty_session_says_so(tmp_path):
-    written = Written(tmp_path)
+def test_an_empty_session_says_so(written):
     written.fake.profiler.disable()
     assert "Nothing was recorded." in to_text(report_of(written.end()))
 
 
-def test_a_killed_run_says_so(tmp_path):
-    written = Written(tmp_path)
+def test_a_killed_run_says_so(written):
     written.work("env_step", MS)
     written.flush()
     report = report_of(written.path)
@@ -172,8 +170,7 @@ def test_a_killed_run_says_so(tmp_path):
     assert "still running or killed" in to_text(report).splitlines()[0]
 
 
-def test_names_with_markup_are_shown_as_they_are(tmp_path):
-    written = Written(tmp_path)
+def test_names_with_markup_are_shown_as_they_are(written):
     written.work("[bold]env[/bold]", MS)
     written.work("a|b *c* <i>", MS)
     report = report_of(written.end())
@@ -181,8 +178,7 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path):
     assert r"a\|b \*c\* \<i\>" in to_markdown(report)
 
 
-def test_the_headline_reports_poor_speed(tmp_path):
-    written = Written(tmp_path)
+def test_the_headline_reports_poor_speed(written):
     for _ in range(30):
         with written.fake.profiler.iteration():
             written.work("env_step", 1 * MS)
@@ -191,5 +187,8 @@ def test_the_headline_reports_poor_speed(tmp_path):
     report = report_of(written.end())
     assert report.findings.expectation.ratio == pytest.approx(0.2)
     text = to_text(report)
-    assert "Below half of what its parts could do: 20%. Most is lost to unattributed (120 ms)." in text
+    assert (
+        "Slow: the training reached 20% of the speed that its parts allow. Most is lost in unattributed (120 ms)."
+        in text
+    )
     assert "1,000 steps/s" in text  # what the environment does alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rlprof.analysis.operations import Operation
 from rlprof.ledger.catalogue import BESIDE_TRAINING, PHASES
@@ -29,7 +30,6 @@ class Bottleneck:
     score: float
     """0 to 100."""
     time: float
-    """The share of the wall time."""
     per_call: float
     """The operation's own work per call as a fraction of 100 ms, at most 1. Without what it called or waited for."""
     memory: float
@@ -38,7 +38,7 @@ class Bottleneck:
     share: float
     """Percent of the wall time."""
     own_ns: float | None
-    """Its own work per call."""
+    """Per call."""
     memory_rise: int | None
     device_rise: int | None
 
@@ -65,48 +65,29 @@ def bottlenecks(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Bo
 def _score(operation: Operation) -> Bottleneck:
     # Only its own time: otherwise every caller of a slow operation would score as high, and the root highest of all.
     own = max(0, operation.self_ns - operation.waited_ns) / operation.calls if operation.calls else None
-    parts = {
+    parts: dict[str, Any] = {
         "time": operation.share / 100,
         "per_call": (own or 0) / SLOW_NS,
         "memory": (operation.memory_rise or 0) / LARGE_BYTES,
         "device_memory": (operation.device_rise or 0) / LARGE_BYTES,
     }
     parts = {name: min(1.0, part) for name, part in parts.items()}
-    return Bottleneck(
-        operation=operation.operation,
-        category=operation.category,
-        calls=operation.calls,
-        score=sum(WEIGHTS[name] * part for name, part in parts.items()),
-        share=operation.share,
-        own_ns=own,
-        memory_rise=operation.memory_rise,
-        device_rise=operation.device_rise,
-        **parts,
-    )
+    copied = ("operation", "category", "calls", "share", "memory_rise", "device_rise")
+    score = sum(WEIGHTS[name] * part for name, part in parts.items())
+    return Bottleneck(**{name: getattr(operation, name) for name in copied}, score=score, own_ns=own, **parts)
 
 
 def recommendations(operations: Sequence[Operation], min_calls: int = 1) -> tuple[Recommendation, ...]:
     """Every threshold that an operation passes, the most severe first."""
-    found = [
-        recommendation
-        for operation in _of_the_training(operations, min_calls)
-        for recommendation in _recommend(operation)
-    ]
+    found = [item for operation in _of_the_training(operations, min_calls) for item in _recommend(operation)]
     severities = ("CRITICAL", "SLOW", "MEMORY", "GPU MEMORY")
     return tuple(sorted(found, key=lambda item: (severities.index(item.severity), -item.value)))
 
 
 def _of_the_training(operations: Sequence[Operation], min_calls: int) -> list[Operation]:
-    return [
-        item
-        for item in operations
-        if item.calls >= min_calls and item.operation not in BESIDE_TRAINING and not _is_phase(item)
-    ]
-
-
-def _is_phase(operation: Operation) -> bool:
-    """True if it structures the tree. A phase with nothing inside is an operation like any other."""
-    return operation.operation in PHASES and _own_share(operation) < LEAF
+    """Without phases that only structure the tree. A phase with nothing inside is an operation like any other."""
+    found = [item for item in operations if item.calls >= min_calls and item.operation not in BESIDE_TRAINING]
+    return [item for item in found if item.operation not in PHASES or _own_share(item) >= LEAF]
 
 
 def _own_share(operation: Operation) -> float:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from rlprof.analysis.calltree import Place, cpu_of, merge
 from rlprof.ledger.catalogue import BESIDE_TRAINING, STARTUP
@@ -14,6 +15,10 @@ from rlprof.ledger.snapshot import Snapshot
 
 UNATTRIBUTED = "unattributed"
 RLPROF = "rlprof"
+_AS_IN_THE_TREE = (
+    "operation", "category", "depth", "self_ns", "ledger_ns", "subtree_ledger_ns", "overlapped_ns", "cpu_ns",
+    "subtree_cpu_ns",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +31,11 @@ class Row:
     depth: int
     calls: int
     wall_ns: int
-    """Inclusive, summed over the lanes. With several lanes it may exceed the wall time of the breakdown."""
+    """With the rows below, summed over the lanes. With several lanes it may exceed the wall time of the breakdown."""
     self_ns: int
     ledger_ns: int
     """The driver's wall time that this row itself accounts for."""
     subtree_ledger_ns: int
-    """The same including the rows below it."""
     share: float
     """Share of the wall time including the rows below, in percent with one decimal. The top rows sum to 100.0."""
     cpu_ns: int | None
@@ -40,7 +44,6 @@ class Row:
     overlapped_ns: int = 0
     """The part of `self_ns` on other lanes while the driver was busy with something else."""
     mean_ns: float | None = None
-    """Mean duration of a call. None without a call."""
     p50_ns: float | None = None
     p95_ns: float | None = None
     p99_ns: float | None = None
@@ -78,8 +81,8 @@ class Breakdown:
     categories: tuple[Portion, ...]
     """Largest first, then `unattributed` and `rlprof`."""
     largest: Portion
-    """The largest account since the training began: one operation at all its places, without what it called, or one of
-    those two. Its share is a share of the time without start-up."""
+    """Since the training began: one operation at all its places, without what it called, or one of those two. Its share
+    is a share of the time without start-up."""
     overlapped: dict[str, int]
     """Work of other lanes while the driver was busy with something else, in ns by operation, largest first."""
     lanes: Lanes
@@ -89,12 +92,10 @@ class Breakdown:
 
     @property
     def after_startup_ns(self) -> int:
-        """The wall time without start-up."""
         return self.wall_ns - sum(row.ledger_ns for row in self.rows if row.operation == STARTUP)
 
     @property
     def top(self) -> tuple[Row, ...]:
-        """The rows at the top of the call tree."""
         return tuple(row for row in self.rows if row.depth == 0)
 
     def check(self) -> None:
@@ -115,13 +116,16 @@ def breakdown(snapshot: Snapshot) -> Breakdown:
     rows = _rows(tops, shares, snapshot.wall_ns)
     rows.append(_extra_row(UNATTRIBUTED, snapshot.unattributed_ns, unattributed, cpu_ns=_spanless_cpu(snapshot)))
     rows.append(_extra_row(RLPROF, snapshot.rlprof_ns, rlprof, uncertainty_ns=snapshot.rlprof_uncertainty_ns))
+    overlapped: Counter[str] = Counter()
+    for row in rows:
+        overlapped[row.operation] += row.overlapped_ns
     return Breakdown(
         wall_ns=snapshot.wall_ns,
         iterations=snapshot.iterations,
         rows=tuple(rows),
         categories=_categories(rows),
         largest=_largest(snapshot),
-        overlapped=_overlapped(rows),
+        overlapped={operation: ns for operation, ns in overlapped.most_common() if ns},
         lanes=_lanes(snapshot),
         open_spans=snapshot.open_spans,
         cpu=snapshot.cpu,
@@ -145,18 +149,10 @@ def _rows(tops: Sequence[Place], tenths: Sequence[int], wall_ns: int) -> list[Ro
 def _row(place: Place, tenths: int) -> Row:
     durations = place.durations()
     return Row(
-        operation=place.operation,
-        category=place.category,
-        depth=place.depth,
+        **{name: getattr(place, name) for name in _AS_IN_THE_TREE},
         calls=durations.calls,
         wall_ns=place.subtree_wall_ns,
-        self_ns=place.self_ns,
-        ledger_ns=place.ledger_ns,
-        subtree_ledger_ns=place.subtree_ledger_ns,
         share=tenths / 10,
-        overlapped_ns=place.overlapped_ns,
-        cpu_ns=place.cpu_ns,
-        subtree_cpu_ns=place.subtree_cpu_ns,
         mean_ns=durations.mean_ns,
         p50_ns=durations.quantile_ns(0.50),
         p95_ns=durations.quantile_ns(0.95),
@@ -165,20 +161,9 @@ def _row(place: Place, tenths: int) -> Row:
 
 
 def _extra_row(name: str, ns: int, tenths: int, cpu_ns: int | None = None, uncertainty_ns: int = 0) -> Row:
-    return Row(
-        operation=name,
-        category=name,
-        depth=0,
-        calls=0,
-        wall_ns=ns,
-        self_ns=ns,
-        ledger_ns=ns,
-        subtree_ledger_ns=ns,
-        share=tenths / 10,
-        cpu_ns=cpu_ns,
-        subtree_cpu_ns=cpu_ns,
-        uncertainty_ns=uncertainty_ns,
-    )
+    times: dict[str, Any] = dict.fromkeys(("wall_ns", "self_ns", "ledger_ns", "subtree_ledger_ns"), ns)
+    times |= dict.fromkeys(("cpu_ns", "subtree_cpu_ns"), cpu_ns)
+    return Row(name, name, depth=0, calls=0, share=tenths / 10, uncertainty_ns=uncertainty_ns, **times)
 
 
 def _spanless_cpu(snapshot: Snapshot) -> int | None:
@@ -211,19 +196,9 @@ def _largest(snapshot: Snapshot) -> Portion:
     return Portion(name, ns, round(100 * ns / training, 1) if training else 0.0)
 
 
-def _overlapped(rows: Sequence[Row]) -> dict[str, int]:
-    totals: Counter[str] = Counter()
-    for row in rows:
-        totals[row.operation] += row.overlapped_ns
-    return {operation: ns for operation, ns in totals.most_common() if ns}
-
-
 def _lanes(snapshot: Snapshot) -> Lanes:
     spans = [node for node in snapshot.net_nodes if node.operation is not None]
     kinds = Counter(snapshot.lanes[lane].kind for lane in {node.lane for node in spans})
     # Waiting is not working. If rlprof's cost was taken out of a wait, that is not negative work either.
     working = sum(max(0, node.self_ns - node.waited_ns) for node in spans)
-    return Lanes(
-        by_kind=dict(sorted(kinds.items())),
-        concurrency=working / snapshot.wall_ns if snapshot.wall_ns else 0.0,
-    )
+    return Lanes(dict(sorted(kinds.items())), working / snapshot.wall_ns if snapshot.wall_ns else 0.0)

@@ -17,6 +17,9 @@ class Place:
     nodes: list[Node] = field(default_factory=list)
     children: list[Place] = field(default_factory=list)
     """Largest ledger time first."""
+    self_ns: int = 0
+    ledger_ns: int = 0
+    overlapped_ns: int = 0
     subtree_wall_ns: int = 0
     subtree_ledger_ns: int = 0
     subtree_cpu_ns: int | None = None
@@ -28,18 +31,6 @@ class Place:
     @property
     def category(self) -> str:
         return self.nodes[0].category
-
-    @property
-    def self_ns(self) -> int:
-        return sum(node.self_ns for node in self.nodes)
-
-    @property
-    def ledger_ns(self) -> int:
-        return sum(node.ledger_ns for node in self.nodes)
-
-    @property
-    def overlapped_ns(self) -> int:
-        return sum(node.overlapped_ns for node in self.nodes)
 
     @property
     def cpu_ns(self) -> int | None:
@@ -63,10 +54,8 @@ class Place:
 
 
 def cpu_of(nodes: Iterable[Node]) -> int | None:
-    """Thread CPU time of the nodes; None if it cannot be measured.
-
-    rlprof's cost may still be in a node's CPU time but not in its self time, so CPU time is limited to self time.
-    """
+    """Thread CPU time of the nodes; None if it cannot be measured."""
+    # rlprof's cost may still be in a node's CPU time but not in its self time.
     known = [min(node.cpu_ns, node.self_ns) for node in nodes if node.cpu_ns is not None]
     return sum(known) if known else None
 
@@ -89,20 +78,19 @@ def merge(nodes: Iterable[Node]) -> Place:
             parent.children.append(place)
             places.append(place)
         place.nodes.append(node)
+        place.self_ns += node.self_ns
+        place.ledger_ns += node.ledger_ns
+        place.overlapped_ns += node.overlapped_ns
         place_of[node.id] = place
     for place in reversed(places):  # children before parents, and no recursion: a tree may be deeper than the stack
-        _sum_up(place)
+        below = place.children
+        _sort(below)
+        place.subtree_wall_ns = place.self_ns + sum(child.subtree_wall_ns for child in below)
+        place.subtree_ledger_ns = place.ledger_ns + sum(child.subtree_ledger_ns for child in below)
+        if (cpu := place.cpu_ns) is not None:
+            place.subtree_cpu_ns = cpu + sum(child.subtree_cpu_ns or 0 for child in below)
     _sort(root.children)
     return root
-
-
-def _sum_up(place: Place) -> None:
-    below = place.children
-    _sort(below)
-    place.subtree_wall_ns = place.self_ns + sum(child.subtree_wall_ns for child in below)
-    place.subtree_ledger_ns = place.ledger_ns + sum(child.subtree_ledger_ns for child in below)
-    if (cpu := place.cpu_ns) is not None:
-        place.subtree_cpu_ns = cpu + sum(child.subtree_cpu_ns or 0 for child in below)
 
 
 def _sort(places: list[Place]) -> None:

@@ -26,7 +26,7 @@ CHANCE = 3.0
 """Standard deviations of a difference of two counts: episodes end by chance if the arms do not learn the same."""
 DIFFERENT_WORK = "different work"
 UPDATE = "optimizer_step"
-TAKING_TURNS = "taking turns"
+BETWEEN = "between iterations"
 """Time between the end of an iteration and the wait for the other arm."""
 
 
@@ -39,7 +39,7 @@ class Measured:
     cpu_ns: float
     steps: float
     ledger: Mapping[str, float]
-    """ns per iteration by component. They sum to the wall time without the cost of taking turns: see `whole_ledger`."""
+    """ns per iteration by component, without the time between iterations: see `whole_ledger`."""
     episodes: float = 0.0
     updates: float = 0.0
     """Optimizer steps."""
@@ -56,8 +56,8 @@ class MeasuredPair:
     drift: float = 0.0
     """Change of the log ratio from the first iteration to the last, along a straight line."""
     typical: Mapping[str, float] = field(default_factory=dict)
-    """By component that every iteration has: the log of the ratio of its times per step in neighbouring iterations,
-    over the typical ones. Short disturbances of the machine do not affect it."""
+    """By component that every iteration has: the log of the ratio of its times per step in typical iterations. Short
+    disturbances of the machine do not affect it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +69,20 @@ class Component:
     contribution: float
     """What B saves here as a fraction of A's whole time. All contributions sum to the whole saving."""
     speedup: Interval | None
-    """Over all iterations, or over typical ones if that is more precise. None if an arm lacks the component, and for
-    taking turns."""
+    """Over all iterations, or over typical ones if that is more precise. None if an arm lacks the component."""
     significant: bool
     """After correction for the number of components."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     a: str
     b: str
-    logs: tuple[float, ...]
+    logs: tuple[float, ...] = ()
     """Logs of the ratio of A's and B's time, pair by pair. Empty for separately recorded sessions."""
-    pairs: int
+    pairs: int = 0
     """Number of alternating pairs; 0 for separately recorded sessions."""
-    sessions: tuple[int, int] | None
+    sessions: tuple[int, int] | None = None
     """Number of separately recorded sessions on each side."""
     confidence: float
     """Confidence of every interval: 0.97 for 97 %."""
@@ -92,10 +91,10 @@ class Comparison:
     a_ns: float
     b_ns: float
     speedup: Interval
-    """Speed-up in steps per second."""
-    permutation_p: float | None
-    cpu: Interval | None
-    """The same in CPU time; None if unknown."""
+    """In steps per second."""
+    permutation_p: float | None = None
+    cpu: Interval | None = None
+    """In CPU time; None if unknown."""
     least_seen: float | None
     """An effect of this size would be found four times out of five with this many pairs."""
     components: tuple[Component, ...]
@@ -104,7 +103,7 @@ class Comparison:
     """How the work of the arms differs, if it does. Then their times do not show which is faster."""
     sizes: str | None
     """How the sizes of their iterations differ, if they do. Figures per step account for that."""
-    drift: Interval | None
+    drift: Interval | None = None
     """How B's speed-up changed from the beginning of a pair to its end; None without alternating pairs."""
     changes: tuple[str, ...] = ()
     """What differs between the arms besides their times."""
@@ -113,7 +112,7 @@ class Comparison:
 
     @property
     def steady(self) -> bool:
-        """True without a trend that matters. With a trend, a longer run would give another figure."""
+        """False if there is a trend that matters: a longer run would then give another figure."""
         return self.drift is None or not (self.drift.beyond_zero and abs(self.drift.estimate) > MARGIN)
 
     @property
@@ -145,7 +144,6 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
         b=b,
         logs=tuple(logs),
         pairs=len(pairs),
-        sessions=None,
         confidence=1 - alpha,
         per_step=per_step,
         a_ns=fmean(one.wall_ns for one, _ in middle),
@@ -163,18 +161,14 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
 
 def of_a_step(arm: Measured) -> Measured:
     """Convert figures per iteration to figures per step."""
-    return Measured(
-        arm.wall_ns / arm.steps,
-        arm.cpu_ns / arm.steps,
-        1.0,
-        {name: ns / arm.steps for name, ns in arm.ledger.items()},
-    )
+    ledger = {name: ns / arm.steps for name, ns in arm.ledger.items()}
+    return Measured(arm.wall_ns / arm.steps, arm.cpu_ns / arm.steps, 1.0, ledger)
 
 
 def whole_ledger(arm: Measured) -> dict[str, float]:
-    """Including the time outside of all components, so that it sums to the wall time."""
+    """With the time outside of all components, so that it sums to the wall time."""
     rest = arm.wall_ns - sum(arm.ledger.values())
-    return {**arm.ledger, TAKING_TURNS: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
+    return {**arm.ledger, BETWEEN: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
 
 
 def _components(
@@ -184,10 +178,10 @@ def _components(
     names = sorted({name for pair in pairs for arm in pair for name in whole_ledger(arm)})
     found, p_values = [], []
     for name in names:
-        estimates = _estimates(pairs, typical, name) if name != TAKING_TURNS else []
-        p_values.append(_either(estimates or [_saved(pairs, name)]) if name != TAKING_TURNS else None)
+        estimates = _estimates(pairs, typical, name) if name != BETWEEN else []
+        p_values.append(_either(estimates or [_saved(pairs, name)]) if name != BETWEEN else None)
         # The more precise estimate, chosen by its scatter and not by its value.
-        surest = min(estimates, key=_error, default=None)
+        surest = min(estimates, key=lambda logs: trimmed_mean(logs).error if len(logs) > 1 else 0.0, default=None)
         speedup = None if surest is None else interval(surest, alpha)
         a_ns, b_ns = (fmean(time) for time in zip(*_times(middle, name)))
         found.append(Component(name, a_ns, b_ns, fmean(_saved(middle, name)), speedup, significant=False))
@@ -204,14 +198,9 @@ def _estimates(pairs: Sequence[_Pair], typical: Sequence[Mapping[str, float]], n
 
 
 def _either(estimates: Sequence[Sequence[float]]) -> float | None:
-    """p-value that neither estimate differs from zero: typical iterations are more precise, but a change may be in rare
-    iterations only."""
+    """p-value that neither estimate differs from zero. Typical iterations are more precise, but miss rare changes."""
     known = [p for p in map(p_value, estimates) if p is not None]
     return min(1.0, len(known) * min(known)) if known else None
-
-
-def _error(values: Sequence[float]) -> float:
-    return trimmed_mean(values).error if len(values) > 1 else 0.0
 
 
 def _times(pairs: Sequence[_Pair], name: str) -> list[tuple[float, float]]:
@@ -237,14 +226,12 @@ def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: fl
 
 def work(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
     """How the work per environment step differs, or per iteration if steps are not counted. None if it does not."""
-    both = (*of_a, *of_b)
-    if not all(one.steps > 0 for one in both):
+    if not all(one.steps > 0 for one in (*of_a, *of_b)):
         found = [_differs("steps per iteration", of_a, of_b, lambda one: one.steps)]
         found.append(_differs("optimizer steps per iteration", of_a, of_b, lambda one: one.updates))
         return "; ".join(filter(None, found)) or None
-    updates = _differs(
-        "optimizer steps per 1,000 environment steps", of_a, of_b, lambda one: 1000 * one.updates / one.steps
-    )
+    what = "optimizer steps per 1,000 environment steps"
+    updates = _differs(what, of_a, of_b, lambda one: 1000 * one.updates / one.steps)
     return "; ".join(filter(None, (updates, _episodes(of_a, of_b)))) or None
 
 

@@ -40,10 +40,9 @@ class Components:
 
 
 def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
-    """Assign every instant to one component. A row of the call tree belongs to the component that has its operation, or
-    else to the component of its parent row."""
-    titles = dict(_titles(named))
-    lines: dict[tuple[str, ...], int] = dict.fromkeys(_paths(named), 0)
+    """Assign every instant to one component: that of a row's operation, or else that of its parent row."""
+    titles = _titles(named)
+    lines = {path: 0 for path, _ in _paths(named)}
     inherited: list[tuple[str, ...]] = []
     for row in breakdown.rows:
         del inherited[row.depth :]
@@ -53,16 +52,14 @@ def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
         for end in range(1, len(found) + 1):
             lines[found[:end]] = lines.get(found[:end], 0) + row.ledger_ns
     shares = _shares(lines, breakdown.wall_ns)
-    shown = [
-        ComponentLine(path[-1], len(path) - 1, ns, shares[path]) for path, ns in lines.items() if ns or path[0] in named
-    ]
-    return Components(breakdown.wall_ns, tuple(shown))
+    shown = [(path, ns) for path, ns in lines.items() if ns or path[0] in named]
+    made = (ComponentLine(path[-1], len(path) - 1, ns, shares[path]) for path, ns in shown)
+    return Components(breakdown.wall_ns, tuple(made))
 
 
 def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
-    """A function from a path of operations (`rollout/env_step`) to the titles of its component. Without named
-    components it returns the last operation of the path."""
-    titles = dict(_titles(named))
+    """Finds the component of a path of operations (`rollout/env_step`), or its last operation if none are named."""
+    titles = _titles(named)
 
     def find(path: str) -> str:
         operations = path.split("/") if path else []
@@ -76,21 +73,17 @@ def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
     return find
 
 
-def _titles(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each operation with its titles, outermost first."""
+def _paths(named: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """The titles of each component, outermost first, with its own operations."""
     for title, inside in named.items():
+        path = (*above, title)
+        yield path, [] if isinstance(inside, Mapping) else inside.split()
         if isinstance(inside, Mapping):
-            yield from _titles(inside, (*path, title))
-        else:
-            for operation in inside.split():
-                yield operation, (*path, title)
+            yield from _paths(inside, path)
 
 
-def _paths(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for title, inside in named.items():
-        yield (*path, title)
-        if isinstance(inside, Mapping):
-            yield from _paths(inside, (*path, title))
+def _titles(named: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    return {operation: path for path, operations in _paths(named) for operation in operations}
 
 
 def _shares(lines: Mapping[tuple[str, ...], int], wall_ns: int) -> dict[tuple[str, ...], float]:

@@ -34,8 +34,7 @@ class Trend:
     """The value of the line at the first x; `end` is its value at the last x."""
     end: float
     z: float
-    """Mann-Kendall: how many standard deviations the number of rising pairs is from chance. Negative if the values
-    fall."""
+    """Mann-Kendall: standard deviations of the number of rising pairs from chance. Negative if the values fall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +109,6 @@ def drift(series: Series) -> Drift | None:
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """Time per unit."""
-
     before_ns: float
     after_ns: float
     trend: Trend

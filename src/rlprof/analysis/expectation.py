@@ -1,7 +1,6 @@
-"""How fast should this training be? Its parts run one after the other, compared with the speed it reached.
+"""How fast should this training be? Its parts one after the other, compared with the speed it reached.
 
-There are two sources for the speed of a part: the typical calls of a recorded session (`expectation`), or a measurement
-of each part in isolation (`isolated_expectation`).
+The speed of a part is that of its typical calls (`expectation`), or is measured in isolation (`isolated_expectation`).
 """
 
 from __future__ import annotations
@@ -93,8 +92,6 @@ def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progres
 
 @dataclass(frozen=True, slots=True)
 class IsolatedPart:
-    """One part of a training, measured in isolation."""
-
     name: str
     steps_per_second: float
     """Median over the rounds."""

@@ -45,7 +45,6 @@ class Facts:
 
 
 def gather_facts(session: Session) -> Facts:
-    """Read a session."""
     snapshot = session.snapshot()
     iterations = session.iterations()
     used = resources(session, snapshot)

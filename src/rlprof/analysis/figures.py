@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 # Each unit ends where the next begins: above 999.5, three digits would read 1000, which is 1.00 of the next unit.
 _DURATIONS = ((1, "ns", 999.5), (1e3, "us", 999.5), (1e6, "ms", 999.5), (1e9, "s", 600.0))
 _SIZES = ((1, "B", 999.5), (2**10, "KB", 999.5), (2**20, "MB", 999.5), (2**30, "GB", 999.5))
@@ -52,9 +54,12 @@ def as_percent(fraction: float) -> str:
 
 def rate(number: float) -> str:
     """A rate with three digits or as a whole number: `0.123`, `12.3`, `1,234`."""
-    if number >= 99.95:
-        return f"{number:,.0f}"
-    return f"{number:.3g}"
+    return f"{number:,.0f}" if number >= 99.95 else f"{number:.3g}"
+
+
+def if_known(figure: Callable[[float], str], value: float | None) -> str:
+    """The figure of a value; empty for None, which was not measured."""
+    return "" if value is None else figure(value)
 
 
 def many(number: float, noun: str) -> str:

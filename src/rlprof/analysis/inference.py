@@ -1,27 +1,25 @@
-"""Confidence intervals and p-values from a few values.
-
-Values are logs of ratios, one per pair of processes. Figures are ratios minus one: 0.06 for 6 % more.
-"""
+"""Confidence intervals and p-values. Values are logs of ratios; figures are ratios minus one: 0.06 for 6 % more."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rlprof.analysis.trimmed import Mean, trimmed_mean
 from rlprof.errors import MissingLibraryError
 
 ALPHA = 0.05
-"""One minus the confidence of an interval, where a caller names no other."""
+"""Error rate of an interval that is computed once. Its complement is the confidence."""
 POWER = 0.8
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How much faster B is, with its confidence interval: 0.06 for 6 %. `low` and `high` are None with too few
-    pairs."""
+    """How much faster B is: 0.06 for 6 %. The ends of the interval are None with too few pairs."""
 
     estimate: float
     low: float | None
@@ -34,9 +32,12 @@ class Interval:
     @property
     def turned(self) -> Interval:
         """The same for how much slower B is."""
-        return Interval(
-            -self.estimate, None if self.high is None else -self.high, None if self.low is None else -self.low
-        )
+        negative = self.map(lambda value: -value)
+        return Interval(negative.estimate, negative.high, negative.low)
+
+    def map(self, function: Callable[[float], float]) -> Interval:
+        ends = (None if end is None else function(end) for end in (self.low, self.high))
+        return Interval(function(self.estimate), *ends)
 
 
 def interval(logs: Sequence[float], alpha: float) -> Interval:
@@ -80,8 +81,24 @@ def permutation_p(logs: Sequence[float]) -> float | None:
     return as_far / ways
 
 
+def jackknife(parts: Sequence[Part], of: Callable[[Sequence[Part]], float], alpha: float, least: int = 3) -> Interval:
+    """A figure of all parts, with an interval by leaving out each part in turn. None with fewer than `least` parts."""
+    count = len(parts)
+    if count < least:
+        return Interval(of(parts), None, None)
+    return left_out(of(parts), [of([*parts[:place], *parts[place + 1 :]]) for place in range(count)], alpha)
+
+
+def left_out(whole: float, without: Sequence[float], alpha: float) -> Interval:
+    """The same from known figures: of all parts, and without each of them."""
+    count = len(without)
+    mean = sum(without) / count
+    error = math.sqrt((count - 1) / count * sum((one - mean) ** 2 for one in without))
+    half = float(t_distribution().ppf(1 - alpha / 2, count - 1)) * error
+    return Interval(whole, whole - half, whole + half)
+
+
 def t_distribution() -> Any:
-    """scipy's t distribution."""
     try:
         from scipy.stats import t  # noqa: PLC0415 - slow to import, and only a comparison needs it
     except ImportError as error:

@@ -43,14 +43,8 @@ class Piece:
     """Work while the driver was busy with something else."""
 
     def plus(self, other: Piece) -> Piece:
-        """The same place over more iterations."""
-        return replace(
-            self,
-            work_ns=self.work_ns + other.work_ns,
-            cpu_ns=self.cpu_ns + other.cpu_ns,
-            ledger_ns=self.ledger_ns + other.ledger_ns,
-            overlapped_ns=self.overlapped_ns + other.overlapped_ns,
-        )
+        names = ("work_ns", "cpu_ns", "ledger_ns", "overlapped_ns")
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
 
     @property
     def idle_ns(self) -> float:
@@ -65,8 +59,6 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class IterationBatch:
-    """Neighbouring iterations."""
-
     iterations: int
     wall_ns: float
     steps: int
@@ -88,13 +80,11 @@ class Work:
     @cached_property
     def without(self) -> tuple[IterationBatch, ...]:
         """The same without each batch in turn, to estimate the uncertainty."""
-        return tuple(
-            together([*self.batches[:place], *self.batches[place + 1 :]]) for place in range(len(self.batches))
-        )
+        places = range(len(self.batches))
+        return tuple(together([*self.batches[:place], *self.batches[place + 1 :]]) for place in places)
 
 
 def together(batches: Sequence[IterationBatch]) -> IterationBatch:
-    """Several batches as one."""
     sums: dict[tuple[str, tuple[str, ...]], Piece] = {}
     for batch in batches:
         for piece in batch.pieces:
@@ -108,17 +98,17 @@ def together(batches: Sequence[IterationBatch]) -> IterationBatch:
     )
 
 
-def work_of(session: Session, most: int = BATCHES) -> Work:
+def work_of(session: Session) -> Work:
     """The iterations of a session without the first ones. No batches if the session has no iterations."""
     snapshot = session.snapshot()
     iterations: Sequence[IterationRow] = session.iterations()
     steady = [one for one in iterations if one.first >= WARM_UP]
     iterations = steady if 2 * len(steady) >= len(iterations) else iterations
     places = _places(snapshot)
-    batches = []
-    for group in groups_of(iterations, most):
-        gains = session.gains(group[0], group[-1])
-        batches.append(_batch(group, gains, places, session.cost))
+    batches = (
+        _batch(group, session.gains(group[0], group[-1]), places, session.cost)
+        for group in groups_of(iterations, BATCHES)
+    )
     return Work(session.info.cores, snapshot.cpu != "off", tuple(batches))
 
 

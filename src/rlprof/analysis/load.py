@@ -50,8 +50,7 @@ def load_facts(given: str | Path) -> Facts:
 
 
 def _looks_like_json(path: Path) -> bool:
-    """SQLite files have a magic number. For other files, the name or the first character decides which error is
-    shown."""
+    """False for an SQLite file, and for one that looks like neither: this decides which error is shown."""
     try:
         with path.open("rb") as file:
             head = file.read(512)

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from rlprof.ledger.snapshot import Account, Node, Snapshot
 
 MOST_LANES = 64
+_AS_IN_THE_ACCOUNT = (
+    "operation", "category", "calls", "busy_ns", "self_ns", "ledger_ns", "overlapped_ns", "waited_ns", "mean_ns",
+    "cpu_ns", "memory_peak", "memory_rise", "device_peak", "device_rise", "device_ns", "device_calls", "histogram",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +22,9 @@ class OnLane:
     kind: str
     calls: int
     busy_ns: int
-    """The durations of the calls that have ended."""
     self_ns: int
     ledger_ns: int
     on_driver: bool = False
-    """True on the thread whose progress is the progress of the training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,7 @@ class Operation:
     self_ns: int
     """Time as the innermost span of its lane, without rlprof's cost."""
     ledger_ns: int
-    """The wall time that this operation itself accounts for. With `unattributed` and `rlprof` these sum to the wall
-    time."""
+    """The wall time that it accounts for. With `unattributed` and `rlprof` these sum to the whole wall time."""
     share: float
     """`ledger_ns` in percent of the wall time."""
     overlapped_ns: int
@@ -84,31 +85,15 @@ def operations(snapshot: Snapshot) -> tuple[Operation, ...]:
 def _operation(account: Account, nodes: list[Node], snapshot: Snapshot) -> Operation:
     cpu = account.cpu_ns
     return Operation(
-        operation=account.operation,
-        category=account.category,
-        calls=account.calls,
-        busy_ns=account.busy_ns,
-        self_ns=account.self_ns,
-        ledger_ns=account.ledger_ns,
+        **{name: getattr(account, name) for name in _AS_IN_THE_ACCOUNT},
         share=100 * account.ledger_ns / snapshot.wall_ns if snapshot.wall_ns else 0.0,
-        overlapped_ns=account.overlapped_ns,
-        waited_ns=account.waited_ns,
         idle_ns=sum(min(node.ledger_ns, node.waited_ns) for node in nodes if snapshot.lanes[node.lane].on_driver),
-        mean_ns=account.mean_ns,
         p50_ns=account.quantile_ns(0.50),
         p95_ns=account.quantile_ns(0.95),
         p99_ns=account.quantile_ns(0.99),
         min_ns=account.min_ns if account.calls else None,
         max_ns=account.max_ns if account.calls else None,
-        cpu_ns=cpu,
         cpu_percent=min(100.0, 100 * cpu / account.self_ns) if cpu is not None and account.self_ns else None,
-        memory_peak=account.memory_peak,
-        memory_rise=account.memory_rise,
-        device_peak=account.device_peak,
-        device_rise=account.device_rise,
-        device_ns=account.device_ns,
-        device_calls=account.device_calls,
-        histogram=account.histogram,
         lanes=_lanes(nodes, snapshot),
     )
 

@@ -1,7 +1,4 @@
-"""How well were the cores used? Capacity, and efficiency as load balance times communication.
-
-Summed thread time is not a share of the wall time. It is shown as average concurrency.
-"""
+"""How well were the cores used? Capacity, efficiency as load balance times communication, and concurrency."""
 
 from __future__ import annotations
 

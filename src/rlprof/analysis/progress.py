@@ -24,19 +24,17 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts and rates. A rate is None if nothing was counted."""
+    """Parts of the wall time, counts and rates. A rate is None if nothing was counted."""
 
     wall_ns: int
     startup_ns: int
-    """Part of the wall time before the training began."""
     prefill_ns: int
-    """Part of the wall time for filling a replay buffer before the first learning."""
+    """Filling a replay buffer before the first learning."""
     evaluation_ns: int
-    """Part of the wall time for evaluation."""
     suspended_ns: int
-    """Part of the wall time in which the process was stopped. Each stop is known to within 0.05 s."""
+    """The process was stopped. Each stop is known to within 0.05 s."""
     after_ns: int
-    """Part of the wall time after the last step, the last learning and the last iteration."""
+    """After the last step, the last learning and the last iteration."""
     iterations: int
     steps: int
     """Steps of all environments together."""
@@ -56,7 +54,7 @@ class Progress:
 
 
 def progress(snapshot: Snapshot, iterations: Sequence[IterationRow], after_ns: int = 0) -> Progress:
-    startup = sum(account.ledger_ns for account in snapshot.accounts if account.operation == STARTUP)
+    startup = snapshot.account(STARTUP).ledger_ns
     prefill, evaluation = _inside(snapshot, PREFILL), _inside(snapshot, EVALUATION)
     suspended = snapshot.account(SUSPENDED).ledger_ns
     # A run that was paused may have trained last before that.

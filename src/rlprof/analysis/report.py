@@ -32,13 +32,11 @@ class Report:
 
 
 def build_report(session: Session) -> Report:
-    """Read a session and compute its findings."""
     facts = gather_facts(session)
     return Report(SCHEMA_VERSION, facts, find(facts))
 
 
 def find(facts: Facts, min_calls: int = 1) -> Findings:
-    """Compute the findings from the facts."""
     return Findings(
         bottlenecks=bottlenecks(facts.operations, min_calls),
         recommendations=recommendations(facts.operations, min_calls),

@@ -17,11 +17,9 @@ _SIZES = ("rss", "children_rss", "children", "device_memory")
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Columns of equal length. CPU in percent of one core (the machine's: of all cores), memory in bytes; None means
-    not measured."""
+    """Columns of equal length. CPU in percent of one core (the machine's: of all cores), memory in bytes."""
 
     time_ns: tuple[int, ...]
-    """Time since recording began."""
     cpu: tuple[float | None, ...]
     children_cpu: tuple[float | None, ...]
     machine_cpu: tuple[float | None, ...]
@@ -42,11 +40,10 @@ class Resources:
     seconds: float
     """Time covered by the samples."""
     cpu_mean: float | None
-    """CPU use of this process in percent of one core."""
+    """In percent of one core."""
     children_cpu_mean: float | None
     machine_cpu_mean: float | None
     held_up_mean: float | None
-    """Percent of the time that the main thread was ready to run but had no core."""
     rss_peak: int | None
     """The highest value that the kernel has seen, also between samples."""
     children_rss_peak: int | None
@@ -58,9 +55,8 @@ class Resources:
     """CPU time of threads without spans, only while the driver waited if that is known."""
     torch_threads: int | None
     sampling_share: float | None
-    """Cost of sampling in percent of one core."""
+    """In percent of one core; so is `flushing_share`, the cost of writing the session."""
     flushing_share: float | None
-    """Cost of writing the session in percent of one core."""
     samples: Samples
 
 
@@ -71,14 +67,10 @@ def resources(session: Session, snapshot: Snapshot) -> Resources:
     wall = snapshot.wall_ns
     return Resources(
         seconds=seconds,
-        cpu_mean=mean_of(samples, "cpu"),
-        children_cpu_mean=mean_of(samples, "children_cpu"),
-        machine_cpu_mean=mean_of(samples, "machine_cpu"),
-        held_up_mean=mean_of(samples, "held_up"),
+        **{f"{name}_mean": mean_of(samples, name) for name in _RATES},
         rss_peak=snapshot.process_peak or peak_of(samples, "rss"),
         children_rss_peak=peak_of(samples, "children_rss"),
-        children_most=max((sample.children for sample in samples), default=0),
-        device_busy_mean=mean_of(samples, "device_busy"),
+        children_most=peak_of(samples, "children") or 0,
         device_memory_peak=peak_of(samples, "device_memory"),
         unseen_cpu_ns=_unseen(state.wait_cpu_ns if state else 0, mean_of(samples, "cpu"), snapshot),
         torch_threads=state.torch_threads if state else None,

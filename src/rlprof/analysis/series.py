@@ -15,8 +15,7 @@ POINTS = 300
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Columns of equal length. A point is one or more neighbouring iterations. Times are in ns, iterations count from
-    1."""
+    """Columns of equal length. A point is one or more neighbouring iterations, counted from 1. Times are in ns."""
 
     first: tuple[int, ...]
     last: tuple[int, ...]
@@ -46,6 +45,7 @@ def series(session: Session, snapshot: Snapshot, iterations: Sequence[IterationR
     groups = list(groups_of(iterations, points))
     columns = [_accounts(session.gains(group[0], group[-1]), operation_of, parent_of, session.cost) for group in groups]
     names = sorted({name for ledger, _ in columns for name in ledger})
+    operations = [name for name in names if name not in (RLPROF, UNATTRIBUTED)]
     return Series(
         first=tuple(group[0].first + 1 for group in groups),
         last=tuple(group[-1].last + 1 for group in groups),
@@ -54,9 +54,7 @@ def series(session: Session, snapshot: Snapshot, iterations: Sequence[IterationR
         steps=tuple(sum(one.steps for one in group) for group in groups),
         episodes=tuple(sum(one.episodes for one in group) for group in groups),
         ledger_ns={name: tuple(ledger[name] for ledger, _ in columns) for name in names},
-        calls={
-            name: tuple(calls[name] for _, calls in columns) for name in names if name not in (RLPROF, UNATTRIBUTED)
-        },
+        calls={name: tuple(calls[name] for _, calls in columns) for name in operations},
     )
 
 

@@ -1,7 +1,7 @@
 """What does an operation really cost per iteration? Computed from experiments that slowed it down.
 
 An operation that takes twice as long makes an iteration longer by its cost. One that takes half as long makes it
-shorter by half of its cost, unless something else becomes the limit. So two slowdowns (doses) are measured. If they
+shorter by half of its cost, unless something else becomes the limit. So two slowdowns are measured. If they
 disagree about the cost there is a kink, and no gain is extrapolated.
 """
 
@@ -11,24 +11,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.inference import ALPHA, Interval
-from rlprof.analysis.jackknife import jackknife
+from rlprof.analysis.inference import ALPHA, Interval, jackknife
 from rlprof.analysis.lane_work import Work
 from rlprof.analysis.topology import Saving, left
 
-DOSES = (0.5, 1.0)
-"""Slowdowns, as fractions of the operation's own time."""
+SLOWDOWN_SIZES = (0.5, 1.0)
+"""Fractions of the operation's own time."""
 LEAST_TO_CHOOSE = 10
 KINK = 0.02
-"""Fraction of an iteration. Doses that differ by less agree."""
+"""Fraction of an iteration. Slowdowns that differ by less agree."""
 
 
 @dataclass(frozen=True, slots=True)
-class DosedBlock:
-    """Times per step: without a slowdown, and with each dose."""
+class SlowdownBlock:
+    """Times per step: without a slowdown, and with each slowdown."""
 
     base_ns: float
-    dosed_ns: tuple[float, ...]
+    slowed_ns: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +35,11 @@ class Experiment:
     operation: str
     blocks: int
     cost: Interval | None
-    """Cost of the operation as a fraction of an iteration: with 0.3, an iteration without it would take 0.7 of the
-    time."""
+    """Fraction of an iteration: with 0.3, an iteration without the operation would take 0.7 of the time."""
     longer: tuple[float, ...]
-    """Fraction by which each dose made an iteration longer."""
+    """Fraction by which each slowdown made an iteration longer."""
     kink: bool
-    """True if the doses disagree."""
+    """True if the slowdowns disagree."""
     held: float
     """Fraction of its CPU time that it held the GIL."""
     slept: float
@@ -57,18 +55,18 @@ class Experiment:
 
 
 def experiment(
-    operation: str, blocks: Sequence[DosedBlock], held: float = 0.0, slept: float = 0.0, why_not: str = ""
+    operation: str, blocks: Sequence[SlowdownBlock], held: float = 0.0, slept: float = 0.0, why_not: str = ""
 ) -> Experiment:
     if why_not or not blocks:
         return Experiment(operation, 0, None, (), False, held, slept, why_not or "no slowdown was applied")
     blocks = calm(blocks)
-    weight = sum(dose * dose for dose in DOSES)
+    weight = sum(size * size for size in SLOWDOWN_SIZES)
 
-    def cost(some: Sequence[DosedBlock]) -> float:
-        return sum(dose * more for dose, more in zip(DOSES, _longer(some))) / weight
+    def cost(some: Sequence[SlowdownBlock]) -> float:
+        return sum(size * more for size, more in zip(SLOWDOWN_SIZES, _longer(some))) / weight
 
-    def bend(some: Sequence[DosedBlock]) -> float:
-        one, other = (more / dose for dose, more in zip(DOSES, _longer(some)))
+    def bend(some: Sequence[SlowdownBlock]) -> float:
+        one, other = (more / size for size, more in zip(SLOWDOWN_SIZES, _longer(some)))
         return other - one
 
     bends = jackknife(blocks, bend, ALPHA)
@@ -76,19 +74,18 @@ def experiment(
     return Experiment(operation, len(blocks), jackknife(blocks, cost, ALPHA), _longer(blocks), kink, held, slept, "")
 
 
-def calm(blocks: Sequence[DosedBlock]) -> Sequence[DosedBlock]:
-    """Without the fifth of the blocks that took longest, when other programs used the machine. A block has every dose,
-    so leaving one out favours none."""
+def calm(blocks: Sequence[SlowdownBlock]) -> Sequence[SlowdownBlock]:
+    """Without the fifth of the blocks that took longest, when other programs used the machine. A block has every
+    slowdown, so leaving one out favours none."""
     if len(blocks) < LEAST_TO_CHOOSE:
         return blocks
-    return sorted(blocks, key=lambda block: 2 * block.base_ns + sum(block.dosed_ns))[: -(len(blocks) // 5)]
+    return sorted(blocks, key=lambda block: 2 * block.base_ns + sum(block.slowed_ns))[: -(len(blocks) // 5)]
 
 
-def _longer(blocks: Sequence[DosedBlock]) -> tuple[float, ...]:
-    """Fraction by which each dose made an iteration longer. Computed from sums, because the ratio of a single noisy
-    block is worse."""
+def _longer(blocks: Sequence[SlowdownBlock]) -> tuple[float, ...]:
+    """Fraction by which each slowdown made an iteration longer, by sums: the ratio of one noisy block is worse."""
     base = sum(block.base_ns for block in blocks)
-    return tuple(sum(times) / base - 1 for times in zip(*(block.dosed_ns for block in blocks)))
+    return tuple(sum(times) / base - 1 for times in zip(*(block.slowed_ns for block in blocks)))
 
 
 def extrapolate(experiments: Mapping[str, Experiment], saving: Saving, floor: float) -> Interval | None:

@@ -61,7 +61,6 @@ class Topology:
 
 
 def topology(work: Work) -> Topology:
-    """The topology of a whole session."""
     pieces, wall = work.whole.pieces, work.whole.wall_ns
     others = [piece for piece in pieces if not piece.on_driver]
     model = "serial" if sum(piece.work_ns for piece in others) < NEGLIGIBLE * wall else _together(pieces, wall)
@@ -79,10 +78,10 @@ def _together(pieces: Sequence[Piece], wall: float) -> str:
     if sum(piece.overlapped_ns for piece in others) > THROUGHOUT * sum(piece.work_ns for piece in others):
         return "async"
     busy = sum(piece.work_ns for piece in pieces if piece.on_driver)
-    nobody = sum(piece.idle_ns for piece in pieces if piece.waits_for_others)
+    idle = sum(piece.idle_ns for piece in pieces if piece.waits_for_others)
     for lane in _by(others, lambda piece: piece.lane).values():
         beside, works = sum(piece.overlapped_ns for piece in lane), sum(piece.work_ns for piece in lane)
-        if beside > BESIDE * busy and works > THROUGHOUT * (wall - nobody):
+        if beside > BESIDE * busy and works > THROUGHOUT * (wall - idle):
             return "async"
     return "pool"
 
@@ -125,10 +124,7 @@ def predict(batch: IterationBatch, how: Topology, saving: Saving, stays: bool = 
     stays: chooses one of two answers where the model leaves something open. Async: time without a span on the slowest
     lane stays; else it shrinks with the rest. Pool: the last lane decides; else every lane's part counts.
     """
-    if how.model == "async":
-        found = _predict_async(batch, how, saving, stays)
-    else:
-        found = _predict_waiting(batch, how, saving, stays)
+    found = (_predict_async if how.model == "async" else _predict_waiting)(batch, how, saving, stays)
     if not how.cpu_known:
         return found
     by_cores = sum(piece.cpu_ns * left(piece, saving) for piece in batch.pieces) / how.cores
@@ -153,8 +149,7 @@ def _predict_waiting(batch: IterationBatch, how: Topology, saving: Saving, stays
 
 
 def _held_up(driver: Sequence[Piece], others: Sequence[Piece], saving: Saving) -> float:
-    """Fraction of the others' work during the driver's busy time in which they held the core or the GIL that it
-    wanted."""
+    """Fraction of the others' work beside the driver in which they held the core or the GIL that it wanted."""
     beside = sum(piece.overlapped_ns for piece in others)
     off_cpu = sum((piece.work_ns - piece.cpu_ns) * left(piece, saving) for piece in driver)
     return min(1.0, off_cpu / beside) if beside else 0.0

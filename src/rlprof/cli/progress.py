@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.figures import duration
-from rlprof.analysis.slowdown import DOSES, Experiment
+from rlprof.analysis.slowdown import SLOWDOWN_SIZES, Experiment
 from rlprof.cli.output import say
 from rlprof.cli.signals import ends_well
 from rlprof.compare.paired import Plan, State, compare_live
@@ -40,7 +40,7 @@ def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison
 
 def run_experiment(plan: SlowdownPlan, iteration_ns: float) -> dict[str, Experiment]:
     """Slow operations of a training down, with progress on stderr."""
-    iterations = (2 + len(DOSES)) * len(plan.operations) * (plan.settle + plan.counted)
+    iterations = (2 + len(SLOWDOWN_SIZES)) * len(plan.operations) * (plan.settle + plan.counted)
     least = duration(LEAST_BLOCKS * iterations * 1.3 * iteration_ns)
     before = (
         f"running rlprof {plan.command} again, with {', '.join(plan.operations)} slowed down by 50 and 100 %: at least"

@@ -10,7 +10,7 @@ from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.components import component_of
 from rlprof.analysis.differences import changes
 from rlprof.analysis.load import load_facts
-from rlprof.compare.paired import ERROR_RATE, Plan, compare_live
+from rlprof.compare.paired import ALPHA_PER_LOOK, Plan, compare_live
 from rlprof.compare.separate_sessions import compare_separate, measure_session
 from rlprof.errors import RlprofError
 from rlprof.session.folder import DATABASE, find_database
@@ -20,7 +20,10 @@ def compare_arms(plan: Plan, run: Callable[[Plan], Comparison] | None = None) ->
     """Compare two command lines with `run` (default: without progress), or two sides of recorded sessions."""
     sides = [[] if is_command(arm) else sessions_named(arm) for arm in (plan.a, plan.b)]
     if all(sides):
-        return _compare_sessions(plan, *sides)
+        facts = [[(str(path), load_facts(path)) for path in side] for side in sides]
+        a, b = ([measure_session(one, name) for name, one in side] for side in facts)
+        differences = changes(facts[0][0][1].session, facts[1][0][1].session)
+        return replace(compare_separate(plan.a, plan.b, a, b, ALPHA_PER_LOOK), changes=differences)
     if any(sides):
         raise RlprofError("A session cannot be compared with a command line. Give two sessions or two command lines.")
     return run(plan) if run is not None else compare_live(plan, component_of({}))
@@ -39,9 +42,7 @@ def sessions_named(arm: str) -> list[Path]:
         if part == "last":
             found.append(find_database(part))
         elif not part.strip():
-            raise RlprofError(
-                f"{arm!r} names no session. Give a session, or a command line that begins with run or train."
-            )
+            raise RlprofError(f"{arm!r} names no session. Give one, or a command line that begins with run or train.")
         elif path.is_dir() and not (path / DATABASE).exists():
             inside = sorted(folder for folder in path.iterdir() if (folder / DATABASE).exists())
             if not inside:
@@ -52,10 +53,3 @@ def sessions_named(arm: str) -> list[Path]:
         else:
             raise RlprofError(f"There is no session {part}. A command line begins with run or train.")
     return found
-
-
-def _compare_sessions(plan: Plan, of_a: list[Path], of_b: list[Path]) -> Comparison:
-    facts = [[(str(path), load_facts(path)) for path in side] for side in (of_a, of_b)]
-    measured = [[measure_session(one, name) for name, one in side] for side in facts]
-    found = compare_separate(plan.a, plan.b, measured[0], measured[1], ERROR_RATE)
-    return replace(found, changes=changes(facts[0][0][1].session, facts[1][0][1].session))

@@ -15,22 +15,18 @@ class Gate:
     """Why it failed, or why it could not fail."""
 
 
-def is_slower(found: Comparison, limit: float) -> bool:
-    """True if the whole interval says that B is slower than A by more than `limit`: 0.05 for 5 %."""
-    return found.speedup.high is not None and found.speedup.high < -limit
-
-
 def gate(found: Comparison, limit: float) -> Gate:
-    """Raises RlprofError for arms that do different work: no gate has an answer for them."""
+    """Fails if the whole interval has B slower than A by more than `limit`: 0.05 for 5 %.
+
+    Raises RlprofError for arms that do different work: no gate has an answer for them.
+    """
     if found.work is not None:
         raise RlprofError(f"A and B do different work, so --fail-if-slower has no answer: {found.work}")
-    if is_slower(found, limit):
+    if found.speedup.high is not None and found.speedup.high < -limit:
         return Gate(False, f"B is slower than A by more than {100 * limit:g} %.")
     if found.speedup.high is None:
-        few = (
-            ("session per side", "Give two or more sessions per side.")
-            if found.sessions
-            else ("pair", "Raise --max-time, or use --pairs 2 or more.")
-        )
-        return Gate(True, f"With a single {few[0]} no error rate can be computed, so the gate cannot fail. {few[1]}")
+        few, more = "pair", "Raise --max-time, or use --pairs 2 or more."
+        if found.sessions:
+            few, more = "session per side", "Give two or more sessions per side."
+        return Gate(True, f"With a single {few} no error rate can be computed, so the gate cannot fail. {more}")
     return Gate(True)

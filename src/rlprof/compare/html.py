@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.figures import duration, many, rate
 from rlprof.analysis.inference import Interval
-from rlprof.compare.text import (
-    basis,
-    legend,
-    notes,
-    speedup_of,
-    time_of,
-    verdict,
-    verdict_of,
-)
+from rlprof.compare.text import basis, legend, notes, speedup_of, time_of, verdict, verdict_of
 from rlprof.render.html.markup import Markup, element, figures, join, plain_name, prose, table
 from rlprof.render.html.plain import page
 from rlprof.render.intervals import percent_of, range_of, shown
@@ -26,16 +16,20 @@ _MOST_ROWS = 60
 
 
 def to_html(comparison: Comparison) -> str:
+    warnings = (element("p", note, class_="warning") for note in notes(comparison))
+    computed = (element("p", sentence) for sentence in (basis(comparison), legend(comparison)))
     body = [
-        element("section", element("h2", verdict(comparison)), *_figures(comparison), *_notes(comparison)),
+        element("section", element("h2", verdict(comparison)), _figures(comparison), *warnings),
         element("section", element("h2", "Where the difference is"), _forest(comparison)),
-        element("section", element("h2", "What this is computed from"), *_basis(comparison)),
-        _changes(comparison),
+        element("section", element("h2", "What this is computed from"), *computed),
     ]
+    if comparison.changes:
+        changes = element("ul", *(element("li", prose(change)) for change in comparison.changes))
+        body.append(element("section", element("h2", "What differs between A and B"), changes))
     return page("rlprof compare", "Is B faster than A?", join(body))
 
 
-def _figures(comparison: Comparison) -> Iterator[Markup]:
+def _figures(comparison: Comparison) -> Markup:
     unit = "steps" if comparison.per_step else "iterations"
     items = [
         ("A", f"{rate(1e9 / comparison.a_ns)} {unit}/s", prose(comparison.a)),
@@ -45,17 +39,12 @@ def _figures(comparison: Comparison) -> Iterator[Markup]:
         items.append(_large("B is faster by", comparison.speedup))
     if comparison.work is None and comparison.cpu is not None:
         items.append(_large("by CPU time", comparison.cpu))
-    yield figures(items)
+    return figures(items)
 
 
 def _large(what: str, interval: Interval) -> tuple[str, str, str]:
     """The interval is in small type: a narrow page has no room for both in large type."""
     return what, percent_of(interval.estimate), range_of(interval)
-
-
-def _notes(comparison: Comparison) -> Iterator[Markup]:
-    for note in notes(comparison):
-        yield element("p", note, class_="warning")
 
 
 def _forest(comparison: Comparison) -> Markup:
@@ -83,18 +72,15 @@ def _forest(comparison: Comparison) -> Markup:
         rows.append((f"{many(len(rest), 'component')} more", "", "", Markup(), saved_there, "", ""))
     reach = f"{100 * _reach(comparison):.0f}"
     headers = ("component", "B is faster by", "verdict", f"from -{reach} to +{reach} %", "saved", "A", "B")
-    return table(
-        "Time by component, how much faster B is in it, and the part of A's time that this saves", headers, rows
-    )
+    caption = "Time by component, how much faster B is in it, and the part of A's time that this saves"
+    return table(caption, headers, rows)
 
 
 def _times(comparison: Comparison) -> Markup:
     """Times only: arms that do different work have no speedups."""
     rows = [("all of it", duration(comparison.a_ns), duration(comparison.b_ns))]
-    rows += [
-        (plain_name(one.name), time_of(one, one.a_ns), time_of(one, one.b_ns))
-        for one in comparison.components[:_MOST_ROWS]
-    ]
+    drawn = comparison.components[:_MOST_ROWS]
+    rows += [(plain_name(one.name), time_of(one, one.a_ns), time_of(one, one.b_ns)) for one in drawn]
     return table("Time by component", ("component", "A", "B"), rows)
 
 
@@ -105,10 +91,8 @@ def _saved(contribution: float) -> str:
 def _reach(comparison: Comparison) -> float:
     """Range of the plot to both sides: that of the significant intervals."""
     sure = [one.speedup for one in comparison.components if one.significant and one.speedup is not None]
-    bounds = [
-        abs(bound) for found in (comparison.speedup, *sure) for bound in (found.low, found.high) if bound is not None
-    ]
-    return min(10.0, max([0.05, *bounds]))
+    ends = (end for found in (comparison.speedup, *sure) for end in (found.low, found.high))
+    return min(10.0, max([0.05, *(abs(end) for end in ends if end is not None)]))
 
 
 def _line(interval: Interval, comparison: Comparison, certain: bool) -> Markup:
@@ -121,25 +105,9 @@ def _line(interval: Interval, comparison: Comparison, certain: bool) -> Markup:
 
     middle, half = _HEIGHT // 2, str(_HEIGHT)
     paint = "var(--accent)" if certain else "var(--cat-remaining)"
-    parts = [_svg("line", x1=place(0), x2=place(0), y1="0", y2=half, stroke="var(--line)")]
+    parts = [element("line", x1=place(0), x2=place(0), y1="0", y2=half, stroke="var(--line)")]
     if interval.low is not None and interval.high is not None:
         ends = {"x1": place(interval.low), "x2": place(interval.high), "y1": str(middle), "y2": str(middle)}
-        parts.append(_svg("line", **ends, stroke=paint, stroke_width="2"))
-    parts.append(_svg("circle", cx=place(interval.estimate), cy=str(middle), r="4", fill=paint))
-    return _svg("svg", *parts, width=str(_WIDTH), height=half, role="img", aria_label=shown(interval))
-
-
-def _svg(tag: str, *children: Markup, **attributes: str) -> Markup:
-    return element(tag, *children, **attributes)
-
-
-def _basis(comparison: Comparison) -> Iterator[Markup]:
-    for sentence in (basis(comparison), legend(comparison)):
-        yield element("p", sentence)
-
-
-def _changes(comparison: Comparison) -> Markup:
-    if not comparison.changes:
-        return Markup()
-    changes = element("ul", *(element("li", prose(change)) for change in comparison.changes))
-    return element("section", element("h2", "What differs between A and B"), changes)
+        parts.append(element("line", **ends, stroke=paint, stroke_width="2"))
+    parts.append(element("circle", cx=place(interval.estimate), cy=str(middle), r="4", fill=paint))
+    return element("svg", *parts, width=str(_WIDTH), height=half, role="img", aria_label=shown(interval))

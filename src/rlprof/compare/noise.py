@@ -13,7 +13,7 @@ from statistics import stdev
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.inference import least_seen, t_distribution
 from rlprof.analysis.trimmed import cut_of, trimmed_mean
-from rlprof.compare.paired import ERROR_RATE, Plan
+from rlprof.compare.paired import ALPHA_PER_LOOK, Plan
 from rlprof.errors import RlprofError
 from rlprof.session.secrets import mask_line
 
@@ -48,29 +48,25 @@ def measure_noise(plan: Plan, run: Callable[[Plan], Comparison]) -> Noise:
     logs = run(plan).logs
     if len(logs) < 2:
         raise RlprofError("A single pair cannot show the noise of this machine. Raise --max-time.")
-    return noise_of(mask_line(plan.a), logs, ERROR_RATE)
+    return noise_of(mask_line(plan.a), logs, ALPHA_PER_LOOK)
 
 
 def noise_of(command: str, logs: Sequence[float], alpha: float) -> Noise:
     """From the logarithm of each pair's ratio."""
-    spread = stdev(logs)
     scatter = trimmed_mean(logs).error * math.sqrt(len(logs))
     return Noise(
         command=command,
         pairs=len(logs),
         alpha=alpha,
         difference=math.expm1(trimmed_mean(logs).value),
-        spread=spread,
+        spread=stdev(logs),
         false_positives=_false_positives(logs, alpha) if len(logs) >= ENOUGH else None,
-        smallest=tuple(
-            (size, least_seen(scatter / math.sqrt(size), size - 2 * cut_of(size) - 1, alpha)) for size in SIZES
-        ),
+        smallest=tuple((n, least_seen(scatter / math.sqrt(n), n - 2 * cut_of(n) - 1, alpha)) for n in SIZES),
     )
 
 
 def _false_positives(logs: Sequence[float], alpha: float) -> float:
-    """A and A are the same, so each pair could as well have come out the other way round. Draw such pairs, and count
-    the comparisons that are significant."""
+    """Draws pairs, each in either order, because A and A are the same. Returns the share of significant results."""
     chance = random.Random(1)
     limit = t_distribution().ppf(1 - alpha / 2, trimmed_mean(logs).freedom)
     wrong = 0

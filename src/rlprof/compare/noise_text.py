@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 
 import msgspec
 from rich.console import Console
 
 from rlprof.analysis.figures import many
 from rlprof.compare.noise import Noise
-from rlprof.render.layout import Layout, plain
+from rlprof.render.intervals import percent_of
+from rlprof.render.layout import Layout, as_text
 
 SCHEMA_VERSION = 1
-
-
-def to_text(found: Noise, width: int = 100) -> str:
-    return plain(partial(render, found), width)
 
 
 def to_json(found: Noise) -> str:
@@ -29,23 +25,22 @@ def render(found: Noise, console: Console) -> None:
     layout.line(_verdict(found), "bold")
     layout.line(f"A: rlprof {found.command}")
     layout.line(
-        f"{many(found.pairs, 'pair')} of interleaved processes differ by {_percent(found.difference)} on average; "
-        f"single pairs by {_percent(found.spread)} (standard deviation)."
+        f"{many(found.pairs, 'pair')} of interleaved processes differ by {percent_of(found.difference)} on average. "
+        f"Single pairs differ by {percent_of(found.spread)} (standard deviation)."
     )
     layout.heading("Smallest difference that a comparison can show here")
     for pairs, effect in found.smallest:
-        layout.line(f"with {pairs:2} pairs: {_percent(effect)}", indent=2)
+        layout.line(f"with {pairs:2} pairs: {percent_of(effect)}", indent=2)
     layout.line("Such a difference is found four times out of five.")
+
+
+to_text = as_text(render)
 
 
 def _verdict(found: Noise) -> str:
     if found.false_positives is None:
         return f"{many(found.pairs, 'pair')} are too few to know how often equal programs would be called different."
     return (
-        f"A against A: about {_percent(found.false_positives)} of comparisons would call equal programs different;"
-        f" the promise is {_percent(found.alpha)}."
+        f"A against A: about {percent_of(found.false_positives)} of comparisons would call equal programs different."
+        f" {percent_of(found.alpha)} are expected."
     )
-
-
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.1f} %"

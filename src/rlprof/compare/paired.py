@@ -1,8 +1,8 @@
 """Compares two command lines: pairs of processes, until the interval is narrow enough or the time is up.
 
 Stopping once a difference is significant would find a difference between equal programs in 23 % of cases. So the
-comparison stops by the width of the interval, which does not depend on where the interval lies. And it computes with a
-lower error rate than the 5 % that it promises.
+comparison stops by the width of the interval, which does not depend on where the interval lies. Each interval has a
+lower error rate than the 5 % that the whole comparison promises.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from rlprof.experiment.arm import PATIENCE_SECONDS
 from rlprof.experiment.pairs import measured, run_pair
 from rlprof.session.secrets import mask_line
 
-ERROR_RATE = 0.03
-"""Share of comparisons of equal programs that may call them different. Its complement is the confidence."""
+ALPHA_PER_LOOK = 0.03
+"""Error rate of each interval. Smaller than ALPHA, because the interval is computed after each pair, and several looks
+at it are wrong more often than one."""
 MOST = 5
 """Times the iterations of a plan that a pair may take."""
 MOST_PAIRS = 100
@@ -30,29 +31,23 @@ LEAST_PAIRS = 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to compare, and for how long."""
-
     a: str
     b: str
     """Command lines as you would type them after `rlprof`; for `compare_arms` also sessions."""
     pairs: int = MOST_PAIRS
     """Most pairs of processes."""
     blocks: int = 20
-    """Fewest iterations of each arm in a pair. A pair of short ones goes on for as long as its start took, up to five
-    times as many."""
+    """Fewest iterations of each arm in a pair. A pair goes on for as long as its start took, up to MOST times them."""
     seconds: float = 600.0
     """Time limit: no pair is started that would not finish by then."""
     width: float = 0.02
     """Half the width of the interval that is enough: 0.02 for plus or minus 2 %."""
     patience: float | None = None
-    """Seconds for a start or an iteration, after which an arm counts as hanging (default: ten minutes, or `seconds` if
-    that is less)."""
+    """Seconds for a start or an iteration of an arm (default: ten minutes, or `seconds` if that is less)."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Progress of a comparison."""
-
     pair: int
     block: int
     """Iteration of the pair; 0 while an arm starts and warms up."""
@@ -88,19 +83,13 @@ def _after_each_pair(
     while so_far is None or not _enough(plan, so_far, time.monotonic() - began):
         state = State(len(found) + 1, 0, so_far, _left(plan, len(found), time.monotonic() - began))
         report(state)
-        pair = run_pair(
-            (plan.a, plan.b),
-            plan.blocks,
-            chance,
-            most=MOST * plan.blocks,
-            patience=patience,
-            on_progress=partial(_report, report, state),
-        )
+        commands, on_progress = (plan.a, plan.b), partial(_report, report, state)
+        pair = run_pair(commands, plan.blocks, chance, MOST * plan.blocks, patience, on_progress=on_progress)
         if pair.interrupted and found:
             raise KeyboardInterrupt
         found.append(measured(pair, component_of))
         so_far = replace(
-            compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ERROR_RATE),
+            compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ALPHA_PER_LOOK),
             changes=pair.changes,
             interrupted=pair.interrupted,
         )

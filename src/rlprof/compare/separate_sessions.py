@@ -1,5 +1,4 @@
-"""Compares sessions that were recorded separately. This is weaker than interleaving A and B in one experiment: the
-difference includes whatever else the machine did at another hour.
+"""Compares sessions that were recorded separately. The difference includes what else the machine did at another hour.
 
 A session is one value, whatever its length, because its iterations share one process and one hour. So several sessions
 per side give an interval (Welch's), and a single session per side gives no error rate.
@@ -8,7 +7,6 @@ per side give an interval (Welch's), and a single session per side gives no erro
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
@@ -31,23 +29,21 @@ def measure_session(facts: Facts, name: str) -> Measured:
     iterations = sum(series.last[place] - series.first[place] + 1 for place in places)
     if iterations <= 0:
         raise RlprofError(f"{name} has no iterations, so it cannot be compared.")
-    ledger = Counter(
-        {
-            operation: sum(values[place] for place in places) / iterations
-            for operation, values in series.ledger_ns.items()
-            if operation not in BESIDE_TRAINING
-        }
-    )
+
+    def mean(values: Sequence[int]) -> float:
+        return sum(values[place] for place in places) / iterations
+
+    ledger = {name: mean(values) for name, values in series.ledger_ns.items() if name not in BESIDE_TRAINING}
     wall_ns = sum(ledger.values())
     if wall_ns <= 0:  # its logarithm does not exist
         raise RlprofError(f"{name} has no training time in its iterations, so it cannot be compared.")
     return Measured(
         wall_ns=wall_ns,
         cpu_ns=0.0,
-        steps=sum(series.steps[place] for place in places) / iterations,
+        steps=mean(series.steps),
         ledger=ledger,
-        episodes=sum(series.episodes[place] for place in places) / iterations,
-        updates=sum(series.calls[UPDATE][place] for place in places) / iterations if UPDATE in series.calls else 0.0,
+        episodes=mean(series.episodes),
+        updates=mean(series.calls[UPDATE]) if UPDATE in series.calls else 0.0,
         iterations=iterations,
     )
 
@@ -62,21 +58,16 @@ def compare_separate(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Me
     return Comparison(
         a=a,
         b=b,
-        logs=(),
-        pairs=0,
         sessions=(len(of_a), len(of_b)),
         confidence=1 - alpha,
         per_step=per_step,
         a_ns=whole,
         b_ns=fmean(one.wall_ns for one in scaled[1]),
         speedup=_interval(log_a, log_b, alpha),
-        permutation_p=None,
-        cpu=None,
         least_seen=None if difference is None else least_seen(difference.error, difference.freedom, alpha),
         components=_components(scaled, whole, alpha),
         work=work(of_a, of_b),
         sizes=sizes(of_a, of_b),
-        drift=None,
     )
 
 
@@ -87,7 +78,8 @@ def _components(sides: Sequence[Sequence[Measured]], whole: float, alpha: float)
         a, b = ([one.ledger.get(name, 0.0) for one in side] for side in sides)
         both = min(a) > 0 and min(b) > 0
         log_a, log_b = ([math.log(value) for value in side] for side in (a, b)) if both else (a, b)
-        p_values.append(_p_value(log_a, log_b))
+        difference = _difference(log_a, log_b)
+        p_values.append(None if difference is None else chance_of(difference))
         speedup = _interval(log_a, log_b, alpha) if both else None
         found.append(Component(name, fmean(a), fmean(b), (fmean(a) - fmean(b)) / whole, speedup, significant=False))
     return holm(found, p_values, alpha)
@@ -98,11 +90,6 @@ def _interval(log_a: Sequence[float], log_b: Sequence[float], alpha: float) -> I
     if difference is None:
         return Interval(math.expm1(fmean(log_a) - fmean(log_b)), None, None)
     return around(difference, alpha)
-
-
-def _p_value(a: Sequence[float], b: Sequence[float]) -> float | None:
-    difference = _difference(a, b)
-    return None if difference is None else chance_of(difference)
 
 
 def _difference(a: Sequence[float], b: Sequence[float]) -> Mean | None:

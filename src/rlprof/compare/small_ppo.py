@@ -1,5 +1,4 @@
-"""A PPO in NumPy on many poles on carts, for `rlprof compare --noise`. It starts in half a second, so that hundreds of
-processes can be compared.
+"""A PPO in NumPy on many poles on carts, for `rlprof compare --noise`, which starts hundreds of processes.
 
 --slower NAME=SHARE does the work of a part twice in this share of its calls: a real change of known size in one place.
 """

@@ -4,38 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from functools import partial
 
 import msgspec
 from rich.console import Console
 
-from rlprof.analysis.comparison import MARGIN, TAKING_TURNS, Comparison, Component
+from rlprof.analysis.comparison import BETWEEN, MARGIN, Comparison, Component
 from rlprof.analysis.figures import duration, many, rate
 from rlprof.render.intervals import faster_or_slower, percent_of, shown
-from rlprof.render.layout import Column, Layout, plain
+from rlprof.render.layout import Column, Layout, as_text
 
 NO_EVIDENCE = "~"
 SCHEMA_VERSION = 1
 
 
-def to_text(comparison: Comparison, width: int = 100) -> str:
-    return plain(partial(render, comparison), width)
-
-
 def render(comparison: Comparison, console: Console) -> None:
-    """The verdict first, then its parts."""
     layout = Layout(console)
     layout.line(verdict(comparison), "bold")
     layout.line(f"A: {comparison.a}")
     layout.line(f"B: {comparison.b}")
     unit = "step" if comparison.per_step else "iteration"
     a, b = (rate(1e9 / ns) for ns in (comparison.a_ns, comparison.b_ns))
-    by_cpu = (
-        ""
-        if comparison.cpu is None or comparison.work is not None
-        else f"; by CPU time B is {faster_or_slower(comparison.cpu)}"
-    )
-    layout.line(f"{unit.capitalize()}s per second: {a} in A, {b} in B{by_cpu}.")
+    layout.line(f"{unit.capitalize()}s per second: {a} in A, {b} in B.")
+    if comparison.cpu is not None and comparison.work is None:
+        layout.line(f"By CPU time, B is {faster_or_slower(comparison.cpu)}.")
     for note in notes(comparison):
         layout.line(note, "bold")
     layout.heading(f"Time per {unit}, by component")
@@ -47,6 +38,9 @@ def render(comparison: Comparison, console: Console) -> None:
         layout.heading("What differs between A and B")
         for change in comparison.changes:
             layout.line(change, indent=2)
+
+
+to_text = as_text(render)
 
 
 def to_json(comparison: Comparison) -> str:
@@ -71,40 +65,29 @@ def notes(comparison: Comparison) -> Iterator[str]:
 def legend(comparison: Comparison) -> str:
     """How to read the table of components."""
     unit = "step" if comparison.per_step else "iteration"
-    saved = (
-        f'"Saved" is the part of A\'s mean time per {unit} that B saves in a component; these sum to the whole saving.'
-    )
+    saved = f'"Saved" is the part of A\'s time per {unit} that B saves in a component. These sum to the whole saving.'
     if comparison.work is not None:
         return f"These times include the difference in the work. {saved}"
-    typical = (
-        ' "B is faster by" is over all iterations, or over typical ones where that is more certain.'
-        if comparison.pairs
-        else ""
-    )
-    return f'"{NO_EVIDENCE}" means no evidence of a difference, given the number of components.{typical} {saved}'
+    typical = ' "B is faster by" is over all iterations, or over typical ones where that is more certain.'
+    evidence = f'"{NO_EVIDENCE}" means no evidence of a difference, given the number of components.'
+    return f"{evidence}{typical if comparison.pairs else ''} {saved}"
 
 
 def basis(comparison: Comparison) -> str:
     """What the figures are computed from."""
-    intervals = f"{100 * comparison.confidence:g} % confidence intervals"
-    if comparison.sessions is None:
-        pairs = many(comparison.pairs, "pair")
-        return f"From {pairs} of interleaved processes; {intervals}{_permutation(comparison)}."
-    a, b = (many(number, "session") for number in comparison.sessions)
-    weaker = (
-        f"From {a} of A and {b} of B, recorded separately. Interleaved processes give a stronger answer (rlprof compare"
-        " 'run ...' 'run ...')"
-    )
-    return f"{weaker}; {intervals}." if comparison.speedup.low is not None else f"{weaker}."
-
-
-def _permutation(comparison: Comparison) -> str:
+    known = comparison.speedup.low is not None
+    intervals = f", with {100 * comparison.confidence:g} % confidence intervals" if known else ""
+    if comparison.sessions is not None:
+        a, b = (many(number, "session") for number in comparison.sessions)
+        stronger = "Interleaved processes give a stronger answer: rlprof compare 'run ...' 'run ...'."
+        return f"Computed from {a} of A and {b} of B, recorded separately{intervals}. {stronger}"
+    computed = f"Computed from {many(comparison.pairs, 'pair')} of interleaved processes{intervals}."
     chance = comparison.permutation_p
     if chance is None:
-        return ""
+        return computed
     too_few = chance > 1 - comparison.confidence and chance <= 2.0 / 2**comparison.pairs
     least = ", the smallest value that so few pairs can give" if too_few else ""
-    return f"; permutation test: p = {chance:.2g}{least}"
+    return f"{computed} Permutation test: p = {chance:.2g}{least}."
 
 
 def verdict(comparison: Comparison) -> str:
@@ -121,7 +104,7 @@ def verdict(comparison: Comparison) -> str:
         what = "a single pair" if comparison.sessions is None else "a single session per side"
         return f"No verdict: {what} gives no error rate. B was {found}."
     least = percent_of(comparison.least_seen)
-    return f"No evidence of a difference: B is {found}, and only a difference of {least} or more could have been found."
+    return f"No evidence of a difference: B is {found}. Only a difference of {least} or more could have been found."
 
 
 def speedup_of(component: Component) -> str:
@@ -131,7 +114,7 @@ def speedup_of(component: Component) -> str:
 
 def verdict_of(component: Component) -> str:
     """`faster`, `slower`, `only A`, `only B`, or no evidence."""
-    if component.name == TAKING_TURNS:
+    if component.name == BETWEEN:
         return ""
     if not component.a_ns or not component.b_ns:
         return "only A" if component.a_ns else "only B"
@@ -155,4 +138,4 @@ _COLUMNS: tuple[Column[Component], ...] = (
 
 def time_of(component: Component, ns: float) -> str:
     """Empty for the rest between the components. It can be negative, because two clocks are not read at once."""
-    return "" if component.name == TAKING_TURNS else duration(ns)
+    return "" if component.name == BETWEEN else duration(ns)

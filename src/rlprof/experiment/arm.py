@@ -202,8 +202,7 @@ class Arm:
         return [process for process in psutil.process_iter() if self._owns(process)]
 
     def _owns(self, process: psutil.Process) -> bool:
-        """By the process group, or by the mark: a process that starts a session of its own leaves the group, but keeps
-        the mark."""
+        """By the process group, or by the mark, which a process keeps that starts a session of its own."""
         with suppress(OSError, psutil.Error):
             owned = os.getpgid(process.pid) == self.pid or process.environ().get(ARM) == self._mark
             return owned and process.status() != psutil.STATUS_ZOMBIE

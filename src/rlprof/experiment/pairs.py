@@ -54,9 +54,9 @@ def run_pair(
     commands: tuple[str, str],
     blocks: int,
     chance: random.Random,
-    warm_up: int = WARM_UP,
     most: int = 0,
     patience: float = PATIENCE_SECONDS,
+    warm_up: int = WARM_UP,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> Pair:
     """Start both arms and alternate between them until `blocks` iterations are measured. `on_progress` gets how many.
@@ -115,7 +115,6 @@ def _warm_up(arms: Sequence[Arm]) -> bool:
 
 
 def _length(block: Block) -> int:
-    """Iterations of each arm in the next block."""
     shorter = min(one.wall_ns / one.iterations for one in (block.a, block.b))
     return max(1, min(MOST_ITERATIONS, math.ceil(SHORTEST_NS / max(1, shorter))))
 
@@ -155,10 +154,8 @@ def _changes(folder: Path) -> tuple[str, ...]:
 
 def measured(pair: Pair, component_of: Callable[[str], str]) -> MeasuredPair:
     """Means of both arms, with the ledger by component."""
-    a, b = [block.a for block in pair.blocks], [block.b for block in pair.blocks]
-    return MeasuredPair(
-        _measured(a, component_of), _measured(b, component_of), _drift(pair), _typical(pair.blocks, component_of)
-    )
+    a, b = (_measured(arm, component_of) for arm in zip(*((block.a, block.b) for block in pair.blocks)))
+    return MeasuredPair(a, b, _drift(pair), _typical(pair.blocks, component_of))
 
 
 def _typical(blocks: Sequence[Block], component_of: Callable[[str], str]) -> dict[str, float]:
@@ -169,11 +166,8 @@ def _typical(blocks: Sequence[Block], component_of: Callable[[str], str]) -> dic
         for name in a.keys() & b.keys():
             if a[name] > 0 and b[name] > 0:
                 ratios[name].append(math.log(a[name] / b[name]) + work)
-    return {
-        name: fmean(found[place] for place in kept(found))
-        for name, found in ratios.items()
-        if len(found) == len(blocks)
-    }
+    everywhere = {name: found for name, found in ratios.items() if len(found) == len(blocks)}
+    return {name: fmean(found[place] for place in kept(found)) for name, found in everywhere.items()}
 
 
 def _by_component(measured: Iterations, component_of: Callable[[str], str]) -> dict[str, float]:
@@ -192,13 +186,10 @@ def _drift(pair: Pair) -> float:
     return linear_regression(range(len(ratios)), ratios).slope * (len(ratios) - 1)
 
 
-def _calls_of(measured: Iterations, operation: str) -> int:
-    return sum(calls for path, calls in measured.calls.items() if path.rpartition("/")[2] == operation)
-
-
 def _measured(parts: Sequence[Iterations], component_of: Callable[[str], str]) -> Measured:
     ledger: defaultdict[str, float] = defaultdict(float)
     iterations = sum(part.iterations for part in parts)
+    updates = [n for part in parts for path, n in part.calls.items() if path.rpartition("/")[2] == UPDATE]
     for part in parts:
         for name, ns in _by_component(part, component_of).items():
             ledger[name] += ns / iterations
@@ -207,7 +198,7 @@ def _measured(parts: Sequence[Iterations], component_of: Callable[[str], str]) -
         cpu_ns=sum(part.cpu_ns for part in parts) / iterations,
         steps=sum(part.steps for part in parts) / iterations,
         episodes=sum(part.episodes for part in parts) / iterations,
-        updates=sum(_calls_of(part, UPDATE) for part in parts) / iterations,
+        updates=sum(updates) / iterations,
         ledger={name: ns for name, ns in ledger.items() if ns > 0},
         iterations=iterations,
     )

@@ -12,8 +12,7 @@ import struct
 import msgspec
 
 PIPES = "RLPROF_ITERATIONS"
-"""READ,WRITE,LEDGER: the file descriptors that the training reads from and writes to, and 1 if messages include the
-ledger, which takes longer to send."""
+"""READ,WRITE,LEDGER: two file descriptors, and 1 if messages include the ledger, which takes longer to send."""
 
 ARM = "RLPROF_ARM"
 """A random word that all processes of an arm inherit. The controller finds them by it when it ends the arm."""
@@ -30,8 +29,7 @@ MOST_ITERATIONS = 255
 
 
 class Boundary(msgspec.Struct):
-    """The state of the training where an iteration begins. `wall_ns` and `cpu_ns` are since the last wait, everything
-    else since the start."""
+    """The training where an iteration begins: `wall_ns` and `cpu_ns` since the last wait, the rest since the start."""
 
     wall_ns: int
     cpu_ns: int

@@ -45,23 +45,6 @@ class Slowdown:
     """More sleeping, as a part of its duration."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What the slowdown of an operation did, summed over all processes since the start."""
-
-    calls: int
-    cpu_ns: int
-    wall_ns: int
-    """Duration of the calls without what was added."""
-    added_ns: int
-    missed: int
-    """Calls in asyncio tasks, which cannot be slowed down alone."""
-    sampled_ns: int
-    """Time of threads inside the operation while the sampler held the GIL."""
-    progress_ns: int
-    """CPU time that these threads got meanwhile."""
-
-
 class SlowdownMemory:
     """A mapped file, so that processes that are started later find it."""
 
@@ -75,7 +58,6 @@ class SlowdownMemory:
             self.memory = mmap.mmap(file.fileno(), size)
 
     def variables(self) -> dict[str, str]:
-        """Environment variables for the training."""
         return {SLOWDOWNS: json.dumps([str(self.path), self.names])}
 
     @classmethod
@@ -86,17 +68,9 @@ class SlowdownMemory:
     def set(self, name: str, slowdown: Slowdown) -> None:
         _FRACTIONS.pack_into(self.memory, self._place(name), slowdown.spin, slowdown.held, slowdown.sleep)
 
-    def counts(self, name: str) -> Counts:
-        record = SlowdownRecord._make(SLOWDOWN.unpack_from(self.memory, self._place(name)))
-        return Counts(
-            calls=record.calls,
-            cpu_ns=record.cpu,
-            wall_ns=record.wall,
-            added_ns=record.added,
-            missed=record.missed,
-            sampled_ns=record.sampled,
-            progress_ns=record.progress,
-        )
+    def record(self, name: str) -> SlowdownRecord:
+        """What the slowdown of an operation did, summed over all processes since the start. Times are in ns."""
+        return SlowdownRecord._make(SLOWDOWN.unpack_from(self.memory, self._place(name)))
 
     @property
     def sampling(self) -> bool:

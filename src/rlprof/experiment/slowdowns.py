@@ -14,10 +14,9 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from rlprof.analysis.slowdown import DOSES, DosedBlock, Experiment, experiment
+from rlprof.analysis.slowdown import SLOWDOWN_SIZES, Experiment, SlowdownBlock, experiment
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import PATIENCE_SECONDS, Arm, ArmError
 from rlprof.experiment.operation_kinds import full_slowdowns
@@ -49,13 +48,11 @@ class SlowdownPlan:
     width: float = 0.01
     """Stop once half the confidence interval of each cost is below this share of an iteration."""
     patience: float | None = None
-    """Seconds for a start or an iteration, after which the training hangs. None: ten minutes, or `seconds` if less."""
+    """Seconds for a start or an iteration (default: ten minutes, or `seconds` if that is less)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowdownProgress:
-    """How far the experiment is."""
-
     process: int
     block: int
     so_far: Mapping[str, Experiment]
@@ -67,10 +64,9 @@ OnProgress = Callable[[SlowdownProgress], None]
 
 @dataclass(slots=True)
 class _Found:
-    """Results for one operation."""
-
-    blocks: list[DosedBlock] = field(default_factory=list)
-    full: Slowdown | None = None
+    blocks: list[SlowdownBlock] = field(default_factory=list)
+    full: Slowdown = field(default_factory=Slowdown)
+    """The slowdown that doubles its time."""
     why_not: str = ""
 
 
@@ -82,8 +78,12 @@ def run_slowdowns(plan: SlowdownPlan, on_progress: OnProgress = lambda _: None) 
     process = 0
     while not _enough(plan, found, time.monotonic() - began):
         process += 1
+
+        def report(block: int, process: int = process) -> None:
+            left = max(0.0, plan.seconds - (time.monotonic() - began))
+            on_progress(SlowdownProgress(process, block, _experiments(found), left))
+
         try:
-            report = partial(_report_progress, on_progress, plan, found, process, began)
             _run_process(plan, found, chance, began, report)
         except KeyboardInterrupt:
             if not any(one.blocks for one in found.values()):
@@ -92,24 +92,9 @@ def run_slowdowns(plan: SlowdownPlan, on_progress: OnProgress = lambda _: None) 
     return _experiments(found)
 
 
-def _report_progress(
-    on_progress: OnProgress,
-    plan: SlowdownPlan,
-    found: Mapping[str, _Found],
-    process: int,
-    began: float,
-    block: int,
-) -> None:
-    left = max(0.0, plan.seconds - (time.monotonic() - began))
-    on_progress(SlowdownProgress(process, block, _experiments(found), left))
-
-
 def _experiments(found: Mapping[str, _Found]) -> dict[str, Experiment]:
     return {
-        name: experiment(
-            name, one.blocks, one.full.held if one.full else 0.0, one.full.sleep if one.full else 0.0, one.why_not
-        )
-        for name, one in found.items()
+        name: experiment(name, one.blocks, one.full.held, one.full.sleep, one.why_not) for name, one in found.items()
     }
 
 
@@ -138,8 +123,8 @@ def _run_process(
             report(0)
             arm.begin()
             for name, full in full_slowdowns(arm, memory, plan.operations, plan.shares_gil).items():
-                found[name].full, found[name].why_not = (None, full) if isinstance(full, str) else (full, "")
-            full_by_name = {name: one.full for name, one in found.items() if one.full is not None}
+                found[name].full, found[name].why_not = (Slowdown(), full) if isinstance(full, str) else (full, "")
+            full_by_name = {name: one.full for name, one in found.items() if one.full != Slowdown()}
             done, since = 0, time.monotonic()
             while full_by_name and not _enough(plan, found, time.monotonic() - began):
                 if done >= BLOCKS_PER_PROCESS and time.monotonic() - since > SECONDS_PER_PROCESS:
@@ -152,28 +137,26 @@ def _run_process(
                 done += 1
                 report(done)
             if not done and arm.ended:
-                raise ArmError(
-                    f"{arm} ended before every slowdown was tried once. Let it train longer with --command"
-                    f"{arm.last_output()}"
-                )
+                early = f"{arm} ended before every slowdown was tried once. Let it train longer with --command"
+                raise ArmError(early + arm.last_output())
 
 
 def _run_block(
     plan: SlowdownPlan, arm: Arm, memory: SlowdownMemory, full: Mapping[str, Slowdown], chance: random.Random
-) -> dict[str, DosedBlock] | None:
-    """For each operation: no slowdown, the slowdowns in random order, no slowdown. None if the training ends."""
+) -> dict[str, SlowdownBlock] | None:
+    """For each operation: no slowdown, both slowdowns in random order, no slowdown. None if the training ends."""
     found = {}
     for name in chance.sample(list(full), len(full)):
         times: dict[float, list[float]] = {}
         # A steady change meanwhile, such as a machine that gets slower, cancels out.
-        for part in (0.0, *chance.sample(DOSES, len(DOSES)), 0.0):
+        for part in (0.0, *chance.sample(SLOWDOWN_SIZES, len(SLOWDOWN_SIZES)), 0.0):
             memory.set(name, Slowdown(part * full[name].spin, full[name].held, part * full[name].sleep))
             counted = arm.run_each(plan.settle + plan.counted)[plan.settle :]
             if len(counted) < plan.counted:
                 return None
             steps = sum(one.steps for one in counted)
             times.setdefault(part, []).append(sum(one.wall_ns for one in counted) / (steps or plan.counted))
-        found[name] = DosedBlock(sum(times[0.0]) / 2, tuple(times[part][0] for part in DOSES))
+        found[name] = SlowdownBlock(sum(times[0.0]) / 2, tuple(times[part][0] for part in SLOWDOWN_SIZES))
     return found
 
 
@@ -181,12 +164,10 @@ def command_of(command: Sequence[str]) -> str:
     """What one would type after `rlprof` to run a recorded program again."""
     words = list(command)
     if any(MASKED in word for word in words):
-        raise RlprofError(
-            "a secret in this session's command line is masked; give the command with --command 'run train.py ...'"
-        )
+        raise RlprofError("A secret in this session's command is masked. Give one with --command 'run train.py ...'")
     for place, word in enumerate(words[:-1]):
         if Path(word).name in ("rlprof", "__main__.py") and words[place + 1] == "train":
             return shlex.join(words[place + 1 :])
     if not words or "-c" in words[:3] or len(words) < 2:
-        raise RlprofError("this session's command cannot be repeated; give one with --command 'run train.py ...'")
+        raise RlprofError("This session's command cannot be repeated. Give one with --command 'run train.py ...'")
     return shlex.join(["run", "--", *words])

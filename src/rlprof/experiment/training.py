@@ -1,7 +1,4 @@
-"""The training's end of an experiment: at each iteration it sends what the last one took, and waits for the controller.
-
-The controller's end is arm.py.
-"""
+"""The training's end of an experiment: at each iteration it sends what the last one took, and waits for arm.py."""
 
 from __future__ import annotations
 

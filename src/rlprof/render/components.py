@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from rlprof.analysis.components import ComponentLine, Components
 from rlprof.analysis.figures import duration, percent
-from rlprof.render.layout import GAP, WIDEST, plain
+from rlprof.render.layout import GAP, WIDEST, as_text
 
 _FIGURES_WIDTH = 2 * GAP + 7 + 6
-
-
-def to_text(components: Components, width: int = 100) -> str:
-    return plain(partial(render, components), width)
 
 
 def render(components: Components, console: Console) -> None:
@@ -38,6 +32,9 @@ def render(components: Components, console: Console) -> None:
         style = "bold" if line.depth == 0 else ""
         table.add_row(Text(name, style=style), Text(duration(line.ledger_ns)), Text(percent(line.share)), bar)
     console.print(table)
+
+
+to_text = as_text(render)
 
 
 def _name(line: ComponentLine) -> str:

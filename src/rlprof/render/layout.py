@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from rich.cells import cell_len
@@ -23,12 +24,16 @@ Item = TypeVar("Item")
 
 
 def plain(render: Callable[[Console], None], width: int, encoding: str = "utf-8") -> str:
-    """What `render` prints, without colour or trailing spaces. In an encoding without block characters, bars are
-    ASCII."""
+    """What `render` prints, without colour or trailing spaces."""
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="")
     render(Console(file=file, width=width, color_system=None, force_terminal=False, force_jupyter=False))
     file.seek(0)
     return "".join(line.rstrip() + "\n" for line in file.read().splitlines())
+
+
+def as_text(render: Callable[[Item, Console], None], width: int = 100) -> Callable[..., str]:
+    """The function `to_text(item, width)`: what `render` prints of an item, as a string."""
+    return lambda item, width=width: plain(partial(render, item), width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,19 @@ class Column(Generic[Item]):
     of: Callable[[Item], str]
     dispensable: int = 0
     """Columns that a narrow console leaves out, the highest first. 0 is never left out."""
+
+
+def room(columns: Iterable[Column[Item]], width: int) -> int:
+    """The width that columns leave for the others on a line."""
+    return width - sum(column.width + GAP for column in columns)
+
+
+def fitting(columns: Sequence[Column[Item]], width: int, least: int) -> list[Column[Item]]:
+    """Without the most dispensable columns, until the others leave at least `least` cells of a line."""
+    kept = list(columns)
+    while room(kept, width) < least and any(column.dispensable for column in kept):
+        kept.remove(max(kept, key=lambda column: column.dispensable))
+    return kept
 
 
 class Layout:
@@ -76,22 +94,18 @@ class Layout:
         styles: Sequence[str] = (),
     ) -> None:
         """One row per item. Names come first, shortened to the remaining width. Empty columns are left out."""
-        cells = [(column, [column.of(item) for item in items]) for column in columns]
-        shown = [(column, values) for column, values in cells if any(values)]
+        cells = {column: [column.of(item) for item in items] for column in columns}
         names = [literal(bounded(name), self.ascii) for name in names]
         wanted = max([cell_len(name) for name in names] + [len(what)])
-        while self._room(shown) < min(wanted, SHORTEST_NAME) and any(column.dispensable for column, _ in shown):
-            least = max(shown, key=lambda entry: entry[0].dispensable)
-            shown = [entry for entry in shown if entry is not least]
-        width = max(4, min(wanted, self._room(shown)))
+        filled = [column for column, values in cells.items() if any(values)]
+        shown = fitting(filled, self.width, min(wanted, SHORTEST_NAME))
+        width = max(4, min(wanted, room(shown, self.width)))
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
         table.add_column(what, no_wrap=True, width=width)
-        for column, _ in shown:
+        for column in shown:
             table.add_column(column.header, no_wrap=True, width=column.width, justify="right")
         for place, name in enumerate(names):
             style = styles[place] if styles else ""
-            table.add_row(Text(self.name(name, width)), *(Text(values[place]) for _, values in shown), style=style)
+            figures = (Text(cells[column][place]) for column in shown)
+            table.add_row(Text(self.name(name, width)), *figures, style=style)
         self._console.print(table)
-
-    def _room(self, columns: Sequence[tuple[Column[Item], list[str]]]) -> int:
-        return self.width - sum(column.width + GAP for column, _ in columns)

@@ -12,8 +12,7 @@ _NAME = 28
 
 
 def to_summary(snapshot: Snapshot, before: Snapshot | None = None) -> str:
-    """Speed, also since the previous snapshot, and the largest accounts with the rest, which sum to the wall time. At
-    most eleven lines of 70 columns."""
+    """Speed, also since the previous snapshot, and the largest accounts. At most eleven lines of 70 columns."""
     speed = ""
     training = snapshot.wall_ns - snapshot.account(STARTUP).ledger_ns
     if snapshot.steps and training > 0:

@@ -51,7 +51,6 @@ _SAMPLE: dict[str, Callable[[Sample], Any]] = {
 
 
 def to_csv(report: Report) -> str:
-    """The operations of a report."""
     text = io.StringIO(newline="")
     _write(text, _operations(report.facts.operations, report.facts.breakdown))
     return text.getvalue()
@@ -88,13 +87,8 @@ def _operations(found: Sequence[Operation], whole: Breakdown) -> Rows:
     for row in whole.rows:
         if row.category in (UNATTRIBUTED, RLPROF):
             share = round(100 * row.ledger_ns / whole.wall_ns, 4) if whole.wall_ns else 0.0
-            known = {
-                "operation": row.operation,
-                "category": row.category,
-                "share_percent": share,
-                "ledger_ns": row.ledger_ns,
-            }
-            yield [known.get(name) for name in _OPERATION]
+            known = {"share_percent": share, "ledger_ns": row.ledger_ns}
+            yield [row.operation, row.category, *(known.get(name) for name in list(_OPERATION)[2:])]
 
 
 def _tree(session: Session) -> Rows:
@@ -115,8 +109,7 @@ def _tree(session: Session) -> Rows:
 
 
 def _iterations(session: Session) -> Rows:
-    """One column per operation; with `unattributed` and `rlprof` they sum to wall_ns. In long runs, old iterations are
-    merged, so that first and last differ."""
+    """One column per operation; they sum to wall_ns. In long runs, old iterations are merged: first and last differ."""
     iterations = session.iterations()
     # As many points as iterations, so that no iterations are merged that the session stores separately.
     points = series(session, session.snapshot(), iterations, points=iterations[-1].last + 1 if iterations else 1)

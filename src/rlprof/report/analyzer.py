@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from rich.console import Console
 
 from rlprof.analysis.bottlenecks import WEIGHTS, Bottleneck
-from rlprof.analysis.figures import count, duration, size
+from rlprof.analysis.figures import count, duration, if_known, size
 from rlprof.analysis.report import Report
-from rlprof.render.layout import Column, Layout, plain
+from rlprof.render.layout import Column, Layout, as_text
 from rlprof.report.headline import origin, speed
 
 MOST_ROWS = 10
@@ -29,16 +27,11 @@ _COLUMNS: tuple[Column[Bottleneck], ...] = (
     _points("memory"),
     _points("device_memory"),
     Column("of wall", 7, lambda item: f"{item.share:.1f}%"),
-    Column("own avg", 7, lambda item: "" if item.own_ns is None else duration(item.own_ns)),
+    Column("own avg", 7, lambda item: if_known(duration, item.own_ns)),
     Column("calls", 7, lambda item: count(item.calls)),
-    Column("mem rise", 8, lambda item: "" if item.memory_rise is None else size(item.memory_rise), 2),
-    Column("GPU rise", 8, lambda item: "" if item.device_rise is None else size(item.device_rise), 1),
+    Column("mem rise", 8, lambda item: if_known(size, item.memory_rise), 2),
+    Column("GPU rise", 8, lambda item: if_known(size, item.device_rise), 1),
 )
-
-
-def to_text(report: Report, width: int = 110) -> str:
-    """The same as `render`, as a string without colour or trailing spaces."""
-    return plain(partial(render, report), width)
 
 
 def render(report: Report, console: Console) -> None:
@@ -52,15 +45,19 @@ def render(report: Report, console: Console) -> None:
     if shown:
         layout.table("operation", [item.operation for item in shown], shown, _COLUMNS)
         layout.line(
-            "Score: 40 x share of the wall time + 30 x own time per call (100 ms or more: 1) + 15 x memory and 15 x "
-            "GPU memory needed per call (100 MB or more: 1)."
+            "A score is the sum of four parts: up to 40 points for the share of the wall time, up to 30 for the own "
+            "time per call (all for 100 ms or more), and up to 15 each for the memory and the GPU memory that a call "
+            "needs (all for 100 MB or more)."
         )
     else:
-        layout.line("No operation has enough calls; a smaller --min-calls shows more.")
+        layout.line("No operation has enough calls. Use a smaller --min-calls.")
     if found.recommendations:
         layout.heading("Recommendations")
     for item in found.recommendations[:MOST_RECOMMENDATIONS]:
         layout.line(f"{item.severity}: {item.text}.", "red" if item.severity == "CRITICAL" else "")
     if found.advice:
         layout.line("")
-        layout.line("`rlprof report` shows what to change, with evidence and the expected gain.")
+        layout.line("`rlprof report` shows what to change, with evidence and the possible gain.")
+
+
+to_text = as_text(render, width=110)

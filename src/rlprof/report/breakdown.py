@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,11 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
-from rlprof.analysis.figures import count, duration, many, percent
-from rlprof.render.layout import GAP, WIDEST, Column, plain
+from rlprof.analysis.figures import count, duration, if_known, many, percent
+from rlprof.render.layout import GAP, WIDEST, Column, as_text, fitting, room
 from rlprof.render.names import literal, shorten
 from rlprof.report.headline import largest_share
 
+NO_CPU_TIME = "CPU time was not measured: this machine has no cheap way to read it."
 _BAR_WIDTHS = (6, 30)
 _NAME_WIDTHS = (22, 40)
 _FEW_ROWS = 30
@@ -23,10 +23,6 @@ _FEW_ROWS = 30
 _LEAST_SHARE = 0.05
 _DEEPEST = 9
 _INDENT = 2
-
-
-def _optional_duration(ns: float | None) -> str:
-    return "" if ns is None else duration(ns)
 
 
 def _cpu_percent(row: Row) -> str:
@@ -37,18 +33,15 @@ def _cpu_percent(row: Row) -> str:
 
 _SHARE: Column[Row] = Column("share", 6, lambda row: percent(row.share))
 _TIME: Column[Row] = Column("time", 7, lambda row: duration(row.subtree_ledger_ns))
-_CALLS: Column[Row] = Column("calls", 7, lambda row: count(row.calls) if row.calls else "")
-_MEAN: Column[Row] = Column("mean", 7, lambda row: _optional_duration(row.mean_ns))
-_P95: Column[Row] = Column("p95", 7, lambda row: _optional_duration(row.p95_ns))
-_CPU: Column[Row] = Column("CPU", 4, _cpu_percent)
-_FIGURES = (_SHARE, _TIME, _CALLS, _MEAN, _P95, _CPU)
-_DISPENSABLE = (_P95, _CPU, _CALLS, _MEAN)
-"""Columns that a narrow terminal leaves out, in this order."""
-
-
-def to_text(breakdown: Breakdown, width: int = 100) -> str:
-    """The same as `render`, as a string without colour or trailing spaces."""
-    return plain(partial(render, breakdown), width)
+_CPU: Column[Row] = Column("CPU", 4, _cpu_percent, 3)
+_FIGURES: tuple[Column[Row], ...] = (
+    _SHARE,
+    _TIME,
+    Column("calls", 7, lambda row: count(row.calls) if row.calls else "", 2),
+    Column("mean", 7, lambda row: if_known(duration, row.mean_ns), 1),
+    Column("p95", 7, lambda row: if_known(duration, row.p95_ns), 4),
+    _CPU,
+)
 
 
 def render(breakdown: Breakdown, console: Console) -> None:
@@ -60,8 +53,11 @@ def render(breakdown: Breakdown, console: Console) -> None:
         render_parts(breakdown, console)
 
 
+to_text = as_text(render)
+
+
 def render_parts(breakdown: Breakdown, console: Console) -> None:
-    """The same without the headline."""
+    """Without the headline."""
     page = _Page(breakdown, console)
     console.print(page.tree())
     console.print()
@@ -85,18 +81,15 @@ class _Page:
         shortest_bar, longest_bar = _BAR_WIDTHS
         shortest_name, longest_name = _NAME_WIDTHS
         figures = [figure for figure in _FIGURES if figure is not _CPU or self._breakdown.cpu != "off"]
-        for figure in _DISPENSABLE:
-            if _room(width, figures) >= shortest_name + GAP + shortest_bar:
-                break
-            figures = [kept for kept in figures if kept is not figure]
-        room = _room(width, figures)
+        figures = fitting(figures, width, shortest_name + GAP + shortest_bar)
+        left = room(figures, width)
         wanted = max(_INDENT * row.depth + cell_len(name) for row, name in zip(self._rows, self._names))
         self._figures = figures
-        self._name_width = max(4, min(wanted, longest_name, room - GAP - shortest_bar))
+        self._name_width = max(4, min(wanted, longest_name, left - GAP - shortest_bar))
         # Half of the column is for the name, however deep a row is.
         deepest = max(row.depth for row in self._rows)
         self._indent = _INDENT if _INDENT * deepest <= self._name_width // 2 else 1
-        self._bar_width = min(longest_bar, room - GAP - self._name_width)
+        self._bar_width = min(longest_bar, left - GAP - self._name_width)
         shares = [row.share for row in self._rows] + [category.share for category in self._breakdown.categories]
         self._full_bar = max(shares)  # bars compare rows; the figure beside a bar is its share of the whole
 
@@ -110,13 +103,10 @@ class _Page:
         return shorten(name, width, "..." if self._ascii else "…")
 
     def headline(self) -> Text:
-        """The wall time and the largest account in one sentence."""
         whole = self._breakdown
         if not whole.wall_ns:
             return Text("Nothing was recorded: the profiler was not enabled.", style="bold")
-        iterations = ""
-        if whole.iterations:
-            iterations = f" in {many(whole.iterations, 'iteration')}"
+        iterations = f" in {many(whole.iterations, 'iteration')}" if whole.iterations else ""
         largest = self._short(literal(whole.largest.name, self._ascii), 30)
         share = largest_share(whole)
         return Text(f"{duration(whole.wall_ns)}{iterations}. Largest account: {largest}, {share}.", style="bold")
@@ -154,17 +144,21 @@ class _Page:
         yield Text("Share and time: the wall time that a row accounts for, including the rows below it.")
         if hidden := len(whole.rows) - len(self._rows):
             yield Text(f"Not shown: {hidden:,} rows below {_LEAST_SHARE}% or deeper than {_DEEPEST + 1} levels.")
-        if whole.overlapped:
-            most = self._short(literal(next(iter(whole.overlapped)), self._ascii), 30)
-            total = duration(sum(whole.overlapped.values()))
-            yield Text(f"Overlapped: {total} of work on other lanes while the driver was busy, most of it in {most}.")
-        if sum(whole.lanes.by_kind.values()) > 1:
-            kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
-            yield Text(f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} working at the same time.")
-        if whole.open_spans:
-            yield Text(f"{many(whole.open_spans, 'span')} not ended yet, counted up to now.")
-        if whole.cpu == "off":
-            yield Text("CPU time was not measured: this machine has no cheap way to read it.")
+        yield from map(Text, notes(whole, lambda name: self._short(literal(name, self._ascii), 30)))
+
+
+def notes(whole: Breakdown, shown: Callable[[str], str]) -> Iterator[str]:
+    """What the figures do not tell by themselves, for the text and the HTML report. `shown` shortens a name."""
+    if whole.overlapped:
+        total, most = duration(sum(whole.overlapped.values())), shown(next(iter(whole.overlapped)))
+        yield f"Overlapped: {total} of work on other lanes while the driver was busy, most of it in {most}."
+    if sum(whole.lanes.by_kind.values()) > 1:
+        kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
+        yield f"Lanes: {kinds}. On average {whole.lanes.concurrency:.2f} of them were working."
+    if whole.open_spans:
+        yield f"Still open, and counted up to the end of the recording: {many(whole.open_spans, 'span')}."
+    if whole.cpu == "off":
+        yield NO_CPU_TIME
 
 
 def _shown(rows: Sequence[Row]) -> list[Row]:
@@ -172,11 +166,6 @@ def _shown(rows: Sequence[Row]) -> list[Row]:
     *operations, unattributed, rlprof = rows
     shown = [row for row in operations if row.depth <= _DEEPEST and row.subtree_ledger_ns >= least]
     return [*shown, unattributed, rlprof]
-
-
-def _room(width: int, figures: Sequence[Column[Row]]) -> int:
-    """The width that the figures leave on a line."""
-    return width - sum(figure.width + GAP for figure in figures)
 
 
 def _bar(length: float, ascii_only: bool) -> str:

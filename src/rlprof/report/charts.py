@@ -20,7 +20,6 @@ FORMATS = ("png", "svg", "pdf")
 
 
 def to_picture(report: Report, format_: str = "png") -> bytes:
-    """The chart as a file in one of FORMATS."""
     try:
         import matplotlib  # noqa: PLC0415 - half a second, and optional
         from matplotlib.figure import Figure  # noqa: PLC0415

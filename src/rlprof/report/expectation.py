@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from rich.console import Console
 
 from rlprof.analysis.expectation import IsolatedExpectation, IsolatedPart
 from rlprof.analysis.figures import as_percent, duration, rate
 from rlprof.analysis.report import Report
-from rlprof.render.layout import Column, Layout, plain
+from rlprof.render.layout import Column, Layout, as_text
 
 _COLUMNS: tuple[Column[IsolatedPart], ...] = (
     Column("steps/s alone", 13, lambda part: rate(part.steps_per_second)),
@@ -19,15 +17,14 @@ _COLUMNS: tuple[Column[IsolatedPart], ...] = (
 
 
 def section(report: Report, layout: Layout) -> None:
-    """The section of the text report."""
     expected = report.findings.expectation
     if expected is None:
         return
     layout.heading("Expected speed")
-    allowed = f", which is {rate(expected.steps_per_second)} steps/s" if expected.steps_per_second else ""
+    allowed = f"{rate(expected.steps_per_second)} steps/s, " if expected.steps_per_second else ""
     layout.line(
-        f"Reached {100 * expected.ratio:.0f}% of what the parts could do one after the other at their typical "
-        f"pace{allowed}."
+        f"The training reached {100 * expected.ratio:.0f}% of {allowed}the speed that its parts allow one after the "
+        "other, each at its typical pace."
     )
     least = sum(part.typical_ns for part in expected.parts) / 100  # a part below 1 % never limits the speed
     parts = [part for part in expected.parts if part.steps_per_second and part.typical_ns >= least]
@@ -36,15 +33,10 @@ def section(report: Report, layout: Layout) -> None:
         layout.line(f"Each part alone: {', '.join(speeds)}")
     lost = [loss for loss in expected.losses if loss.ns]
     if lost:
-        layout.line("Lost: " + ", ".join(f"{loss.what} {duration(loss.ns)}" for loss in lost))
-
-
-def to_text(expected: IsolatedExpectation, width: int = 100) -> str:
-    return plain(partial(render, expected), width)
+        layout.line("Lost: " + ", ".join(f"{duration(loss.ns)} in {loss.what}" for loss in lost))
 
 
 def render(expected: IsolatedExpectation, console: Console) -> None:
-    """The parts in a table, and the conclusion."""
     layout = Layout(console)
     layout.heading("Expected speed")
     layout.table("part", [part.name for part in expected.parts], expected.parts, _COLUMNS)
@@ -54,3 +46,6 @@ def render(expected: IsolatedExpectation, console: Console) -> None:
     )
     if expected.poor:
         layout.line("Less than half: something is set up wrongly, or the time goes to something outside these parts.")
+
+
+to_text = as_text(render)

@@ -32,8 +32,7 @@ RAW = "raw.json"
 SUMMARY = "summary.txt"
 
 SMALL = 1 << 20
-"""Bytes of session.db, about a thousand operations. Up to this size, starting another process takes longer than writing
-the files."""
+"""Bytes of session.db, about a thousand operations. Starting another process would take longer than writing these."""
 
 LEAST_PATIENCE = 0.5
 """Seconds that the end of a run waits for the other process in any case, however late it is already."""
@@ -43,8 +42,6 @@ Warn = Callable[[str, BaseException | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the other process answers."""
-
     verdict: Verdict
     error: str = ""
 

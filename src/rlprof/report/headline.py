@@ -85,8 +85,8 @@ class FirstTry:
 
     @property
     def sentence(self) -> str:
-        action = f"{self.action.rstrip('.')} ({self.gain})." if self.gain else self.action
-        return f"Try first: {action}" if self.found else action
+        gain = f" ({self.gain})" if self.gain else ""
+        return f"Try first{gain}: {self.action}" if self.found else self.action
 
 
 def first_try(report: Report) -> FirstTry:
@@ -125,7 +125,5 @@ def poor(report: Report) -> str | None:
     if expected is None or not expected.poor:
         return None
     most = expected.losses[0]
-    return (
-        f"Below half of what its parts could do: {100 * expected.ratio:.0f}%. "
-        f"Most is lost to {most.what} ({duration(most.ns)})."
-    )
+    reached = f"Slow: the training reached {100 * expected.ratio:.0f}% of the speed that its parts allow."
+    return f"{reached} Most is lost in {most.what} ({duration(most.ns)})."

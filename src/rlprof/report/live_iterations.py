@@ -36,11 +36,9 @@ class Points:
         self._operations: dict[int, str] = {}
 
     def of(self, batch: Flush) -> Iterator[Point]:
-        """The iterations in a batch."""
         names = {row.id: row.name for row in batch.raw["operations"]}
         for row in batch.raw["nodes"]:
-            if row.id not in self._operations:
-                self._operations[row.id] = names.get(row.operation, UNATTRIBUTED)
+            self._operations.setdefault(row.id, names.get(row.operation, UNATTRIBUTED))
         ledger: defaultdict[int, Counter[str]] = defaultdict(Counter)
         for gain in unpack_gains(batch.gains):
             ledger[gain.iteration][self._operations.get(gain.node, UNATTRIBUTED)] += gain.ledger

@@ -61,7 +61,7 @@ class Summary:
             self._before = now
 
     def close(self) -> None:
-        """Nothing to close."""
+        pass
 
 
 class JsonLines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from rlprof.analysis.figures import count, duration, many, percent, rate
+from rlprof.analysis.figures import count, duration, if_known, many, percent, rate
 from rlprof.analysis.report import Report
 from rlprof.render.advice import gain_of
 from rlprof.render.names import literal
@@ -21,13 +21,9 @@ def to_markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterable[str]:
     facts = report.facts
     whole = facts.breakdown
-    yield f"# {_escaped(facts.session.name)}"
-    yield ""
-    yield _escaped(origin(report))
-    yield ""
+    yield from (f"# {_escaped(facts.session.name)}", "", _escaped(origin(report)), "")
     if missing := incomplete(report):
-        yield f"**{_escaped(missing)}**"
-        yield ""
+        yield from (f"**{_escaped(missing)}**", "")
     if not whole.wall_ns:
         yield NOT_RECORDED
         return
@@ -54,8 +50,8 @@ def _lines(report: Report) -> Iterable[str]:
             percent(row.share),
             duration(row.subtree_ledger_ns),
             count(row.calls) if row.calls else "",
-            "" if row.mean_ns is None else duration(row.mean_ns),
-            "" if row.p95_ns is None else duration(row.p95_ns),
+            if_known(duration, row.mean_ns),
+            if_known(duration, row.p95_ns),
         )
         for row in (*whole.rows[: min(MOST_ROWS, len(whole.rows) - 2)], *whole.rows[-2:])
     ]

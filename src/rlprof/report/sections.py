@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from functools import partial
 
-from rlprof.analysis.figures import count, duration, many, percent, size
+from rlprof.analysis.figures import count, duration, if_known, many, percent, size
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.parallelism import Capacity, Concurrency, Worker
 from rlprof.analysis.report import Report
@@ -18,14 +18,6 @@ MOST_ROWS = 40
 FEW_ROWS = 10
 
 
-def _time(ns: float | None) -> str:
-    return "" if ns is None else duration(ns)
-
-
-def _bytes(number: int | None) -> str:
-    return "" if number is None else size(number)
-
-
 def reasons(report: Report, layout: Layout) -> None:
     """Below the headline, which has the action of the first advice: why, and how to check it."""
     for item in report.findings.advice[:1]:
@@ -34,23 +26,22 @@ def reasons(report: Report, layout: Layout) -> None:
 
 
 def more_advice(report: Report, layout: Layout) -> None:
-    """Every advice but the first."""
     advice(report.findings.advice[1:], layout, "Also worth changing", 2)
 
 
 _OPERATION_COLUMNS: tuple[Column[Operation], ...] = (
     Column("calls", 7, lambda operation: count(operation.calls)),
     Column("total", 7, lambda operation: duration(operation.busy_ns)),
-    Column("avg", 7, lambda operation: _time(operation.mean_ns)),
-    Column("p50", 7, lambda operation: _time(operation.p50_ns), 3),
-    Column("p95", 7, lambda operation: _time(operation.p95_ns), 1),
-    Column("p99", 7, lambda operation: _time(operation.p99_ns), 4),
-    Column("min", 7, lambda operation: _time(operation.min_ns), 5),
-    Column("max", 7, lambda operation: _time(operation.max_ns), 2),
-    Column("CPU", 4, lambda operation: "" if operation.cpu_percent is None else f"{operation.cpu_percent:.0f}%"),
-    Column("mem peak", 8, lambda operation: _bytes(operation.memory_peak)),
-    Column("mem rise", 8, lambda operation: _bytes(operation.memory_rise)),
-    Column("GPU peak", 8, lambda operation: _bytes(operation.device_peak)),
+    Column("avg", 7, lambda operation: if_known(duration, operation.mean_ns)),
+    Column("p50", 7, lambda operation: if_known(duration, operation.p50_ns), 3),
+    Column("p95", 7, lambda operation: if_known(duration, operation.p95_ns), 1),
+    Column("p99", 7, lambda operation: if_known(duration, operation.p99_ns), 4),
+    Column("min", 7, lambda operation: if_known(duration, operation.min_ns), 5),
+    Column("max", 7, lambda operation: if_known(duration, operation.max_ns), 2),
+    Column("CPU", 4, lambda operation: if_known("{:.0f}%".format, operation.cpu_percent)),
+    Column("mem peak", 8, lambda operation: if_known(size, operation.memory_peak)),
+    Column("mem rise", 8, lambda operation: if_known(size, operation.memory_rise)),
+    Column("GPU peak", 8, lambda operation: if_known(size, operation.device_peak)),
     Column("GPU time", 8, lambda operation: duration(operation.device_ns) if operation.device_calls else "", 1),
 )
 
@@ -65,8 +56,8 @@ def operations(report: Report, layout: Layout) -> None:
     if hidden := len(report.facts.operations) - len(shown):
         layout.line(f"{hidden:,} smaller operations are not shown: see --format csv.")
     layout.line(
-        "Total: the time of all calls on all lanes, including what they called; it is not a share of the wall time. "
-        "CPU: the fraction of the operation's own time that its thread spent computing."
+        "Total: the time of all calls on all lanes, including what they called. It may exceed the wall time. "
+        "CPU: the part of the operation's own time that its thread spent computing."
     )
 
 
@@ -89,8 +80,6 @@ def progress(report: Report, layout: Layout) -> None:
         layout.line(f"{many(done.episodes, 'episode')}{steps}: {each} of training per episode")
     if done.steps:
         layout.line(many(done.steps, "environment step"))
-    shown = facts.operations[:FEW_ROWS]
-
     series = facts.series
     iterations = sum(last - first + 1 for first, last in zip(series.first, series.last))
 
@@ -103,7 +92,7 @@ def progress(report: Report, layout: Layout) -> None:
         Column("per episode", 14, partial(_per, done.episodes)),
         Column("per 1000 steps", 14, partial(_per, done.steps / 1000)),
     ]
-    if shown:
+    if shown := facts.operations[:FEW_ROWS]:
         layout.table("wall time", [item.operation for item in shown], shown, columns)
 
 
@@ -174,7 +163,7 @@ def parallelism(report: Report, layout: Layout) -> None:
         shown = [item for item in found.capacity if item.cpu_ns]
         layout.table(f"CPU time of {found.cores} cores", [item.name for item in shown], shown, columns)
     layout.line(
-        f"Efficiency of {found.lanes} lane{'s' if found.lanes != 1 else ''}: {100 * found.efficiency:.0f}% = "
+        f"Efficiency of {many(found.lanes, 'lane')}: {100 * found.efficiency:.0f}% = "
         f"load balance {100 * found.load_balance:.0f}% x communication {100 * found.communication_efficiency:.0f}%"
     )
     if found.lanes > 1:
@@ -204,6 +193,4 @@ def run(report: Report, layout: Layout) -> None:
     if session.settings:
         layout.line("settings: " + ", ".join(f"{name}={value}" for name, value in session.settings.items()))
     if session.core == "python":
-        layout.line(
-            "Recorded by rlprof's Python twin, because the C core was not built: a span costs about 100 times more."
-        )
+        layout.line("Recorded by rlprof's Python twin, whose spans cost about 100 times more than those of the C core.")

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from rich.console import Console
 
 from rlprof.analysis.report import Report
-from rlprof.render.layout import Layout, plain
+from rlprof.render.layout import Layout, as_text
 from rlprof.report import expectation, sections
 from rlprof.report.breakdown import render_parts
 from rlprof.report.headline import origin, sentences
-
-
-def to_text(report: Report, width: int = 120) -> str:
-    """The same as `render`, as a string without colour or trailing spaces."""
-    return plain(partial(render, report), width)
 
 
 def render(report: Report, console: Console) -> None:
@@ -40,3 +33,6 @@ def render(report: Report, console: Console) -> None:
         sections.run,
     ):
         section(report, layout)
+
+
+to_text = as_text(render, width=120)

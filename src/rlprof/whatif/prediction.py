@@ -11,15 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rlprof.analysis.inference import Interval
-from rlprof.analysis.jackknife import left_out
+from rlprof.analysis.inference import ALPHA, Interval, left_out
 from rlprof.analysis.lane_work import IterationBatch, Work
 from rlprof.analysis.topology import Saving, Topology, left, predict, topology
 from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import BESIDE_TRAINING, WAITS
 
-ERROR_RATE = 0.05
-"""Complement of the confidence of a predicted interval."""
 LEAST_BATCHES = 4
 """Batches that an interval needs."""
 
@@ -38,8 +35,6 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Priority:
-    """One line of the ranking."""
-
     operation: str
     share: float
     """Share of the wall time, including what it calls: 0 to 1."""
@@ -63,10 +58,8 @@ class WhatIf:
 def what_if(work: Work, saving: Saving, least_share: float = 0.001) -> WhatIf:
     """Predict the requested speedup, and rank all operations with at least this share of the work."""
     if not work.whole.wall_ns:
-        raise RlprofError(
-            "The session has no iterations, so nothing can be predicted. If the probes find none in your training, mark"
-            " them with rlprof.get_profiler().iteration()."
-        )
+        mark = "If the probes find none in your training, mark them with rlprof.get_profiler().iteration()."
+        raise RlprofError(f"The session has no iterations, so nothing can be predicted. {mark}")
     how = topology(work)
     names = operations_of(work, least_share)
     ranking = [_priority(work, how, name, names) for name in names]
@@ -101,7 +94,7 @@ def prediction(work: Work, how: Topology, saving: Saving) -> Prediction:
         rates.append(_rate(work, answer))
     return Prediction(
         saving=dict(saving),
-        gain=_less_one(_over(gains)),
+        gain=_over(gains).map(lambda ratio: ratio - 1),
         rate=_over([rate for rate in rates if rate is not None]) if rates[0] is not None else None,
         bound=predict(work.whole, how, saving).bound,
     )
@@ -120,7 +113,6 @@ def _priority(work: Work, how: Topology, name: str, names: Sequence[str]) -> Pri
 
 
 def _rate(work: Work, wall: Callable[[IterationBatch], float]) -> Interval | None:
-    """Steps per second for such a wall time."""
     if not all(batch.steps > 0 for batch in work.batches):
         return None
     return _interval(work, lambda batch: 1e9 * batch.steps / wall(batch))
@@ -130,9 +122,8 @@ def _interval(work: Work, of: Callable[[IterationBatch], float]) -> Interval:
     """Interval of a positive figure, by the jackknife on its logarithm, so that no end is below zero."""
     if len(work.batches) < LEAST_BATCHES:
         return Interval(of(work.whole), None, None)
-    logs = left_out(math.log(of(work.whole)), [math.log(of(batch)) for batch in work.without], ERROR_RATE)
-    low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
-    return Interval(math.exp(logs.estimate), low, high)
+    logs = [math.log(of(batch)) for batch in (work.whole, *work.without)]
+    return left_out(logs[0], logs[1:], ALPHA).map(math.exp)
 
 
 def _over(intervals: Sequence[Interval]) -> Interval:
@@ -140,8 +131,3 @@ def _over(intervals: Sequence[Interval]) -> Interval:
     lows = [one.low for one in intervals if one.low is not None]
     highs = [one.high for one in intervals if one.high is not None]
     return Interval(intervals[0].estimate, min(lows, default=None), max(highs, default=None))
-
-
-def _less_one(interval: Interval) -> Interval:
-    low, high = (None if end is None else end - 1 for end in (interval.low, interval.high))
-    return Interval(interval.estimate - 1, low, high)

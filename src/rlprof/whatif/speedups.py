@@ -1,4 +1,4 @@
-"""The speedups that a user asks about: `env_step=2x`, checked against the operations of a session."""
+"""The requested speedups: `env_step=2x`, checked against the operations of a session."""
 
 from __future__ import annotations
 

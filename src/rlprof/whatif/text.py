@@ -11,7 +11,7 @@ from rich.console import Console
 from rlprof.analysis.figures import as_percent, many, rate
 from rlprof.analysis.inference import Interval
 from rlprof.analysis.topology import Topology
-from rlprof.render.intervals import faster_or_slower, percent_of, range_of, shown
+from rlprof.render.intervals import faster_or_slower, shown
 from rlprof.render.layout import Column, Layout, plain
 from rlprof.whatif.prediction import Prediction, Priority, WhatIf
 from rlprof.whatif.verification import Verified
@@ -26,7 +26,6 @@ def to_text(found: WhatIf, verified: Verified | None = None, width: int = 100) -
 
 
 def render(found: WhatIf, verified: Verified | None, console: Console) -> None:
-    """The requested speedup first, then the ranking."""
     layout = Layout(console)
     if found.asked is not None:
         layout.line(sentence(found.asked, found), "bold")
@@ -36,14 +35,15 @@ def render(found: WhatIf, verified: Verified | None, console: Console) -> None:
         layout.heading("Prediction and experiment")
         for line in experiment_lines(verified):
             layout.line(line)
-    layout.heading("What each operation would bring, including everything it calls")
+    layout.heading("How much faster the training would be with a faster operation, including all that it calls")
     ranking = found.ranking[:MOST]
     layout.table("operation", [one.operation for one in ranking], ranking, _COLUMNS)
     if len(found.ranking) > MOST:
-        layout.line(f"{many(len(found.ranking) - MOST, 'operation')} more would bring less.")
+        layout.line(f"Not shown: {many(len(found.ranking) - MOST, 'operation')} that would bring less.")
     layout.line(
-        f"{model_of(found.topology)} From {many(found.iterations, 'iteration')}, with 95 % confidence intervals"
-        " for this run; another run may be faster or slower as a whole. --verify checks it on the real training."
+        f"{model_of(found.topology)} Computed from {many(found.iterations, 'iteration')} of this run, with 95 %"
+        " confidence intervals. Another run may be faster or slower as a whole. --verify checks a prediction on the"
+        " real training."
     )
 
 
@@ -86,18 +86,15 @@ def model_of(how: Topology) -> str:
 
 
 def experiment_lines(verified: Verified) -> list[str]:
-    """One sentence per fact."""
     lines = [f"Predicted: {faster_or_slower(verified.predicted)}."]
     if verified.experiment is not None:
-        floor = ", and no more, because something else is then the limit" if verified.at_floor else ""
-        lines.append(f"By experiment: {faster_or_slower(verified.experiment)}{floor}.")
+        floor = " Then something else is the limit." if verified.at_floor else ""
+        lines.append(f"By experiment: {faster_or_slower(verified.experiment)}.{floor}")
     for one in verified.experiments:
         if one.cost is not None:
-            how = "slept" if one.slept > 0.5 else "computed with the GIL" if one.held > 0.5 else "computed"
-            cost = f"costs {percent_of(one.cost.estimate)} {range_of(one.cost)} of an iteration".replace("  ", " ")
-            lines.append(
-                f"{one.operation} {cost}, from slowdowns by 50 and 100 % ({how}) in {many(one.blocks, 'block')}."
-            )
+            how = "sleeping" if one.slept > 0.5 else "computing with the GIL" if one.held > 0.5 else "computing"
+            measured = f"measured by slowing it down by 50 and 100 % ({how}) in {many(one.blocks, 'block')}"
+            lines.append(f"{one.operation} costs {shown(one.cost)} of an iteration, {measured}.")
     lines.append(verified.verdict)
     return lines
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from rlprof.analysis.comparison import MARGIN
 from rlprof.analysis.inference import Interval
 from rlprof.analysis.lane_work import Work
-from rlprof.analysis.slowdown import DOSES, Experiment, extrapolate, floor_of
+from rlprof.analysis.slowdown import SLOWDOWN_SIZES, Experiment, extrapolate, floor_of
 from rlprof.analysis.topology import Saving, Topology, predict
 from rlprof.experiment.slowdowns import SlowdownPlan
 from rlprof.whatif.prediction import Prediction
 
+TOO_FEW = "Not trusted: there were too few slowdowns for an interval. Raise --max-time."
 BEND = 0.05
 """Fraction of an iteration: a larger difference between the effects of speedup and slowdown in the model is a kink."""
 
@@ -42,7 +43,6 @@ def fitted(plan: SlowdownPlan, how: Topology) -> SlowdownPlan:
 
 
 def verify(work: Work, how: Topology, asked: Prediction, experiments: Mapping[str, Experiment]) -> Verified:
-    """Compare a prediction with the experiments on its operations."""
     tried = {name: experiments[name] for name in asked.saving}
     bent = any(_bends(work, how, name) for name in tried)
     found = None if bent else extrapolate(tried, asked.saving, floor_of(work, asked.saving))
@@ -66,7 +66,7 @@ def _time(work: Work, how: Topology, saving: Saving) -> float:
 
 
 def _bends(work: Work, how: Topology, name: str) -> bool:
-    least, most = DOSES[0], DOSES[-1]
+    least, most = SLOWDOWN_SIZES[0], SLOWDOWN_SIZES[-1]
     slower = (_time(work, how, {name: 1 + most}) - 1) / most
     faster = (1 - _time(work, how, {name: 1 - least})) / least
     return abs(slower - faster) > BEND
@@ -77,32 +77,30 @@ def _unusable(experiments: Mapping[str, Experiment], bent: bool) -> tuple[bool, 
         if one.why_not:
             return False, f"Not trusted: {one.why_not}."
         if one.kink and not bent:
-            return False, (
-                f"Not trusted: the two slowdowns of {one.operation} disagree about its cost, so they cannot tell what a"
-                " speedup would bring."
-            )
+            disagree = f"the two slowdowns of {one.operation} disagree about its cost"
+            return False, f"Not trusted: {disagree}, so they cannot tell what a speedup would bring."
         if one.half_width is None:
-            return False, "Not trusted: there were too few slowdowns for an interval. Raise --max-time."
+            return False, TOO_FEW
     return None
 
 
 def _as_predicted(work: Work, how: Topology, experiments: Mapping[str, Experiment]) -> tuple[bool, str]:
     for name, one in experiments.items():
-        for dose, longer in zip(DOSES, one.longer):
-            foreseen = _time(work, how, {name: 1 + dose}) - 1
-            unsure = dose * (one.half_width or 0.0)
+        for size, longer in zip(SLOWDOWN_SIZES, one.longer):
+            foreseen = _time(work, how, {name: 1 + size}) - 1
+            unsure = size * (one.half_width or 0.0)
             if abs(foreseen - longer) > unsure + MARGIN * (1 + max(foreseen, longer)):
                 return False, (
-                    f"Not trusted: something else is the limit when {name} is faster. Slowed down by"
-                    f" {100 * dose:.0f} %, it made an iteration {100 * longer:.0f} % longer, but"
-                    f" {100 * foreseen:.0f} % was predicted."
+                    f"Not trusted: if {name} were faster, something else would be the limit. A slowdown by"
+                    f" {100 * size:.0f} % made an iteration {100 * longer:.0f} % longer, but {100 * foreseen:.0f} % was"
+                    " predicted."
                 )
-    return True, "Something else is the limit when it is faster. The slowdowns had the predicted effect."
+    return True, "If it were faster, something else would be the limit. The slowdowns had the predicted effect."
 
 
 def _agree(predicted: Interval, found: Interval | None) -> tuple[bool, str]:
     if found is None or found.low is None or found.high is None:
-        return False, "Not trusted: there were too few slowdowns for an interval. Raise --max-time."
+        return False, TOO_FEW
     low, high = (end if end is not None else predicted.estimate for end in (predicted.low, predicted.high))
     # A gap below the margin of a comparison makes no practical difference.
     gap = max(found.low - high, low - found.high, 0.0)

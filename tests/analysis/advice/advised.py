@@ -1,7 +1,7 @@
 """Small trainings, recorded to a session, and what the rules see of them.
 
-Most run on a clock that moves by planted times, and by the CPU time of what they compute: whoever else wants the
-machine does not change what a rule sees.
+Most run on a clock that moves by planted times, and by the CPU time of what they compute: other programs on the machine
+do not change what a rule sees.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from fakes import Fake
 from sessions import Written, facts_of
 
 from rlprof import Profiler, SpanCost
-from rlprof.analysis.advice import RULES, advise
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.facts import Facts
 from rlprof.api import record
@@ -39,9 +38,13 @@ def spin(seconds: float) -> None:
         pass
 
 
+def work(profiler: Profiler, operation: str, seconds: float, category: str | None = None) -> None:
+    with profiler.profile(operation, category=category):
+        spin(seconds)
+
+
 def rest(seconds: float) -> None:
     """Let this much time pass without computing."""
-    assert _clock is not None
     _clock.tick(round(1e9 * seconds), 0)
 
 
@@ -77,7 +80,6 @@ def train_really(folder: Path, program: Callable[[Profiler], None]) -> Facts:
     profiler = Profiler()
     with record("advised", dir=folder, profiler=profiler) as recording:
         program(profiler)
-    assert recording.folder is not None
     return facts_of(recording.folder)
 
 
@@ -107,26 +109,15 @@ def cured(
     rule: Callable[[Facts], Advice | None],
     before: Callable[[Profiler], None],
     after: Callable[[Profiler], None],
-    turns: int = 5,
+    runs: int = 5,
 ) -> tuple[float, float]:
     """The upper bound of the gain that a rule gives, and the gain that was measured: medians of alternating runs."""
-    said, got = [], []
-    for _ in range(turns):
-        facts = train(folder, before)
-        advice = rule(facts)
-        assert advice is not None
-        said.append(advice.most)
-        speed = facts.progress.steps_per_second
-        better = train(folder, after).progress.steps_per_second
-        assert speed is not None
-        assert better is not None
-        got.append(better / speed)
-    return median(said), median(got)
-
-
-def rules_that_speak(facts: Facts) -> set[str]:
-    assert len({rule.__name__ for rule in RULES}) == len(RULES)
-    return {advice.rule for advice in advise(facts)}
+    bounds, gains = [], []
+    for _ in range(runs):
+        slow, fast = train(folder, before), train(folder, after)
+        bounds.append(rule(slow).most)
+        gains.append(fast.progress.steps_per_second / slow.progress.steps_per_second)
+    return median(bounds), median(gains)
 
 
 def on_cores(facts: Facts, cores: int) -> Facts:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
-from advised import given, on_cores, rest, share, spin, train
+from advised import given, on_cores, rest, share, spin, train, work
 from fakes import Actor
 from sessions import facts_of, sample
 
@@ -29,8 +29,7 @@ def serial(step, steps=60):
                 with profiler.profile("env_step"):
                     step()
                 profiler.add_steps(1)
-            with profiler.profile("update"):
-                spin(0.01)
+            work(profiler, "update", 0.01)
 
     return program
 
@@ -45,33 +44,35 @@ def test_environments_that_compute_on_one_of_four_cores_should_be_stepped_in_par
     assert advice.gain == pytest.approx((1.0, 1 / (1 - envs + envs / 4)))
 
 
-def test_environments_that_wait_for_a_server_need_no_core(tmp_path):
-    assert single_core_env(on_cores(train(tmp_path, serial(lambda: rest(0.004))), 4)) is None
-
-
-def test_with_one_core_there_is_none_to_step_on(tmp_path):
-    assert single_core_env(on_cores(train(tmp_path, serial(lambda: spin(0.004))), 1)) is None
+@pytest.mark.parametrize(("step", "cores"), [(rest, 4), (spin, 1)], ids=["waiting for a server", "one core"])
+def test_environments_that_wait_or_have_one_core_need_no_other(tmp_path, step, cores):
+    assert single_core_env(on_cores(train(tmp_path, serial(lambda: step(0.004))), cores)) is None
 
 
 @contextmanager
 def actors(count):
     """Threads that do one thing at a time, when requested."""
-    made = [Actor(f"env-{number}") for number in range(count)]
-    try:
-        yield made
-    finally:
+    with ExitStack() as stack:
+        made = [Actor(f"env-{number}") for number in range(count)]
         for actor in made:
-            actor.end()
+            stack.callback(actor.end)
+        yield made
+
+
+def enter_all(profiler, threads):
+    """All threads step an environment."""
+    spans = [profiler.profile("env_step") for _ in threads]
+    for thread, span in zip(threads, spans):
+        thread.enter(span)
+    return spans
 
 
 def test_environments_in_threads_that_share_one_core_are_found(tmp_path):
     def program(profiler):
         with actors(4) as threads:
             for _ in range(20):
-                spans = [profiler.profile("env_step") for _ in threads]
                 with profiler.profile("collect", wait=True):
-                    for thread, span in zip(threads, spans):
-                        thread.enter(span)
+                    spans = enter_all(profiler, threads)
                     rest(0.012)  # of 16 ms, each has the core for four
                     spin(0.004)
                     for thread, span in zip(threads, spans):
@@ -95,10 +96,8 @@ def lockstep(delay, steps=50):
     def program(profiler):
         with actors(4) as threads:
             for step in range(steps):
-                spans = [profiler.profile("env_step") for _ in threads]
                 with profiler.profile("collect", wait=True):
-                    for thread, span in zip(threads, spans):
-                        thread.enter(span)
+                    spans = enter_all(profiler, threads)
                     passed = 0.0
                     for env in sorted(range(4), key=lambda env: delay(env, step)):
                         rest(delay(env, step) - passed)
@@ -115,7 +114,7 @@ def test_a_straggler_is_named_with_the_time_that_it_costs(tmp_path):
     assert advice.operations == ("env_step", "collect")
     assert advice.title.startswith("env-2 ")
     lost = 1 - 1 / advice.gain[1]
-    # 9 of 12 ms a step; the ledger gives the straggler its quarter of the first 3 ms as well, which is no loss.
+    # 9 of 12 ms per step. The ledger also gives the straggler its quarter of the first 3 ms, which is no loss.
     assert lost == pytest.approx(9 / 12)
     assert "50 of its 50 calls" in advice.evidence[1]
 
@@ -207,20 +206,16 @@ def episodes(length, reset, first=0.0, steps=120, iterations=4):
 
     def program(profiler):
         done = 0
-        with profiler.profile("env_reset"):
-            spin(first + reset)
+        work(profiler, "env_reset", first + reset)
         for _ in range(iterations):
             profiler.iteration()
             for _ in range(steps // iterations):
-                with profiler.profile("env_step"):
-                    spin(0.002)
+                work(profiler, "env_step", 0.002)
                 profiler.add_steps(1)
                 done += 1
                 if done % length == 0:
-                    with profiler.profile("env_reset"):
-                        spin(reset)
-            with profiler.profile("update"):
-                spin(0.01)
+                    work(profiler, "env_reset", reset)
+            work(profiler, "update", 0.01)
 
     return program
 
@@ -264,18 +259,14 @@ def waiting(works):
                     rest(0.01)
                     if works:
                         thread.exit(span)
-                with profiler.profile("update"):
-                    spin(0.002)
+                work(profiler, "update", 0.002)
 
     return program
 
 
-def test_waiting_while_no_lane_works_is_idle(tmp_path):
+def test_waiting_is_idle_while_no_lane_works(tmp_path):
+    assert idle_waiting(train(tmp_path, waiting(works=True))) is None
     facts = train(tmp_path, waiting(works=False))
     advice = given(idle_waiting(facts), "idle_waiting")
     assert advice.operations == ("env_wait",)
     assert advice.gain[1] == pytest.approx(1 / (1 - share(facts, "env_wait"))) == pytest.approx(6)
-
-
-def test_waiting_for_a_lane_that_works_is_not_idle(tmp_path):
-    assert idle_waiting(train(tmp_path, waiting(works=True))) is None

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
-from advised import compute, cured, given, rest, share, speaking, spin, train, train_really
+from advised import compute, cured, given, rest, share, speaking, train, train_really, work
 from sessions import Written, facts_of, sample
 
 from rlprof.analysis.advice.per_step_sync import per_step_sync
@@ -24,6 +24,11 @@ def threads():
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def one_thread(threads):
+    threads(1)
 
 
 def mlp(width):
@@ -43,16 +48,14 @@ def collecting(envs, steps, count=True, env_step=0.00001):
                     compute(net, torch.zeros(envs, 8))
                     with profiler.profile("value_forward"):
                         compute(net, torch.zeros(envs, 8))
-                with profiler.profile("env_step"):
-                    spin(env_step * envs)
+                work(profiler, "env_step", env_step * envs)
                 if count:
                     profiler.add_steps(envs)
 
     return program
 
 
-def test_a_policy_that_chooses_one_action_per_call_should_have_a_larger_batch(tmp_path, threads):
-    threads(1)
+def test_a_policy_that_chooses_one_action_per_call_should_have_a_larger_batch(tmp_path, one_thread):
     facts = train(tmp_path, collecting(envs=1, steps=2000))
     advice = given(tiny_batch_inference(facts), "tiny_batch_inference")
     assert advice.operations == ("policy_forward",)  # value_forward is part of its calls
@@ -63,17 +66,15 @@ def test_a_policy_that_chooses_one_action_per_call_should_have_a_larger_batch(tm
 
 
 @pytest.mark.long
-def test_larger_batches_gain_no_more_than_the_bound(tmp_path, threads):
-    threads(1)
+def test_larger_batches_gain_no_more_than_the_bound(tmp_path, one_thread):
     small, large = (collecting(envs, steps, env_step=0.0001) for envs, steps in ((1, 1000), (64, 60)))
-    said, got = cured(tmp_path, tiny_batch_inference, small, large)
-    assert 1.3 < got < 1.15 * said  # by CPU time, which caches that others use too make a little longer
+    bound, gain = cured(tmp_path, tiny_batch_inference, small, large)
+    assert 1.3 < gain < 1.15 * bound  # by CPU time, which other programs' use of the caches makes a little longer
 
 
 @pytest.mark.parametrize("phase", [True, False])
-def test_an_actor_and_a_critic_before_the_same_step_count_once(tmp_path, phase):
+def test_an_actor_and_a_critic_before_the_same_step_count_once(phase, written):
     """A scaler, an actor and a critic for 4 environments, and another actor that evaluates."""
-    written = Written(tmp_path)
 
     def step():
         for _ in range(3):
@@ -94,8 +95,7 @@ def test_an_actor_and_a_critic_before_the_same_step_count_once(tmp_path, phase):
     assert "chose actions 200 times for 800 env steps" in advice.evidence[0]
 
 
-def test_a_policy_that_is_called_for_several_environments_one_after_the_other(tmp_path):
-    written = Written(tmp_path)
+def test_a_policy_that_is_called_for_several_environments_one_after_the_other(written):
     for _ in range(50):
         with written.fake.profiler.profile("rollout"):
             written.work("policy_forward", 50_000)
@@ -106,23 +106,20 @@ def test_a_policy_that_is_called_for_several_environments_one_after_the_other(tm
     assert "chose actions 50 times for 250 env steps" in advice.evidence[0]
 
 
-def test_a_large_batch_is_not_tiny_however_long_it_takes(tmp_path, threads):
-    threads(1)
+def test_a_large_batch_is_not_tiny_however_long_it_takes(tmp_path, one_thread):
     facts = train(tmp_path, collecting(envs=64, steps=400))
     assert share(facts, "policy_forward", "value_forward") > 0.1
     assert tiny_batch_inference(facts) is None
 
 
-def test_without_counted_steps_the_batch_is_unknown(tmp_path, threads):
-    threads(1)
+def test_without_counted_steps_the_batch_is_unknown(tmp_path, one_thread):
     assert tiny_batch_inference(train(tmp_path, collecting(envs=1, steps=400, count=False))) is None
 
 
 def test_a_long_call_is_computation_that_a_larger_batch_does_not_make_cheaper(tmp_path):
     def program(profiler):
         for _ in range(40):
-            with profiler.profile("policy_forward"):
-                spin(0.005)
+            work(profiler, "policy_forward", 0.005)
             profiler.add_steps(1)
 
     assert tiny_batch_inference(train(tmp_path, program)) is None
@@ -135,8 +132,7 @@ def fetching(every, seconds, steps=200):
         for step in range(steps):
             if step % 100 == 0:
                 profiler.iteration()
-            with profiler.profile("env_step"):
-                spin(0.001)
+            work(profiler, "env_step", 0.001)
             profiler.add_steps(8)
             if step % every == 0:
                 with profiler.profile("device_to_host"):
@@ -165,15 +161,12 @@ def teaching(calls, seconds, taught=40, steps=40):
     def program(profiler):
         for step in range(steps):
             profiler.iteration()
-            with profiler.profile("policy_forward"):
-                spin(0.002)
+            work(profiler, "policy_forward", 0.002)
             if step < taught:
                 with profiler.profile("teacher_total", category="teacher"):
                     for _ in range(calls):
-                        with profiler.profile("agent_calls", category="teacher"):
-                            spin(seconds)
-            with profiler.profile("env_step"):
-                spin(0.002)
+                        work(profiler, "agent_calls", seconds, category="teacher")
+            work(profiler, "env_step", 0.002)
             profiler.add_steps(8)
 
     return program
@@ -236,8 +229,7 @@ def test_two_threads_for_tiny_operations_keep_another_core_busy(tmp_path, thread
     assert "OMP_NUM_THREADS=1" in advice.check
 
 
-def test_one_thread_for_tiny_operations_is_right(tmp_path, threads):
-    threads(1)
+def test_one_thread_for_tiny_operations_is_right(tmp_path, one_thread):
     assert torch_threads(train_really(tmp_path, updating(width=64, batch=256))) is None
 
 

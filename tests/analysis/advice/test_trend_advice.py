@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from advised import compute, given, speaking, spin, train
+from advised import compute, given, speaking, spin, train, work
 from sessions import Written, facts_of, sample
 
 from rlprof import Profiler
@@ -111,8 +111,7 @@ def test_a_buffer_that_is_searched_as_it_grows_explains_the_slower_steps(tmp_pat
             with profiler.profile("buffer_sample"):
                 for _ in range(4):
                     compute(sum, buffer)
-            with profiler.profile("update"):
-                spin(0.001)
+            work(profiler, "update", 0.001)
 
     facts = train(tmp_path, program)
     advice = given(slowing_down(facts), "slowing_down")

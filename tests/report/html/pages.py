@@ -55,6 +55,16 @@ def training(profiler: Profiler) -> None:
         thread.join()
 
 
+def one_span(name: str, seconds: float) -> Callable[[Profiler], None]:
+    """A program that only has this span."""
+
+    def work(profiler: Profiler) -> None:
+        with profiler.profile(name):
+            time.sleep(seconds)
+
+    return work
+
+
 class Opener:
     """Opens reports and records the network requests and console messages of each page."""
 

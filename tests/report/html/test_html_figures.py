@@ -42,7 +42,6 @@ def test_the_operations_table_has_the_reports_figures(page: Any, report: Report)
 def test_the_headline_has_the_reports_figures(page: Any, report: Report) -> None:
     shown = page.locator("#headline b").all_text_contents()
     facts = report.facts
-    assert facts.progress.steps_per_second is not None
     assert shown[:3] == [
         rate(facts.progress.steps_per_second),
         percent(own_shares(report)[facts.breakdown.largest.name]),
@@ -59,9 +58,8 @@ def test_every_section_stands_in_its_place(page: Any) -> None:
     ]  # fmt: skip
     assert "bottleneck" in page.locator("#rollout").text_content()
     shares = [float(cells[1].rstrip("%")) for cells in rows_of(page, "#parallelism .bars:first-of-type tbody")]
-    assert (
-        sum(shares) == pytest.approx(100.0, abs=1e-6) or "not measured" in page.locator("#parallelism").text_content()
-    )
+    measured = "not measured" not in page.locator("#parallelism").text_content()
+    assert not measured or sum(shares) == pytest.approx(100.0, abs=1e-6)
 
 
 def test_a_click_on_a_column_sorts_and_typing_filters(page: Any) -> None:
@@ -116,22 +114,20 @@ def test_a_report_without_any_time_is_a_page_too(report: Report) -> None:
 
 
 def test_poor_speed_is_a_warning(report: Report) -> None:
-    assert report.findings.expectation is not None
     for ratio, warned in ((0.49, True), (0.51, False)):
         expected = replace(report.findings.expectation, ratio=ratio)
         page = to_html(replace(report, findings=replace(report.findings, expectation=expected)))
-        assert ("Below half of what its parts could do" in page) is warned
+        assert ("of the speed that its parts allow" in page) is warned
         assert ('class="warning"' in page) is warned
 
 
 def test_the_first_advice_is_what_to_try_first(report: Report) -> None:
-    advice = Advice(
-        "rule", "Send steps in batches.", ("env_step",), ("3 of 4 ms wait",), "Use 8 envs.", (1.2, 2.0), "Run it."
-    )
+    title, evidence, action, check = texts = ("Send steps in batches.", "3 of 4 ms wait", "Use 8 envs.", "Run it.")
+    advice = Advice("rule", title, ("env_step",), (evidence,), action, (1.2, 2.0), check)
     page = to_html(replace(report, findings=replace(report.findings, advice=(advice,))))
     findings = page[page.index('id="findings"') : page.index('id="tree"')]
     assert "Try first" in findings
-    for text in ("Send steps in batches.", "Use 8 envs.", "3 of 4 ms wait", "Run it."):
+    for text in texts:
         assert text in findings
         assert page.count(text) == 1, "a finding is in the page once"
 

@@ -47,7 +47,7 @@ def shares_in_text(report: Report) -> list[dict[str, str]]:
 
 def test_shares_are_those_of_the_text_report(report: Report) -> None:
     whole = report.facts.breakdown
-    # Shifted, as rounding to a sum of 100.0 shifts them: whoever calculates them again is found out.
+    # Shifted, as rounding to a sum of 100.0 shifts them. This shows if the page computes them again.
     shifted = replace(
         whole,
         rows=tuple(replace(row, share=row.share + 0.1) for row in whole.rows),
@@ -86,15 +86,13 @@ def test_one_of_a_thing_is_singular(folder: Path) -> None:
     )
     page = to_html(replace(found, facts=facts))
     read = re.sub(r"<[^>]*>", " ", page[page.index("<header") : page.index("<noscript")])
-    for noun in ("step", "span", "operation", "lane", "core", "rollout", "iteration", "thread", "process"):
+    for noun in ("step", "span", "operation", "lane", "core", "rollout", "iteration", "process"):
         assert re.search(rf"(?<![\d.,])1 {noun}\b", read), noun
         assert not re.search(rf"(?<![\d.,])1 {noun}e?s\b", read), noun
 
 
 def test_what_has_no_time_in_all_of_the_run_is_left_out(report: Report) -> None:
     facts, findings = report.facts, report.findings
-    assert facts.parallelism.capacity is not None
-    assert findings.expectation is not None
     none = (0,) * len(facts.series)
     ledger = {name: none if name == "rlprof" else ns for name, ns in facts.series.ledger_ns.items()}
     operations = (*facts.operations, replace(facts.operations[0], operation="never", calls=0, ledger_ns=0))

@@ -10,16 +10,13 @@ class Advice:
     rule: str
     """Name of the rule and of its file."""
     title: str
-    """The finding in one sentence."""
     operations: tuple[str, ...]
     """The operations concerned, the most important first."""
     evidence: tuple[str, ...]
     """What was measured, with figures."""
     action: str
-    """What to change."""
     gain: tuple[float, float] | None
-    """How many times faster the training would be, at least and at most: (1.0, 1.8). None if the advice is not about
-    speed."""
+    """How many times as fast the training would be, at least and at most. None if the advice is not about speed."""
     check: str
     """How to find out whether the change helped."""
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number
-from rlprof.analysis.advice.lookup import computing, names_of, share_of
+from rlprof.analysis.advice.lookup import computing, fraction, names_of, number, share_of
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 
@@ -15,19 +14,16 @@ LARGE_SHARE = 0.40
 """Least share of the wall time in such operations. Less is too little to conclude from."""
 
 OFF_CPU = 0.80
-"""Highest fraction of their own time on a CPU. A training with a core of its own reaches 97 % and more; with two other
-programs on two cores it was 50 %."""
+"""Highest fraction of their own time on a CPU. It is 97 % with a free core, and 50 % beside two programs on two."""
 
 CORES_TAKEN = 90.0
 """Least CPU use of the whole machine, in percent."""
 
 HELD_UP = 0.10
-"""Least fraction of the time that the main thread was ready to run but had no core, as counted by the kernel. Time off
-the CPU may also be sleep; this is not."""
+"""Least fraction of the time that the main thread was ready to run but had no core. Time off the CPU may be sleep."""
 
 OURS = 0.70
-"""Highest fraction of the machine's CPU time used by the training. Above it, the training blocks itself with too many
-threads or processes."""
+"""Highest fraction of the machine's CPU time that is the training's own. Above it, the training blocks itself."""
 
 
 def crowded_machine(facts: Facts) -> Advice | None:
@@ -41,14 +37,12 @@ def crowded_machine(facts: Facts) -> Advice | None:
         return None
     cores = max(1, facts.session.machine_cores)
     ours = (number(used.cpu_mean) + number(used.children_cpu_mean)) / 100
-    all_busy = machine / 100 * cores
-    if fraction(ours, all_busy) > OURS:
+    if fraction(ours, machine / 100 * cores) > OURS:
         return None
     lost = min(share * (1 - on_cpu), delay)
     return Advice(
         rule="crowded_machine",
-        title=f"Other programs occupy the cores: the training had a CPU for only {as_percent(on_cpu)} of its computing "
-        "time.",
+        title=f"Other programs use the cores: the training had a CPU for {as_percent(on_cpu)} of its computing time.",
         operations=names_of(operations),
         evidence=(
             f"Operations that compute take {as_percent(share)} of the wall time and had no CPU for "
@@ -58,9 +52,7 @@ def crowded_machine(facts: Facts) -> Advice | None:
             f"The machine's {count(cores)} cores were {as_percent(machine / 100)} busy. This training and its child "
             f"processes used {count(round(ours, 2))} cores.",
         ),
-        action="Train when the machine is free, or give the training cores of its own (taskset, a cgroup, another "
-        "node).",
+        action="Train when the machine is free, or give the training its own cores (taskset, cgroup, another node).",
         gain=(1.0, speedup(fraction(lost, 1.0), float("inf"))),
-        check="Find the other programs with `top`, then run again: the CPU column of `rlprof report` should be near "
-        "100%.",
+        check="Stop the other programs (see `top`) and run again: CPU in `rlprof report` should be near 100%.",
     )

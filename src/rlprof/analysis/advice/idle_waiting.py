@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number
-from rlprof.analysis.advice.lookup import AGAIN
+from rlprof.analysis.advice.lookup import AGAIN, fraction, number
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 
@@ -44,8 +43,7 @@ def idle_waiting(facts: Facts) -> Advice | None:
         operations=tuple(names),
         evidence=tuple(evidence),
         action="Use the waiting time: keep more environments or requests in flight than you wait for, or let the "
-        "learner "
-        "update on the previous batch while the next one is collected.",
+        "learner update on the previous batch while the next one is collected.",
         gain=(1.0, speedup(share, float("inf"))),
         check=f"{AGAIN}: {names[0]} should have a smaller share, and steps per second should rise.",
     )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number, ratio
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, env_step_calls, outermost
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, env_step_calls, fraction, number, outermost, ratio
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 
@@ -15,8 +14,7 @@ LEAST_SHARE = 0.02
 """Least share of the wall time for an operation to be named."""
 
 ITERATIONS_APART = 10
-"""An operation that runs less often is not part of the loop. Making it rarer would be a decision about the training,
-not about speed."""
+"""An operation that runs less often is not part of the loop. How often it runs is not a question of speed."""
 
 ACTIONS = {
     "evaluation": "evaluate every tenth time, with fewer episodes, or in another process from a checkpoint",
@@ -26,7 +24,7 @@ OTHERS = "collect the values and write them every few iterations from another th
 
 
 def logging_in_loop(facts: Facts) -> Advice | None:
-    found = outermost(facts, lambda row: row.category == "system")
+    found = outermost(facts.breakdown.rows, lambda row: row.category == "system")
     iterations, steps = number(facts.progress.iterations), env_step_calls(facts)
     wall = facts.breakdown.wall_ns
     named = [
@@ -40,8 +38,8 @@ def logging_in_loop(facts: Facts) -> Advice | None:
     if share < CONSIDERABLE:
         return None
     evidence = [
-        f"{name}: {count(found.calls[name])} calls, {_how_often(found.calls[name], iterations, steps)}, each "
-        f"{duration(ratio(found.ledger_ns[name], found.calls[name]))} including what it calls: "
+        f"{name} has {count(found.calls[name])} calls, {_how_often(found.calls[name], iterations, steps)}. Each takes "
+        f"{duration(ratio(found.ledger_ns[name], found.calls[name]))} including what it calls. Together they take "
         f"{as_percent(fraction(found.ledger_ns[name], wall))} of the wall time."
         for name in named
     ]

@@ -1,18 +1,23 @@
-"""What several rules look up in the facts: outermost calls of operations, their share, how often envs stepped."""
+"""What several rules look up in the facts: outermost calls of operations, their share, how often envs stepped.
+
+Facts may come from a JSON file of unknown origin. Zeros, None and numbers beyond the range of a float must neither
+raise nor lead to advice, so the rules compute with `number`, `ratio` and `fraction`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.advice.arithmetic import fraction, number
 from rlprof.analysis.breakdown import UNATTRIBUTED, Row
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.operations import Operation
 
+HUGE = 1e18
+"""More ns, bytes or calls than any training has: 30 years, an exabyte. Larger values are cut to this."""
+
 CONSIDERABLE = 0.10
-"""Least share of the wall time. Removing a smaller share altogether gains less than 1.12x, which is as much as two
-equal runs differ by noise."""
+"""Least share of the wall time. Removing less gains less than 1.12x, by which equal runs differ too."""
 
 ENOUGH_CALLS = 20
 """With fewer calls, a mean or a ratio of calls is not reliable."""
@@ -20,8 +25,24 @@ ENOUGH_CALLS = 20
 NOT_COLLECTING = ("learning", "storage", "teacher", "system")
 """Inside operations of these categories, the policy is not called to choose the next action."""
 
-AGAIN = "Run again with the change and compare the two sessions with `rlprof report`"
+AGAIN = "Run again with the change and look at `rlprof report` of both sessions"
 """The beginning of most checks."""
+
+
+def number(value: float | None) -> float:
+    """A float between 0 and HUGE. None and negative values become 0."""
+    return float(min(HUGE, max(0.0, value))) if value is not None else 0.0
+
+
+def ratio(part: float | None, whole: float | None) -> float:
+    """Between 0 and HUGE; 0 if `whole` is 0."""
+    divisor = number(whole)
+    return min(HUGE, number(part) / divisor) if divisor else 0.0
+
+
+def fraction(part: float | None, whole: float | None) -> float:
+    """Between 0 and 1."""
+    return min(1.0, ratio(part, whole))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +57,7 @@ class Outermost:
 
     @property
     def most_calls(self) -> int:
-        """Calls of the operation with most calls: `policy_forward` and `value_forward` for one step are not two
-        batches."""
+        """Not their sum: `policy_forward` and `value_forward` for one step are not two batches."""
         return max(self.calls.values(), default=0)
 
     @property
@@ -45,13 +65,8 @@ class Outermost:
         return sum(self.ledger_ns.values())
 
 
-def outermost(facts: Facts, wanted: Callable[[Row], bool], never_below: Iterable[str] = ()) -> Outermost:
+def outermost(rows: Iterable[Row], wanted: Callable[[Row], bool], never_below: Sequence[str] = ()) -> Outermost:
     """Find the `wanted` rows of the call tree, but not below operations of the categories `never_below`."""
-    return _outermost(facts.breakdown.rows, wanted, never_below)
-
-
-def _outermost(rows: Iterable[Row], wanted: Callable[[Row], bool], never_below: Iterable[str]) -> Outermost:
-    avoided = set(never_below)
     calls: dict[str, int] = {}
     ledger: dict[str, float] = {}
     inside: int | None = None
@@ -63,7 +78,7 @@ def _outermost(rows: Iterable[Row], wanted: Callable[[Row], bool], never_below: 
             calls[row.operation] = calls.get(row.operation, 0) + max(0, row.calls)
             ledger[row.operation] = ledger.get(row.operation, 0.0) + number(row.subtree_ledger_ns)
             inside = row.depth
-        elif row.category in avoided:
+        elif row.category in never_below:
             inside = row.depth
     names = sorted(ledger, key=lambda name: (-ledger[name], name))
     return Outermost(tuple(names), calls, ledger)
@@ -75,7 +90,6 @@ def share_of(facts: Facts, operations: Iterable[Operation]) -> float:
 
 
 def unattributed(facts: Facts) -> Row | None:
-    """The time outside of all spans."""
     return next((row for row in facts.breakdown.rows if row.category == UNATTRIBUTED), None)
 
 
@@ -92,23 +106,22 @@ def computing(operations: Iterable[Operation]) -> float | None:
 
 
 def env_step_calls(facts: Facts) -> int:
-    """Calls of `env_step` outside of evaluation. If the vector environment is timed, its calls; else the
-    environments'."""
-    return outermost(facts, lambda row: row.operation == "env_step", ("system",)).most_calls
+    """Calls of `env_step` outside of evaluation: of the vector environment if that is timed, else of each one."""
+    return outermost(facts.breakdown.rows, lambda row: row.operation == "env_step", ("system",)).most_calls
 
 
 def policy_calls(facts: Facts) -> Outermost:
     """The policy's calls that choose actions."""
-    return outermost(facts, lambda row: row.category == "policy", NOT_COLLECTING)
+    return outermost(facts.breakdown.rows, lambda row: row.category == "policy", NOT_COLLECTING)
 
 
 def acting_calls(facts: Facts) -> int:
-    """How often the policy chose actions. An actor, a critic and a scaler that are called before the same step count
-    once, so this is never more than the calls of `env_step` in the same part of the tree."""
+    """How often the policy chose actions. An actor and a critic that are called before the same step count once, so
+    this is never more than the calls of `env_step` in the same part of the tree."""
     calls = 0
     for rows in _parts(facts):
-        policy = _outermost(rows, lambda row: row.category == "policy", NOT_COLLECTING).most_calls
-        steps = _outermost(rows, lambda row: row.operation == "env_step", ("system",)).most_calls
+        policy = outermost(rows, lambda row: row.category == "policy", NOT_COLLECTING).most_calls
+        steps = outermost(rows, lambda row: row.operation == "env_step", ("system",)).most_calls
         calls += min(policy, steps) if steps else policy
     return calls
 
@@ -120,9 +133,9 @@ def _parts(facts: Facts) -> list[list[Row]]:
         if row.depth == 0 or not parts:
             parts.append([])
         parts[-1].append(row)
-    alone = [part[0] for part in parts if len(part) == 1 or _acts_or_steps(part[0])]
-    return [alone, *(part for part in parts if len(part) > 1 and not _acts_or_steps(part[0]))]
 
+    def stands_alone(part: list[Row]) -> bool:
+        return len(part) == 1 or part[0].category == "policy" or part[0].operation == "env_step"
 
-def _acts_or_steps(row: Row) -> bool:
-    return row.category == "policy" or row.operation == "env_step"
+    alone = [part[0] for part in parts if stands_alone(part)]
+    return [alone, *(part for part in parts if not stands_alone(part))]

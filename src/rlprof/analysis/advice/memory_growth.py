@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.advice.arithmetic import number, ratio
+from rlprof.analysis.advice.lookup import number, ratio
 from rlprof.analysis.drift import Trend, trend_of
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import count, duration, size
@@ -25,7 +25,6 @@ SURE = 3.0
 STILL_GROWING = 0.5
 """Fraction of the whole slope, over the last two fifths and over the last two tenths. Below it, growth levels off."""
 
-
 AT_EXIT = 0.1
 """Largest fraction of the samples (but at least FEWEST_AT_EXIT samples) that may date from after the training's end."""
 FEWEST_AT_EXIT = 3
@@ -36,9 +35,7 @@ FREED = 0.25
 def memory_growth(facts: Facts) -> Advice | None:
     samples = facts.resources.samples
     for name, sizes in (("The process", samples.rss), ("The child processes", samples.children_rss)):
-        known = [
-            (number(time) / 1e9, number(value)) for time, value in zip(samples.time_ns, sizes) if value is not None
-        ]
+        known = [(number(time) / 1e9, number(size)) for time, size in zip(samples.time_ns, sizes) if size is not None]
         points = _before_exit(known, number(next(reversed(facts.series.start_ns), 0)) / 1e9)
         trend = _steady_growth(points[int(WARM_UP * len(points)) :])
         if trend is not None:
@@ -49,9 +46,8 @@ def memory_growth(facts: Facts) -> Advice | None:
 def _before_exit(points: Sequence[tuple[float, float]], last_iteration: float) -> Sequence[tuple[float, float]]:
     """Leave out the last samples if they were taken after the training had freed its memory.
 
-    The last iteration lasts until the recording ends, so it may include the exit. In that iteration, or in the last
-    samples if iterations are long or not marked, the exit begins after the highest sample if all later samples are far
-    lower.
+    The exit is in the last iteration, which lasts until the recording ends, or in the last samples if iterations are
+    long or not marked. It begins after the highest sample if all later samples are far lower.
     """
     most = max(FEWEST_AT_EXIT, int(AT_EXIT * len(points)))
     first = next((place for place, (time, _) in enumerate(points) if time > last_iteration), len(points))
@@ -108,8 +104,7 @@ def _advice(facts: Facts, name: str, points: Sequence[tuple[float, float]], tren
         operations=(),
         evidence=tuple(evidence),
         action="Look for objects that are never freed: losses stored without `.detach()` or `.item()`, lists of "
-        "episodes, "
-        "environments that are not closed. A replay buffer that is still filling also grows, up to its capacity.",
+        "episodes, environments that are not closed. A replay buffer also grows until it is full.",
         gain=None,
         check="Run again for the same time and see in `rlprof report` whether memory levels off. Spans with "
         "`track_memory=True` show in which operation it rises.",

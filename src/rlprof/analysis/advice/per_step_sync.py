@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import number, ratio
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, names_of, share_of
+from rlprof.analysis.advice.lookup import (
+    AGAIN,
+    CONSIDERABLE,
+    ENOUGH_CALLS,
+    env_step_calls,
+    names_of,
+    number,
+    ratio,
+    share_of,
+)
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, many
 
@@ -26,17 +34,15 @@ def per_step_sync(facts: Facts) -> Advice | None:
     spent = sum(number(operation.ledger_ns) for operation in fetching)
     return Advice(
         rule="per_step_sync",
-        title=f"The loop fetches from the device {many(each, 'time')} per step, which takes {as_percent(share)} of "
-        "the wall time.",
+        title=f"Fetching from the device {many(each, 'time')} per step takes {as_percent(share)} of the wall time.",
         operations=names_of(fetching),
         evidence=(
             f"{', '.join(names_of(fetching))}: {count(calls)} calls for {count(steps)} steps of the loop.",
-            f"Each call blocks the training for {duration(ratio(spent, calls))} on average.",
-            "This includes the time in which the device finished its earlier work.",
+            f"Each call blocks the training for {duration(ratio(spent, calls))} on average. This includes the time in "
+            "which the device finished its earlier work.",
         ),
-        action="Fetch only what the environments need (the actions), once per step, and leave the rest on the device "
-        "until "
-        "the rollout ends. Avoid `.item()`, `.cpu()` and `.numpy()` for values, log-probabilities or logging.",
+        action="Fetch only the actions, once per step, and leave the rest on the device until the rollout ends. Avoid "
+        "`.item()`, `.cpu()` and `.numpy()` for values, log-probabilities or logging.",
         gain=(1.0, speedup(share, float("inf"))),
         check=f"{AGAIN}: {names_of(fetching)[0]} should have fewer calls per step and a smaller share.",
     )

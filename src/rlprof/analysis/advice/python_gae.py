@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import number, ratio
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, computing, names_of, share_of
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, computing, names_of, number, ratio, share_of
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 
@@ -26,8 +25,7 @@ FAR_ABOVE = 3.0
 
 
 def python_gae(facts: Facts) -> Advice | None:
-    """Only CPU time counts: on the wall clock, a sleep or a wait for other ranks between rollout and update looks the
-    same. So without measured CPU time there is no advice."""
+    """Only CPU time counts: on the wall clock, a sleep or a wait between rollout and update looks the same."""
     found = [operation for operation in facts.operations if operation.operation in ADVANTAGES]
     on_cpu = computing(found)
     share = share_of(facts, found) * (on_cpu or 0.0)
@@ -44,14 +42,13 @@ def python_gae(facts: Facts) -> Advice | None:
     return Advice(
         rule="python_gae",
         title=f"{name} takes {duration(ratio(spent, steps))} per env step, at least {count(round(factor))} times as "
-        "long as "
-        "a vectorised version.",
+        "long as a vectorised version.",
         operations=names_of(found),
         evidence=(
             f"{count(calls)} calls for {count(steps)} env steps took {duration(spent)} of CPU time, "
             f"{as_percent(share)} of the wall time.",
-            f"One call takes {duration(ratio(spent, calls))}. A loop over timesteps in Python takes this long; a few "
-            "operations on whole arrays do not.",
+            f"One call takes {duration(ratio(spent, calls))}. That is the time of a Python loop over timesteps, not of "
+            "a few operations on whole arrays.",
             f"{name} was computing on a CPU for {as_percent(on_cpu)} of its own time.",
         ),
         action="Compute advantages on whole arrays: scipy.signal.lfilter between episode ends, torchrl's vectorised "

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number, ratio
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, env_step_calls, outermost
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, env_step_calls, fraction, number, outermost, ratio
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, many
 
@@ -50,9 +49,8 @@ def reset_storm(facts: Facts) -> Advice | None:
 
 
 def _recurring_share(facts: Facts) -> float:
-    """Share of the wall time that resets take after the first iteration. The first reset of an environment may be
-    slow."""
-    found = outermost(facts, lambda row: row.operation == "env_reset", ("system",))
+    """Share of the wall time after the first iteration. The first reset of an environment may be slow."""
+    found = outermost(facts.breakdown.rows, lambda row: row.operation == "env_reset", ("system",))
     share = fraction(found.total_ns, facts.breakdown.wall_ns)
     series, resets = facts.series, facts.operation("env_reset")
     later = series.ledger_ns.get("env_reset", ())[1:]

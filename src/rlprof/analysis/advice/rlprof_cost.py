@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.advice.arithmetic import fraction, number
+from rlprof.analysis.advice.lookup import fraction, number
 from rlprof.analysis.breakdown import RLPROF
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
@@ -25,8 +25,7 @@ def rlprof_cost(facts: Facts) -> Advice | None:
         title=f"rlprof's own cost is {as_percent(share)} of the wall time: {most.operation} is too small for a span.",
         operations=tuple(item.operation for item in called[:3]),
         evidence=(
-            f"rlprof took {duration(number(row.ledger_ns))}, with an uncertainty of {as_percent(off)} of the wall "
-            "time.",
+            f"rlprof took {duration(number(row.ledger_ns))}. It is known to within {as_percent(off)} of the wall time.",
             f"{most.operation} was called {count(most.calls)} times, and half of the calls took less than "
             f"{duration(number(most.p50_ns))}.",
         ),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import number, ratio
-from rlprof.analysis.advice.lookup import AGAIN, names_of, share_of
+from rlprof.analysis.advice.lookup import AGAIN, names_of, number, ratio, share_of
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count
 
@@ -35,12 +34,11 @@ def single_core_env(facts: Facts) -> Advice | None:
     threads = f" ({lanes} threads share Python's GIL and so one core)" if lanes > 1 else ""
     return Advice(
         rule="single_core_env",
-        title=f"Stepping the environments takes {as_percent(share)} of the wall time and keeps one of {cores} cores "
-        "busy.",
+        title=f"Stepping the environments takes {as_percent(share)} of the wall time and uses one of {cores} cores.",
         operations=names_of(env),
         evidence=(
             f"Environment operations: {', '.join(names_of(env)[:3])}.",
-            f"During that time they kept {used:.2f} cores busy, of {cores} that this process may use.",
+            f"They kept {used:.2f} cores busy during that time. This process may use {cores}.",
             f"Child processes used {count(round(children))}% of one core.",
         ),
         action=f"Step the environments in worker processes{threads}, with gymnasium's AsyncVectorEnv or "

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, ratio
-from rlprof.analysis.advice.lookup import AGAIN
+from rlprof.analysis.advice.lookup import AGAIN, fraction, ratio
 from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.analysis.drift import Drift, Grown, drift
 from rlprof.analysis.facts import Facts
@@ -17,8 +16,7 @@ SURE = 3.0
 """Standard deviations from chance. By chance alone, one run in 700 would seem to slow down so steadily."""
 
 LEAST_GROWTH = 0.10
-"""Least growth of one operation, as a fraction of the whole wall time per unit at the start. Its trend can be clear
-where the whole is too noisy."""
+"""Least growth of one operation, as a fraction of the whole time per unit: its trend may be clearer than the whole."""
 
 SURE_OF_ONE = 3.5
 """Stricter for single operations, because there are several that could grow by chance."""
@@ -34,11 +32,10 @@ def slowing_down(facts: Facts) -> Advice | None:
     found = drift(facts.series)
     if found is None:
         return None
-    cause = _cause(found)
+    if (cause := _cause(found)) is not None:
+        return _of_one(facts, found, cause)
     falls = found.z >= SURE and found.fall >= LEAST_FALL and found.steady_fall >= LEAST_FALL / 2
-    if cause is None and not falls:
-        return None
-    return _of_one(facts, found, cause) if cause is not None else _of_all(facts, found)
+    return _of_all(facts, found) if falls else None
 
 
 def _cause(found: Drift) -> Grown | None:
@@ -64,8 +61,7 @@ def _of_one(facts: Facts, found: Drift, cause: Grown) -> Advice:
             *_figures(found),
         ),
         action=f"Find out what grows in {name} during the run: a list or buffer that is never cleared, longer "
-        "episodes, a "
-        "graph that keeps its history, a growing file.",
+        "episodes, a graph that keeps its history, a growing file.",
         gain=(1.0, speedup(fraction(cause.excess_ns, facts.breakdown.wall_ns), float("inf"))),
         check=f"{AGAIN}: {name} should take as long per {found.unit} at the end as at the start.",
     )
@@ -77,13 +73,11 @@ def _of_all(facts: Facts, found: Drift) -> Advice:
         title=f"Training slowed by {as_percent(found.fall)}, and no single operation explains it.",
         operations=_named(found),
         evidence=(
-            f"The growth of the time per {found.unit} is a trend {count(round(found.z, 1))} standard deviations from "
-            "chance.",
+            f"The growth per {found.unit} is a trend {count(round(found.z, 1))} standard deviations from chance.",
             *_figures(found),
         ),
-        action="Several operations became slower, so look at the machine first (temperature, other jobs, swapping), "
-        "then at "
-        "what these operations have in common.",
+        action="Several operations became slower. Look at the machine first (temperature, other jobs, swapping), "
+        "then at what these operations have in common.",
         gain=(1.0, speedup(fraction(found.excess_ns, facts.breakdown.wall_ns), float("inf"))),
         check=f"{AGAIN}: each operation should take as long per {found.unit} at the end as at the start.",
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import number, ratio
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS, number, ratio
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 from rlprof.analysis.operations import OnLane, Operation
@@ -28,14 +27,14 @@ PERSISTENT = 0.5
 
 
 def straggler_env(facts: Facts) -> Advice | None:
-    found = [
-        advice for operation in facts.of_category("environment") if (advice := _look_at(facts, operation)) is not None
-    ]
-    return max(found, key=lambda advice: advice.most, default=None)
+    found = (_look_at(facts, operation) for operation in facts.of_category("environment"))
+    return max(filter(None, found), key=lambda advice: advice.most, default=None)
 
 
 def _look_at(facts: Facts, operation: Operation) -> Advice | None:
-    lanes = sorted((lane for lane in operation.lanes if lane.calls >= ENOUGH_CALLS and not _is_driver(lane)), key=_mean)
+    # Not the driver's own thread: its env_step of a vector is the wait for the slowest worker.
+    workers = (lane for lane in operation.lanes if not (lane.on_driver and lane.kind == "thread"))
+    lanes = sorted((lane for lane in workers if lane.calls >= ENOUGH_CALLS), key=_mean)
     waits = [other for other in facts.operations if other.waited_ns > 0]
     if len(lanes) < FEWEST_LANES or not waits:
         return None
@@ -60,8 +59,7 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
         evidence=(
             f"{operation.operation} takes {duration(_mean(slow))} per call on {slow.lane}, and {duration(usual)} "
             f"(median) on the {len(others)} others.",
-            f"{count(min(number(slow_calls), number(slow.calls)))} of its {count(slow.calls)} calls were slow, so it "
-            "is not a single delay.",
+            f"{count(min(number(slow_calls), number(slow.calls)))} of its {count(slow.calls)} calls were slow.",
             f"{wait.operation} waits for all environments. Waiting for this one alone takes {as_percent(share)} of the "
             f"wall time ({duration(lost)}).",
         ),
@@ -70,11 +68,6 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
         gain=(1.0, speedup(min(share, 1.0), float("inf"))),
         check=f"{AGAIN}: {operation.operation} should take about as long on {slow.lane} as on the others.",
     )
-
-
-def _is_driver(lane: OnLane) -> bool:
-    """True for the driver's own thread. Its env_step of a vector is the wait for the slowest worker."""
-    return lane.on_driver and lane.kind == "thread"
 
 
 def _mean(lane: OnLane) -> float:

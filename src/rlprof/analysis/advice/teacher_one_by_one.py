@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number, ratio
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, outermost, policy_calls
+from rlprof.analysis.advice.lookup import (
+    AGAIN,
+    CONSIDERABLE,
+    ENOUGH_CALLS,
+    env_step_calls,
+    fraction,
+    number,
+    outermost,
+    policy_calls,
+    ratio,
+)
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, many
 
@@ -14,7 +23,7 @@ SEVERAL = 2.0
 
 def teacher_one_by_one(facts: Facts) -> Advice | None:
     teachers = facts.of_category("teacher")
-    within = outermost(facts, lambda row: row.category == "teacher", ("learning",))
+    within = outermost(facts.breakdown.rows, lambda row: row.category == "teacher", ("learning",))
     share = fraction(within.total_ns, facts.breakdown.wall_ns)
     if not teachers or share < CONSIDERABLE:
         return None
@@ -37,9 +46,8 @@ def teacher_one_by_one(facts: Facts) -> Advice | None:
             f"teacher was in use, the ratio was {count(round(each, 1))} to 1.",
             f"A teacher call takes {duration(number(caller.mean_ns))} on average.",
         ),
-        action="Call the teacher once for the whole batch of observations. A scripted teacher can be vectorised over "
-        "the "
-        "environments, or its answers cached for repeated states.",
+        action="Call the teacher once for the whole batch of observations. Vectorise a scripted teacher over the "
+        "environments, or cache its answers for repeated states.",
         gain=(1.0, speedup(share, each)),
         check=f"{AGAIN}: {caller.operation} should have as many calls as {reference}, and a smaller share.",
     )
@@ -49,12 +57,6 @@ def _while_teaching(
     facts: Facts, teacher: str, reference: str, teacher_calls: float, reference_calls: float
 ) -> tuple[float, float]:
     """Calls of both in the iterations that used the teacher: it may have been switched off after a while."""
-    series = facts.series.calls
-    pairs = [
-        (taught, called)
-        for taught, called in zip(series.get(teacher, ()), series.get(reference, ()))
-        if taught > 0 and called > 0
-    ]
-    if not pairs:
-        return number(teacher_calls), number(reference_calls)
-    return sum(number(taught) for taught, _ in pairs), sum(number(called) for _, called in pairs)
+    columns = (facts.series.calls.get(name, ()) for name in (teacher, reference))
+    both = [pair for pair in zip(*columns) if min(pair) > 0] or [(teacher_calls, reference_calls)]
+    return sum(number(taught) for taught, _ in both), sum(number(called) for _, called in both)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number, ratio
 from rlprof.analysis.advice.lookup import (
     AGAIN,
     CONSIDERABLE,
     ENOUGH_CALLS,
     acting_calls,
+    fraction,
     names_of,
+    number,
     policy_calls,
+    ratio,
     share_of,
     unattributed,
 )
@@ -26,8 +28,7 @@ GOOD_BATCH_COST = 1.6
 """Cost of a call of GOOD_BATCH relative to SMALL_BATCH in that measurement."""
 
 SHORT_NS = 500_000
-"""A longer call is computation, which larger batches do not make cheaper: a convolutional network took 661 us for 1
-observation and 26 ms for 64."""
+"""A longer call computes, and larger batches do not help: a convolutional network took 661 us for 1, 26 ms for 64."""
 
 OFTEN = 0.5
 """Fraction of the policy's calls. An operation with at least this many calls runs once per pass through the loop."""
@@ -60,14 +61,13 @@ def tiny_batch_inference(facts: Facts) -> Advice | None:
         evidence=(
             f"{largest.operation} chose actions {many(calls, 'time')} for {count(steps)} env steps.",
             f"Half of the calls took less than {duration(median)}, which is mostly the cost of starting a call.",
-            f"Everything else that runs once per pass ({', '.join((*names_of(beside)[:3], 'unattributed'))}) takes "
-            f"{as_percent(beside_share)} of the wall time, and could also serve more steps at once.",
+            f"Everything else that runs once per policy call ({', '.join((*names_of(beside)[:3], 'unattributed'))}) "
+            f"takes {as_percent(beside_share)} of the wall time, and would also run less often.",
         ),
-        action=f"Step more environments at once and call the policy once for all of them, {GOOD_BATCH} or more per "
-        "call. "
-        "If each environment has its own thread, gather their observations first.",
+        action=f"Step {GOOD_BATCH} or more environments at once and call the policy once for all of them. If each "
+        "environment has its own thread, gather their observations first.",
         gain=(1.0, speedup(min(1.0, share + beside_share), factor)),
-        check=f"{AGAIN}: the policy's calls per env step and its share should fall, steps per second should rise.",
+        check=f"{AGAIN}: the policy should have fewer calls per env step, and steps per second should rise.",
     )
 
 

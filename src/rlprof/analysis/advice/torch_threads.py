@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number, ratio
-from rlprof.analysis.advice.lookup import computing, names_of, share_of
+from rlprof.analysis.advice.lookup import computing, fraction, names_of, number, ratio, share_of
 from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
@@ -21,8 +20,7 @@ SMALL_NS = 500_000
 steps per second at twice the CPU time; with 512 rows (0.5 to 0.7 ms) 14 % more; a 2 x 512 MLP (10 ms) 60 % more."""
 
 HELPERS_AT_WORK = 0.25
-"""Cores that computed outside of all spans: torch's helper threads spin while they wait for work. It was 1.0 with 2
-threads and 0.0 with 1."""
+"""Cores that computed outside of all spans: torch's helpers spin while they wait. 1.0 with 2 threads, 0.0 with 1."""
 
 CORES_TAKEN = 90.0
 """Least CPU use of the whole machine, in percent."""
@@ -60,8 +58,8 @@ def torch_threads(facts: Facts) -> Advice | None:
         )
     return Advice(
         rule="torch_threads",
-        title=f"torch splits {'its operations' if held_up else 'tiny operations'} over {count(threads)} threads, and "
-        f"keeps {helpers:.1f} more cores busy with waiting.",
+        title=f"torch splits {'its operations' if held_up else 'tiny operations'} over {count(threads)} threads. "
+        f"{helpers:.1f} more cores are busy with waiting.",
         operations=names_of(torch),
         evidence=tuple(evidence),
         action="Set OMP_NUM_THREADS=1, or call torch.set_num_threads(1) before training, and use the cores for "
@@ -85,11 +83,7 @@ def _typical(operation: Operation) -> float:
 
 
 def _most(facts: Facts, torch: list[Operation]) -> float:
-    """The gain if each call were as fast as its operation's fastest. Operations that mostly call others do not
-    count."""
-    spared = 0.0
-    for operation in torch:
-        if ratio(operation.self_ns, operation.busy_ns) > 0.5:
-            fastest = fraction(operation.min_ns, operation.mean_ns)
-            spared += number(operation.ledger_ns) * (1 - fastest)
+    """The gain if each call were as fast as its operation's fastest, without operations that mostly call others."""
+    own = [operation for operation in torch if ratio(operation.self_ns, operation.busy_ns) > 0.5]
+    spared = sum(number(item.ledger_ns) * (1 - fraction(item.min_ns, item.mean_ns)) for item in own)
     return speedup(fraction(spared, facts.breakdown.wall_ns), float("inf"))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.advice.arithmetic import fraction, number
-from rlprof.analysis.advice.lookup import unattributed
+from rlprof.analysis.advice.lookup import fraction, number, unattributed
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, duration
 
@@ -19,9 +18,8 @@ def unattributed_time(facts: Facts) -> Advice | None:
     share = fraction(row.ledger_ns, facts.breakdown.wall_ns) if row is not None else 0.0
     if row is None or share < LARGE_SHARE or not facts.operations:
         return None
-    evidence = [
-        f"{duration(number(row.ledger_ns))} of {duration(number(facts.breakdown.wall_ns))} were outside of all spans."
-    ]
+    times = [duration(number(ns)) for ns in (row.ledger_ns, facts.breakdown.wall_ns)]
+    evidence = [f"{times[0]} of {times[1]} were outside of all spans."]
     if row.cpu_ns is not None:
         computing = fraction(row.cpu_ns, row.ledger_ns)
         kind = "so it is mostly work" if computing >= COMPUTING else "so it is mostly waiting"

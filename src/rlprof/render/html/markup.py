@@ -40,14 +40,12 @@ def escape(text: str) -> Markup:
 
 
 def _attributes(attributes: dict[str, Attribute]) -> str:
-    written = []
+    written = ""
     for name, value in attributes.items():
-        if value is None or value is False:
-            continue
-        written.append(" " + name.rstrip("_").replace("_", "-"))
-        if value is not True:
-            written.append(f'="{html.escape(str(value))}"')
-    return "".join(written)
+        if value is not None and value is not False:
+            written += " " + name.rstrip("_").replace("_", "-")
+            written += "" if value is True else f'="{html.escape(str(value))}"'
+    return written
 
 
 def plain_name(name: str) -> str:
@@ -89,9 +87,18 @@ def bar(share: float, category: str | None = None) -> Markup:
     return element("span", filled, class_="bar", aria_hidden="true")
 
 
+def bar_row(name: str, cells: Iterable[str], share: float, category: str | None = None) -> tuple[str, ...]:
+    """A row of a table that ends with a bar. With a category, the name has its colour."""
+    return (join([swatch(category), name]) if category else name, *cells, bar(share, category))
+
+
+def word_of(category: str) -> str:
+    """Only letters and digits go into a style or an attribute, because categories may have any name."""
+    return "".join(char for char in category if char.isalnum())
+
+
 def colour(category: str) -> str:
-    # Only letters and digits go into a style, because categories may have any name.
-    return f"var(--cat-{''.join(char for char in category if char.isalnum())}, var(--cat-other))"
+    return f"var(--cat-{word_of(category)}, var(--cat-other))"
 
 
 def table(caption: str, headers: Sequence[str], rows: Iterable[Sequence[str]], class_: str = "") -> Markup:
@@ -108,15 +115,8 @@ def table(caption: str, headers: Sequence[str], rows: Iterable[Sequence[str]], c
 
 def figures(items: Iterable[tuple[str, str, str]]) -> Markup:
     """Large figures, each with its name and a remark."""
-    return element(
-        "dl",
-        *(
-            element(
-                "div",
-                element("dt", what),
-                element("dd", element("b", value), element("span", remark) if remark else None),
-            )
-            for what, value, remark in items
-        ),
-        class_="figures",
-    )
+    entries = []
+    for what, value, remark in items:
+        shown = element("dd", element("b", value), element("span", remark) if remark else None)
+        entries.append(element("div", element("dt", what), shown))
+    return element("dl", *entries, class_="figures")

@@ -31,5 +31,4 @@ def fill(template: str, filled: Mapping[str, Markup]) -> str:
 
 @cache
 def file(name: str) -> str:
-    """The text of a file in page/."""
     return (resources.files("rlprof.render.html") / "page" / name).read_text(encoding="utf-8")

@@ -36,33 +36,21 @@ def _icicle(report: Report) -> dict[str, Any] | None:
     # A place is never larger than its parent and the sort is stable, so the parents of a kept place are kept too.
     by_size = sorted(range(len(whole.rows)), key=lambda place: -whole.rows[place].subtree_ledger_ns)
     kept = sorted(place for place in by_size[:_MOST_PLACES] if whole.rows[place].subtree_ledger_ns > 0)
-    names, categories, parents, values, texts, hovers = ["wall time"], [""], [-1], [whole.wall_ns], [""], [""]
-    texts[0], hovers[0] = duration(whole.wall_ns), f"{duration(whole.wall_ns)} in total"
+    total = duration(whole.wall_ns)
+    places: list[tuple[Any, ...]] = [("wall time", "", -1, whole.wall_ns, total, f"{total} in total")]
     path: list[int] = []
     for place in kept:
         row = whole.rows[place]
         del path[row.depth :]
-        parents.append(path[-1] if path else 0)
-        path.append(len(names))
-        names.append(plain_name(row.operation))
-        categories.append(row.category)
-        values.append(row.subtree_ledger_ns)
-        texts.append(percent(row.share))
-        hovers.append(_hover(row))
+        parent, share = path[-1] if path else 0, percent(row.share)
+        path.append(len(places))
+        places.append((plain_name(row.operation), row.category, parent, row.subtree_ledger_ns, share, _hover(row)))
+    columns = ("names", "categories", "parents", "values", "texts", "hovers")
     hidden = sum(row.subtree_ledger_ns > 0 for row in whole.rows) - len(kept)
-    return {
-        "names": names,
-        "categories": categories,
-        "parents": parents,
-        "values": values,
-        "texts": texts,
-        "hovers": hovers,
-        "hidden": hidden,
-    }
+    return {**dict(zip(columns, map(list, zip(*places)))), "hidden": hidden}
 
 
 def _hover(row: Row) -> str:
-    """Lines about one place of the tree."""
     lines = [f"{percent(row.share)} of the wall time: {duration(row.subtree_ledger_ns)}"]
     if row.ledger_ns != row.subtree_ledger_ns:
         lines.append(f"own time: {duration(row.ledger_ns)}")
@@ -87,15 +75,10 @@ def _ledger(report: Report) -> dict[str, Any] | None:
     # Operations that only ran on other lanes have no time here. They would be in the legend but not in the chart.
     by_size = sorted((name for name in totals if totals[name] > 0), key=lambda name: -totals[name])
     shown, rest = by_size[:_MOST_AREAS], by_size[_MOST_AREAS:]
-    order = [portion.name for portion in report.facts.breakdown.categories]
-
-    def place(name: str) -> tuple[int, int]:
-        category = category_of.get(name, "other")
-        return (order.index(category) if category in order else len(order), -totals[name])
-
-    areas = [
-        (plain_name(name), category_of.get(name, "other"), series.ledger_ns[name]) for name in sorted(shown, key=place)
-    ]
+    order = {portion.name: place for place, portion in enumerate(report.facts.breakdown.categories)}
+    named = [(category_of.get(name, "other"), name) for name in shown]
+    named.sort(key=lambda entry: (order.get(entry[0], len(order)), -totals[entry[1]]))
+    areas = [(plain_name(name), category, series.ledger_ns[name]) for category, name in named]
     if rest:
         summed = tuple(sum(values) for values in zip(*(series.ledger_ns[name] for name in rest)))
         areas.append((OTHER, "remaining", summed))

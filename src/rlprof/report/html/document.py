@@ -17,16 +17,7 @@ from rlprof.render.html.plain import file, fill
 from rlprof.report.html import findings, machine, tables
 from rlprof.report.html.charts import chart_data
 
-_SCRIPTS = (
-    "figures.js",
-    "theme.js",
-    "icicle.js",
-    "ledger.js",
-    "distribution.js",
-    "resources.js",
-    "table.js",
-    "start.js",
-)
+_SCRIPTS = ("figures", "theme", "icicle", "ledger", "distribution", "resources", "table", "start")
 """Joined in this order, so that each may use the ones before it."""
 
 _SECTIONS = {
@@ -78,7 +69,7 @@ def _json(data: Any) -> str:
 
 @cache
 def _script() -> str:
-    joined = "\n".join(file(name) for name in _SCRIPTS)
+    joined = "\n".join(file(f"{name}.js") for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{joined}\n}})();'
 
 

@@ -24,30 +24,18 @@ def header(report: Report) -> Markup:
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", started)
     when = element("time", time.strftime("%Y-%m-%d %H:%M:%S UTC", started), datetime=stamp)
     state = "still running, or killed: figures are as of its last flush" if ended == RUNNING else prose(ended)
-    return join(
-        [
-            element("p", "rlprof report", class_="kicker"),
-            element("h1", plain_name(session.name)),
-            element(
-                "p",
-                when,
-                element("span", f"{duration(report.facts.breakdown.wall_ns)} recorded"),
-                element(
-                    "span",
-                    state,
-                    class_="badge good" if ended == "finished" and not missing else "badge warn",
-                ),
-                class_="facts",
-            ),
-            *([element("p", prose(missing), class_="badge warn")] if missing else []),
-            element("pre", element("code", prose(shlex.join(session.command))), tabindex="0", aria_label="command"),
-            element(
-                "details",
-                element("summary", "Machine, packages, git and settings"),
-                element("dl", *_particulars(report), class_="particulars"),
-            ),
-        ]
-    )
+    recorded = element("span", f"{duration(report.facts.breakdown.wall_ns)} recorded")
+    how = element("span", state, class_=f"badge {'good' if ended == 'finished' and not missing else 'warn'}")
+    particulars = element("dl", *_particulars(report), class_="particulars")
+    parts = [
+        element("p", "rlprof report", class_="kicker"),
+        element("h1", plain_name(session.name)),
+        element("p", when, recorded, how, class_="facts"),
+        element("p", prose(missing), class_="badge warn") if missing else "",
+        element("pre", element("code", prose(shlex.join(session.command))), tabindex="0", aria_label="command"),
+        element("details", element("summary", "Machine, packages, git and settings"), particulars),
+    ]
+    return join(parts)
 
 
 def _particulars(report: Report) -> Iterator[Markup]:
@@ -62,12 +50,8 @@ def _particulars(report: Report) -> Iterator[Markup]:
     if session.git is not None:
         changed = ", with uncommitted changes" if session.git.changed else ""
         found.append(("git", f"{session.git.revision[:12]} on {session.git.branch}{changed}"))
-    for title, entries in (
-        ("packages", session.packages),
-        ("environment", session.environment),
-        ("settings", session.settings),
-    ):
-        shown = list(entries.items())[:_MOST_SETTINGS]
+    for title in ("packages", "environment", "settings"):
+        shown = list(getattr(session, title).items())[:_MOST_SETTINGS]
         separator = " " if title == "packages" else "="
         found.append((title, ", ".join(f"{name}{separator}{value}" for name, value in shown) or "none"))
     if report.facts.artifacts:
@@ -93,17 +77,14 @@ def headline(report: Report) -> Markup:
         share = largest.share
         remark += f", of {duration(whole.after_startup_ns)} since the training began"
     shown.append(("largest account", percent(share), remark))
-    spent = [
-        f"{duration(ns)} {what}"
-        for ns, what in (
-            (progress.startup_ns, "of start-up"),
-            (progress.prefill_ns, "of prefill"),
-            (progress.evaluation_ns, "of evaluation"),
-            (progress.suspended_ns, "stopped"),
-            (progress.after_ns if progress.after_ns > NOTABLE * progress.training_ns else 0, "at the end"),
-        )
-        if ns
-    ]
+    parts = {
+        "of start-up": progress.startup_ns,
+        "of prefill": progress.prefill_ns,
+        "of evaluation": progress.evaluation_ns,
+        "stopped": progress.suspended_ns,
+        "at the end": progress.after_ns if progress.after_ns > NOTABLE * progress.training_ns else 0,
+    }
+    spent = [f"{duration(ns)} {what}" for what, ns in parts.items() if ns]
     if progress.iteration_ns is not None:
         spent.append(f"{many(progress.iterations, 'iteration')} of {duration(progress.iteration_ns.mean_ns)}")
     shown.append(("wall time", duration(whole.wall_ns), ", ".join(spent)))

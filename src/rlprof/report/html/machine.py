@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlprof.analysis.figures import duration, many, percent, rate
+from rlprof.analysis.figures import duration, if_known, many, percent, rate
 from rlprof.analysis.parallelism import CHILDREN, IDLE, OUTSIDE
 from rlprof.analysis.report import Report
-from rlprof.render.html.markup import Markup, bar, element, figures, join, plain_name, short_name, swatch, table
+from rlprof.render.html.markup import Markup, bar_row, element, figures, join, plain_name, short_name, table
+from rlprof.report import breakdown
 from rlprof.report.sections import used
 
 _MOST_CONCURRENT = 20
@@ -33,16 +34,11 @@ def parallelism(report: Report) -> Markup:
     ]
     parts: list[str] = [figures(equation)]
     if found.capacity is None:
-        parts.append(
-            element("p", "CPU time was not measured: this machine has no cheap way to read it.", class_="empty")
-        )
+        parts.append(element("p", breakdown.NO_CPU_TIME, class_="empty"))
     else:
         rows = [
-            (
-                join([swatch(_COLOURS.get(item.name, item.name)), item.name]),
-                percent(item.share),
-                duration(item.cpu_ns),
-                bar(item.share, _COLOURS.get(item.name, item.name)),
+            bar_row(
+                item.name, (percent(item.share), duration(item.cpu_ns)), item.share, _COLOURS.get(item.name, item.name)
             )
             for item in found.capacity
             if item.cpu_ns
@@ -50,14 +46,10 @@ def parallelism(report: Report) -> Markup:
         caption = f"CPU time of {many(found.cores, 'core')}"
         parts.append(table(caption, ("taken by", "share", "CPU time", ""), rows, "bars"))
     if found.lanes > 1:
+        names = [short_name(f"{worker.kind} {worker.lane}", _LONGEST_NAME) for worker in found.workers]
         lanes = [
-            (
-                short_name(f"{worker.kind} {worker.lane}", _LONGEST_NAME),
-                percent(worker.share),
-                duration(worker.useful_ns),
-                bar(worker.share),
-            )
-            for worker in found.workers
+            bar_row(name, (percent(worker.share), duration(worker.useful_ns)), worker.share)
+            for name, worker in zip(names, found.workers)
         ]
         parts.append(table("Working time of each lane", ("lane", "share", "time", ""), lanes, "bars"))
     several = [(item.operation, f"{item.mean:.2f}") for item in found.concurrency[:_MOST_CONCURRENT]]
@@ -78,30 +70,20 @@ def expectation(report: Report) -> Markup:
         shown.append(("steps per second", rate(reached), f"of {rate(expected.steps_per_second)}"))
     parts: list[str] = [figures(shown)]
     whole = report.facts.breakdown.wall_ns or 1
-    needed = [
-        (
-            join([swatch(part.category), part.category]),
-            duration(part.typical_ns),
-            "" if part.steps_per_second is None else rate(part.steps_per_second),
-            bar(100 * part.typical_ns / whole, part.category),
-        )
-        for part in expected.parts
-        if part.typical_ns
-    ]
+    needed = []
+    for part in expected.parts:
+        if part.typical_ns:
+            cells = duration(part.typical_ns), if_known(rate, part.steps_per_second)
+            needed.append(bar_row(part.category, cells, 100 * part.typical_ns / whole, part.category))
     headers = ("category", "needs", "steps/s alone", "")
     parts.append(table("Parts one after the other, at their typical pace", headers, needed, "bars"))
     # For rows of the breakdown, show the same share as there, which is rounded so that all rows sum to 100.
     shares = {row.category: row.share for row in report.facts.breakdown.rows[-2:]}
-    lost = [
-        (
-            loss.what,
-            duration(loss.ns),
-            percent(shares.get(loss.what, 100 * loss.ns / whole)),
-            bar(100 * loss.ns / whole),
-        )
-        for loss in expected.losses
-        if loss.ns
-    ]
+    lost = []
+    for loss in expected.losses:
+        if loss.ns:
+            share = 100 * loss.ns / whole
+            lost.append(bar_row(loss.what, (duration(loss.ns), percent(shares.get(loss.what, share))), share))
     if lost:
         parts.append(table("Lost wall time", ("to", "time", "share", ""), lost, "bars"))
     return join(parts)
@@ -116,27 +98,13 @@ def _notes(report: Report) -> Iterator[str]:
     used = report.facts.resources
     yield (
         "Share and time: the wall time that a row accounts for. Every instant of the driver (the lane whose progress "
-        "is "
-        "the progress of the training) is in exactly one account, so shares sum to 100%."
+        "is the progress of the training) is in exactly one account, so shares sum to 100%."
     )
     yield "In the call tree, share and time include the rows below. In the operations table they do not."
     yield "Total: the durations of all calls on all lanes, including what they called. It may exceed the wall time."
     yield "Unattributed: the driver had no span open. rlprof: the cost of measuring, which no other row includes."
     yield "Percentiles come from buckets 2.2% wide. Min and max are exact."
-    if whole.overlapped:
-        most = plain_name(next(iter(whole.overlapped)))
-        total = duration(sum(whole.overlapped.values()))
-        yield (
-            f"Overlapped: {total} of work on other lanes while the driver was busy, most of it in {most}. "
-            "It is not part of any share."
-        )
-    if whole.lanes.by_kind:
-        kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
-        yield f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} working at the same time."
-    if whole.open_spans:
-        yield f"Still open, and counted up to the end of the recording: {many(whole.open_spans, 'span')}."
-    if whole.cpu == "off":
-        yield "CPU time was not measured: this machine has no cheap way to read it."
+    yield from breakdown.notes(whole, plain_name)
     if used.flushing_share is not None and used.sampling_share is not None:
         yield (
             f"In the background, rlprof used {used.flushing_share:.2f}% of one core to write the session, and "

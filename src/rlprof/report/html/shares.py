@@ -11,8 +11,7 @@ from rlprof.analysis.report import Report
 def own_shares(report: Report) -> dict[str, float]:
     """Own share of the wall time in percent by operation, including `unattributed` and `rlprof`.
 
-    If an operation is one row of the call tree and no row below it has time, the share of that row is used, which is
-    rounded so that rows sum to 100. Rounding again from nanoseconds might differ by 0.1.
+    The share of a row that stands for the whole operation is used as it is, rounded so that rows sum to 100.
     """
     *rows, unattributed, rlprof = report.facts.breakdown.rows
     places: defaultdict[str, list[Row]] = defaultdict(list)
