@@ -16,7 +16,7 @@ from rlprof.probes.phases import phases_of
 
 STATE = (
     "phase", "on", "training", "stepping", "learned", "counted_steps", "counted_episodes", "envs", "steps",
-    "asked", "acted", "prefilled", "mixed", "counting", "fresh", "stepped", "last_ended", "whole",
+    "action_chosen", "acted", "prefilled", "mixed", "counting", "fresh", "stepped", "last_ended", "whole",
 )  # fmt: skip
 BATCHES = [
     torch.ones(1, 4),
@@ -85,7 +85,7 @@ def play(core, actions):
     profiler = Profiler(core, clock="fake")
     patches = Patches(profiler)
     loop = phases_of(patches).loop
-    loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
+    loop.use_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
     loop.training = True
     for name, operation in KINDS.items():
         patches.follow(library, name, operation, loop, SPECIAL.get(name, name))

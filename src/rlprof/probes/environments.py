@@ -64,7 +64,7 @@ class Environments:
         self._died = died
         self._by_id: dict[int, tuple[Any, Record]] = {}
         self._block = 0
-        self._asked = 0
+        self._chosen_before = 0
         """The block before which a forward pass has last chosen actions."""
         self.current: Record | None = None
         self.stepped: Record | None = None
@@ -74,11 +74,11 @@ class Environments:
         self.all_trained = False
         """The last stretch has shown that none of those in the first one was evaluated with."""
 
-    def turn_to(self, env: Any, resets: bool, asked: bool) -> tuple[Group, bool]:
+    def switch_to(self, env: Any, resets: bool, action_chosen: bool) -> tuple[Group, bool]:
         """The driver calls another environment than before. Returns its group, and whether a forward pass has chosen
         its action: one that is made for all of a group serves each of them once.
 
-        asked: a forward pass has chosen actions since an environment was called.
+        action_chosen: a forward pass has chosen actions since an environment was called.
         """
         record, before = self._record_of(env), self.stepped
         if before is not None and not resets and before.called > record.called > 0:  # it was interrupted, and goes on
@@ -86,15 +86,15 @@ class Environments:
                 self._merge(before.group, record.group)
             record.group.continues |= before.group is not record.group
         self._block += 1
-        if asked:
-            self._asked = self._block
+        if action_chosen:
+            self._chosen_before = self._block
         elif not resets and before is not None and before.group is record.group:
-            asked = record.stepped < self._asked
+            action_chosen = record.stepped < self._chosen_before
         record.called = self._block
         if resets:
             record.reset = self._block
         self.current = record
-        return record.group, asked
+        return record.group, action_chosen
 
     def credit(self, steps: int, episodes: int, counted: bool) -> None:
         """The current one was stepped."""

@@ -1,4 +1,4 @@
-"""Where a training's loop is: the state that the rules in `phases` read and change.
+"""Where a training's loop is: the state that the rules in `phase_rules` read and change.
 
 Every call of an environment, a network or an optimizer passes through it, so it is written in C (core/loop.c, compiled
 into the ledger's core) and again in Python (loop_twin.py), for a profiler without the C core.
@@ -21,7 +21,7 @@ NONE, ROLLOUT, UPDATE, PREFILL, EVALUATION = range(5)
 def new_loop(profiler: Profiler, rules: Any, acts: Span, learns: Span, inside_env: Span) -> Loop:
     """The loop of one training, for the profiler's core.
 
-    rules: called where something may change; its methods are those of `Phases`.
+    rules: called where something may change; its methods are those of `PhaseRules`.
     acts, learns, inside_env: spans of forward passes that choose actions, that learn, that an environment makes.
     """
     if profiler.core == "c":

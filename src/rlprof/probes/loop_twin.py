@@ -39,7 +39,7 @@ class Loop:
         self.phase = NONE
         self.on = self.counts_steps = self.counts_episodes = self.counting = True
         self.training = self.stepping = self.learned = False
-        self.asked = self.acted = self.prefilled = self.mixed = self.fresh = self.stepped = self.whole = False
+        self.action_chosen = self.acted = self.prefilled = self.mixed = self.fresh = self.stepped = self.whole = False
         self.last_ended = 0
         self._env = 0
         self._block = (0, 0)
@@ -49,7 +49,7 @@ class Loop:
         self._recent: Forwards = {}
         self._batch = self._samples = 0
 
-    def ask_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any], tensor: type) -> None:
+    def use_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any], tensor: type) -> None:
         self._is_grad_enabled, self._is_traced, self._tensor = is_grad_enabled, is_traced, tensor
 
     def forget_recent(self) -> None:
@@ -129,7 +129,7 @@ class Loop:
             flags = zip(memoryview(terminated).tobytes(), memoryview(truncated).tobytes())
             return sum(bool(one or other) for one, other in flags)
         except Exception:
-            return (self._ask("ended_in", result) or 0) if self.counts_episodes else 0
+            return (self._call_rules("ended_in", result) or 0) if self.counts_episodes else 0
 
     def _count_dones(self, dones: Any) -> None:
         if dones is None:
@@ -153,20 +153,20 @@ class Loop:
         if size is None:
             if self._is_traced():
                 return usual
-            size = self._ask("size_of", argument)
+            size = self._call_rules("size_of", argument)
         if type(size) is not int:
-            self.asked |= self.phase != UPDATE
+            self.action_chosen |= self.phase != UPDATE
             return self._learns if self.phase == UPDATE else self._acts
         acts = self.has_acted(size, gradients)
         if self.phase == EVALUATION and self.whole and acts:
-            self._ask("after_episode")
+            self._call_rules("after_episode")
         if self.phase == EVALUATION:
-            self.asked = True
+            self.action_chosen = True
             return self._acts
         if acts != (self.phase == ROLLOUT) or self.phase in (NONE, PREFILL):
-            acts = bool(self._ask("is_acting", size, gradients))
+            acts = bool(self._call_rules("is_acting", size, gradients))
         _add(self._recent, (size, gradients))
-        self.asked |= acts
+        self.action_chosen |= acts
         if not acts:
             self._batch = max(self._batch, size)
         return self._acts if acts else self._learns
@@ -179,7 +179,7 @@ class Loop:
         self._batch = 0
         if self.on and 0 < self.steps <= self._samples:
             self._samples = 0
-            self._ask("epoch_ended")
+            self._call_rules("epoch_ended")
 
     def _plain_length(self, argument: Any) -> Any:
         """Length of a plain tensor, from its base in C, which torch.jit.trace does not record."""
@@ -202,14 +202,14 @@ class Loop:
 
     def _begin_update(self) -> None:
         if self.phase not in (NONE, UPDATE):
-            self._ask("begin_update")
+            self._call_rules("begin_update")
 
     def _note_learning(self) -> None:
         """Learning begins. A forward pass alone does not count, as it may be misjudged."""
         if self.fresh:
             self.fresh = False
             self._ledger.training_begins(True)
-            self._ask("learns")
+            self._call_rules("learns")
 
     def _enter_env(self, env: Any, envs: int) -> bool:
         if envs and self.on and not self.stepping:
@@ -219,13 +219,13 @@ class Loop:
         if self.on and self.training:
             if env is not None and id(env) != self._env:
                 self._env = id(env)
-                self._ask("turn_to", env, not envs)
+                self._call_rules("switch_to", env, not envs)
             if self._may_begin(envs > 0):
-                self._ask("before_rollout")
+                self._call_rules("before_rollout")
         self.stepping = True
-        self.acted |= envs > 0 and self.asked
+        self.acted |= envs > 0 and self.action_chosen
         self.fresh |= envs > 0
-        self.asked = self.whole = False
+        self.action_chosen = self.whole = False
         if envs and self.phase != EVALUATION:
             if self.steps == 0:
                 self._samples = self._batch = 0
@@ -241,15 +241,15 @@ class Loop:
         if self.phase == NONE:
             return steps
         if self.phase == ROLLOUT:
-            return self.learned or (steps and self.prefilled and not self.asked)
+            return self.learned or (steps and self.prefilled and not self.action_chosen)
         if self.phase == PREFILL:
-            return steps and self.asked and not self.mixed
+            return steps and self.action_chosen and not self.mixed
         return self.phase == UPDATE
 
     def _is_driver(self) -> bool:
         return bool(get_ident() == self._ledger.driver)
 
-    def _ask(self, method: str, *args: Any) -> Any:
+    def _call_rules(self, method: str, *args: Any) -> Any:
         own = self._ledger.own_time(True)
         try:
             return getattr(self._rules, method)(*args)

@@ -29,7 +29,7 @@ HOSTS = ("host_backward", "host_optimizer_step")
 def _attach_torch(torch: ModuleType, patches: Patches) -> None:
     loop = phases_of(patches).loop
     # While torch.jit.trace records, a query of a size would be recorded.
-    loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
+    loop.use_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
     _attach_modules(torch.nn.Module, patches)
     for attribute in ("backward", "grad"):
         patches.follow(
