@@ -150,7 +150,7 @@ def test_a_probe_that_breaks_warns_and_the_others_carry_on():
 
     before = everything()
     attached = Attached(Profiler())
-    with pytest.warns(RlprofWarning, match="gymnasium could not be attached to .*another gymnasium"):
+    with pytest.warns(RlprofWarning, match="cannot attach to gymnasium .*another gymnasium"):
         attached.attach([Probe("gymnasium", {"gymnasium": half})])
     assert differences(before, everything()) == []
     attached.undo()

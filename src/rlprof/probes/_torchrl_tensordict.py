@@ -1,8 +1,8 @@
-"""What tensordict itself costs: copying, reshaping and rebuilding whole tensordicts, in an account of its own.
+"""The cost of tensordict itself: copying, reshaping and rebuilding whole tensordicts.
 
-`get`, `set` and indexing are left out. They are many and short, and torch.compile has rules of its own for indexing. So
-are `to`, `cpu` and `permute`, which break torch.compile's graphs: timed, they would break them in another place. The
-work they do is in `_fast_apply`.
+`get`, `set` and indexing are not timed. They are many and short, and torch.compile has rules of its own for indexing.
+`to`, `cpu` and `permute` break torch.compile's graphs, and would break them in another place if they were timed. Their
+work is in `_fast_apply`.
 """
 
 from __future__ import annotations

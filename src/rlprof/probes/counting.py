@@ -1,4 +1,4 @@
-"""Environment steps and episodes are counted by the loop, unless the program does so itself."""
+"""The loop counts environment steps and episodes, unless the program counts them itself."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rlprof.probes.patches import Patches
 
 
 def let_others_count(patches: Patches, loop: Any) -> None:
-    """The first call of `add_steps` or `add_episodes` by the program ends the loop's own counting of them: who counts
-    for himself knows better what to count."""
+    """When the program first calls `add_steps` or `add_episodes`, the loop stops counting them: the program knows
+    better what to count."""
     for what in ("steps", "episodes"):
         patches.replace(patches.profiler, f"add_{what}", partial(_counted_by_another, patches.profiler, loop, what))
 
@@ -20,7 +20,7 @@ def _counted_by_another(profiler: Any, loop: Any, what: str, add: Callable[[Any]
     def first(number: Any) -> None:
         setattr(profiler, f"add_{what}", add)
         if getattr(loop, f"counts_{what}") and isinstance(number, int):
-            number = max(0, number - getattr(loop, f"counted_{what}"))  # what it counts first was counted here already
+            number = max(0, number - getattr(loop, f"counted_{what}"))  # the loop has counted these already
         setattr(loop, f"counts_{what}", False)
         add(number)
 

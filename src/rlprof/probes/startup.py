@@ -1,8 +1,7 @@
-"""The work of a program before its training: imports, making environments and networks.
+"""Start-up: the work of a program before its training, such as imports and making environments and networks.
 
-This work has no spans and would be unattributed. So a span named `startup` is open from the beginning, and ends at the
-driver's first span that does not only wait. When the training begins, with an iteration or with `end_startup`, the
-unattributed time since then becomes start-up, too.
+A span named `startup` is open from the beginning. It ends with the driver's first span that does not only wait. When
+the training begins, with an iteration or with `end_startup`, the unattributed time since then becomes start-up too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""TorchRL: collectors, environments, losses, buffers, loggers and trainers. Backward and optimizer are torch's."""
+"""TorchRL: collectors, environments, losses, buffers, loggers and trainers. torch's probe times backward passes and
+optimizers."""
 
 from __future__ import annotations
 
@@ -25,12 +26,11 @@ _BUFFER = {
 
 _COLLECTOR = {"update_policy_weights_": "weight_sync", "receive_weights": "weight_sync"}
 
-
 _ESTIMATOR = {"_call_value_nets": "value_forward", "_next_value": "value_forward"}
 
 
 def _loss(method: str) -> str | None:
-    """What is called by itself where actor and critic alternate: `actor_loss`, `qvalue_loss`, ..."""
+    """Methods that trainings call if actor and critic alternate: `actor_loss`, `qvalue_loss`, ..."""
     return "loss" if method.endswith("_loss") and method[0] != "_" else None
 
 
@@ -69,7 +69,7 @@ def _attach_collectors(module: ModuleType, patches: Patches) -> None:
 
 
 def _time_policy(collector: Any, patches: Patches) -> None:
-    """The policy may be any callable. A thread that is in `rollout` gets a timed one from the collector."""
+    """The policy may be any callable. A thread inside `rollout` gets a timed policy from the collector."""
     policy_of = vars(collector).get("_wrapped_policy")
     if not isinstance(policy_of, property) or policy_of.fget is None:
         return  # an older version; torch's probe times policies that are modules
@@ -123,4 +123,4 @@ PROBE = Probe(
     since=(0, 14),
     before=(0, 15),
 )
-"""Tried with 0.14.1 and tensordict 0.14.3 only. An older one whose classes have other names is left alone."""
+"""Tested with 0.14.1 and tensordict 0.14.3. The classes of older versions have other names."""
