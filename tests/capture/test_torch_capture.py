@@ -153,16 +153,16 @@ def test_a_running_training_is_captured_on_request(tmp_path):
             end = time.monotonic() + 60
             while not list(tmp_path.glob("runs/*/session.db")) and time.monotonic() < end:
                 time.sleep(0.1)
-            asked = subprocess.run(
+            requested = subprocess.run(
                 [sys.executable, "-m", "rlprof", "capture", str(session_of(tmp_path)),
                  "--step", "iteration", "--active", "2"],
                 capture_output=True, text=True, timeout=90, check=False,
             )  # fmt: skip
-            assert asked.returncode == 0, asked.stderr
+            assert requested.returncode == 0, requested.stderr
         finally:
             process.terminate()
             process.wait(30)
-    found = summarize(read_trace(asked.stdout.strip()))
+    found = summarize(read_trace(requested.stdout.strip()))
     assert len(found.steps) == 2
     assert {"rollout", "update"} <= {phase.name for phase in found.phases}
     late = subprocess.run(

@@ -155,13 +155,13 @@ class Unknown:
 
 @pytest.mark.filterwarnings("error")
 def test_a_training_without_a_step_is_said_once():
-    with pytest.warns(RlprofWarning, match="no environment step was seen") as said, profiled() as profiler:
+    with pytest.warns(RlprofWarning, match="no environment step was seen") as warned, profiled() as profiler:
         for _ in range(3):
             Unknown().step(0)
             learn()
         profiler.disable()
         profiler.enable()
-    assert len(said) == 1
+    assert len(warned) == 1
 
 
 def test_a_training_with_steps_is_not_warned_of():

@@ -50,11 +50,23 @@ def step(file, steps=50):
     env.reset()
     for _ in range(steps):
         env.step(0)
+"""
 
+START = """
 def start(method, target=train, file="times.json"):
     child = multiprocessing.get_context(method).Process(target=target, args=(file,))
     child.start()
     return child
+"""
+
+VECTOR = """
+def train_vector(file=""):
+    envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
+    envs.reset()
+    with get_profiler().iteration():
+        for _ in range(20):
+            envs.step([0, 0])
+    envs.close()
 """
 
 WAYS = {
@@ -66,7 +78,7 @@ WAYS = {
 
 
 def run(folder: Path, main: str, head: str = TRAINING) -> Path:
-    body = f"{head}\nimport ctypes\nif __name__ == '__main__':\n    {main}\n"
+    body = f"{head}{START}\nimport ctypes\nif __name__ == '__main__':\n    {main}\n"
     (folder / "train.py").write_text(body)
     done = recorded(["train.py"], folder)
     assert done.returncode == 0, done.stderr
@@ -90,33 +102,13 @@ def test_a_training_in_a_child_process_is_not_start_up(way, tmp_path):
 
 def test_steps_of_workers_count_once(tmp_path):
     """The driver steps a vector environment, and its workers step and count too."""
-    main = """
-    envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
-    envs.reset()
-    with get_profiler().iteration():
-        for _ in range(20):
-            envs.step([0, 0])
-    envs.close()
-"""
-    facts = facts_of(run(tmp_path, main.strip()))
+    facts = facts_of(run(tmp_path, "train_vector()", TRAINING + VECTOR))
     assert (facts.progress.steps, facts.progress.iterations) == (40, 1)
     assert facts.operation("env_step").calls == 20 + 40
 
 
 def test_workers_of_a_training_in_a_child_count_once(tmp_path):
-    head = (
-        TRAINING
-        + """
-def train_vector(file):
-    envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
-    envs.reset()
-    with get_profiler().iteration():
-        for _ in range(20):
-            envs.step([0, 0])
-    envs.close()
-"""
-    )
-    facts = facts_of(run(tmp_path, "start('fork', train_vector).join()", head))
+    facts = facts_of(run(tmp_path, "start('fork', train_vector).join()", TRAINING + VECTOR))
     assert (facts.progress.steps, facts.progress.iterations) == (40, 1)
 
 
@@ -195,11 +187,6 @@ def train(file, iterations=3, steps=32):
         optimizer.zero_grad()
         policy(torch.stack(batch)).pow(2).mean().backward()
         optimizer.step()
-
-def start(method, target=train, file="times.json"):
-    child = multiprocessing.get_context(method).Process(target=target, args=(file,))
-    child.start()
-    return child
 """
 
 
