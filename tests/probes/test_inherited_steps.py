@@ -114,7 +114,7 @@ def test_afterwards_the_class_inherits_as_before():
     assert not {"step", "reset", "render"} & set(vars(SimulatorEnv))
 
 
-def test_who_comes_next_in_the_order_of_classes_is_still_called():
+def test_the_next_class_in_the_method_order_is_still_called():
     class Diamond(SimulatorEnv, Faster):
         pass
 
@@ -154,7 +154,7 @@ class Unknown:
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_training_without_a_step_is_said_once():
+def test_a_training_without_a_step_warns_once():
     with pytest.warns(RlprofWarning, match="no environment step was seen") as warned, profiled() as profiler:
         for _ in range(3):
             Unknown().step(0)

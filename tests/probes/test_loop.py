@@ -121,7 +121,7 @@ def test_both_cores_know_the_same(actions):
 @pytest.mark.parametrize(
     "dones", [np.array([True, False, True]), np.array([1.0, 0.0, 1.0]), [True, False, True], torch.tensor([1, 0, 1])]
 )
-def test_who_ended_is_counted_however_it_is_told_and_the_call_is_not_timed(core, dones):
+def test_ended_episodes_are_counted_from_any_kind_of_flags_and_the_call_is_not_timed(core, dones):
     class Model:
         def update_infos(self, infos, dones=None):
             return infos

@@ -25,6 +25,7 @@ from stable_baselines3.common import (
 )
 
 from rlprof import Profiler, record
+from rlprof.probes.patches import with_subclasses
 from rlprof.probes.registry import Attached
 from rlprof.probes.stable_baselines3 import PROBE, is_attached
 
@@ -60,15 +61,9 @@ ROOTS = (
 )
 
 
-def every_class(root):
-    yield root
-    for subclass in root.__subclasses__():
-        yield from every_class(subclass)
-
-
 def everything():
     """What each class and module holds, by name."""
-    owners = [owner for root in ROOTS for owner in every_class(root)]
+    owners = [owner for root in ROOTS for owner in with_subclasses(root)]
     owners += [evaluation, callbacks, sb3_contrib.ars.ars, sb3_contrib.ppo_mask.ppo_mask]
     return {owner: {name: value for name, value in vars(owner).items() if callable(value)} for owner in owners}
 

@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 import stable_baselines3
-from sb3_trainings import SOME_LONG, attached, off_policy, on_policy, paths, recorded, trained
+from generic_probes import paths
+from sb3_trainings import SOME_LONG, attached, off_policy, on_policy, recorded, trained
 from stable_baselines3.common import evaluation
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env

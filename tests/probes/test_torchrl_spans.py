@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 import torch
 import torchrl
-from quiet_torchrl import paths, recorded
+from generic_probes import paths
+from quiet_torchrl import recorded
 from torchrl.collectors import Collector, MultiSyncCollector
 from torchrl.data import LazyTensorStorage, ReplayBuffer
 from torchrl.envs import GymEnv, ParallelEnv
@@ -22,9 +23,7 @@ from rlprof.probes import torchrl as torchrl_probe
 from rlprof.probes.probe import Probe
 from rlprof.probes.registry import Attached
 
-pytestmark = pytest.mark.filterwarnings(
-    "default"
-)  # TorchRL warns of itself; of rlprof's warnings `recorded` makes errors
+pytestmark = pytest.mark.filterwarnings("default")  # TorchRL warns of itself
 
 
 def make_env():
@@ -51,7 +50,7 @@ def test_a_training_is_rollouts_and_updates_and_what_they_consist_of():
     for name in ("replay_sample", "loss", "backward", "gradient_clip", "optimizer_step", "zero_grad"):
         assert found[f"update/{name}"] == minibatches, name
     assert found["rollout/env_step/tensordict_ops"] > steps
-    # One name a call: no module's call round a loss, no second step inside a step.
+    # One name per call: no module's call around a loss, no second step inside a step.
     known = {"rollout", "update", "policy_forward", "env_step", "env_reset", "advantage", "value_forward", "loss"}
     known |= {"replay_add", "replay_sample", "backward", "gradient_clip", "optimizer_step", "zero_grad"}
     assert {account.operation for account in snapshot.accounts} == known | {"tensordict_ops"}
@@ -206,7 +205,7 @@ def test_collectors_in_workers_are_counted_where_their_batches_arrive():
     assert snapshot.account("env_make").calls == 1
 
 
-def test_a_version_that_nobody_tried_is_left_alone():
+def test_an_untested_version_is_not_attached():
     class Newer(Probe):
         def version(self):
             return "0.15.0"

@@ -40,7 +40,7 @@ def test_a_ppo_has_its_phases():
     assert (snapshot.iterations, snapshot.steps, snapshot.episodes) == (4, 4 * 32 * 4, len(returns))
     assert counted["rollout"] == counted["advantage"] == counted["update"] == 4
     assert counted["env_step"] == 4 * 32
-    assert counted["policy_forward"] == 4 * (32 * 2 + 1)  # actor and critic a step, and the last value
+    assert counted["policy_forward"] == 4 * (32 * 2 + 1)  # actor and critic per step, and the last value
     assert counted["loss_forward"] == 4 * 2 * 2 * 2
     assert counted["backward"] == counted["optimizer_step"] == counted["zero_grad"] == 4 * 2 * 2
     assert {place for place in places(snapshot) if "/" in place} == {

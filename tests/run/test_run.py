@@ -47,7 +47,9 @@ def test_the_last_lines_are_the_headline_and_the_folder(tmp_path):
     assert lines[-1] == f"rlprof: session in sessions/{only_session(tmp_path).name}"
     assert " steps/s in " in lines[-4]
     assert lines[-3].startswith("rlprof: Largest account: ")
-    assert lines[-2] == "rlprof: No specific fix found."
+    assert lines[-2].startswith(
+        ("rlprof: No specific fix found.", "rlprof: Try first: ")
+    )  # a busy machine is a finding
     assert len(lines) == 4
     assert recorded(["--quiet", "train.py"], tmp_path).stderr == ""
 

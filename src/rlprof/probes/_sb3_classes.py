@@ -36,10 +36,7 @@ KINDS: tuple[tuple[str, str, _Methods], ...] = (
         f"{_COMMON}.policies",
         "BasePolicy",
         {
-            "forward": "policy_forward",
-            "_predict": "policy_forward",
-            "get_distribution": "policy_forward",
-            "action_log_prob": "policy_forward",
+            **dict.fromkeys(("forward", "_predict", "get_distribution", "action_log_prob"), "policy_forward"),
             "predict_values": "value_forward",
             "evaluate_actions": "evaluate_actions",
         },
@@ -62,12 +59,7 @@ KINDS: tuple[tuple[str, str, _Methods], ...] = (
     (
         f"{_COMMON}.callbacks",
         "BaseCallback",
-        {
-            "on_training_start": "callback",
-            "on_rollout_start": "callback",
-            "on_step": "callback",
-            "on_rollout_end": "callback",
-        },
+        dict.fromkeys(("on_training_start", "on_rollout_start", "on_step", "on_rollout_end"), "callback"),
     ),
     (f"{_COMMON}.logger", "Logger", {"dump": "logging"}),
 )

@@ -7,11 +7,10 @@ from elsewhere, such as a simulator, only calls on the environment are timed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from types import ModuleType
 from typing import Any
 
-from rlprof.probes.counting import let_others_count
 from rlprof.probes.patches import Patches, with_subclasses
 from rlprof.probes.phases import phases_of
 from rlprof.probes.probe import Probe
@@ -29,7 +28,9 @@ class _Environments:
         phases = phases_of(patches)
         phases.sees_environments = True
         self._loop = phases.loop
-        let_others_count(patches, self._loop)
+        for what in ("steps", "episodes"):
+            make = partial(_counted_by_the_program, patches.profiler, self._loop, what)
+            patches.replace(patches.profiler, f"add_{what}", make)
 
     def watch(self, base: Any) -> None:
         """Attach to a base class and its subclasses, existing and future ones."""
@@ -74,6 +75,19 @@ class _Environments:
         value = vars(owner)[attribute]
         special = (staticmethod, classmethod, property, type, self._patches.profiler.timed_type)
         return owner if callable(value) and hasattr(type(value), "__get__") and not isinstance(value, special) else None
+
+
+def _counted_by_the_program(profiler: Any, loop: Any, what: str, add: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Replaces `add_steps` or `add_episodes`. When the program first calls it, the loop stops counting."""
+
+    def first(number: Any) -> None:
+        setattr(profiler, f"add_{what}", add)
+        if getattr(loop, f"counts_{what}") and isinstance(number, int):
+            number = max(0, number - getattr(loop, f"counted_{what}"))  # the loop has counted these already
+        setattr(loop, f"counts_{what}", False)
+        add(number)
+
+    return first
 
 
 def _inherited(cls: type, attribute: str) -> Callable[..., Any]:

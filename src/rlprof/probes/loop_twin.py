@@ -1,4 +1,4 @@
-"""The Loop in Python: where a training is, judged by its calls of environments, networks and optimizers."""
+"""The Loop in Python: the state of a training, found by its calls of environments, networks and optimizers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_FORWARDS = 32
 NO_PHASE = "the phases of this training could not be found"
 
 Call = tuple["Span | nullcontext[None]", int, bool]
-"""The span of a call, its number of environments, and whether the driver made it outside of other environments."""
+"""The span of a call, its number of environments, and True if the driver calls, outside of other environments."""
 
 Forwards = dict[tuple[int, bool], None]
 """Kinds of forward passes, by leading dimension and gradient mode; the oldest first."""
@@ -59,12 +59,12 @@ class Loop:
         self._env = 0
 
     def take_block(self) -> tuple[int, int]:
-        """The driver's steps and episodes since the last time."""
+        """The driver's steps and episodes since the last call."""
         taken, self._block = self._block, (0, 0)
         return taken
 
     def recount(self, steps: int, episodes: int) -> None:
-        """Add to the count, or take back."""
+        """Add to the count, or subtract."""
         counted = self._ledger.recount(steps * self.counts_steps, episodes * self.counts_episodes)
         self.counted_steps += counted[0]
         self.counted_episodes += counted[1]
@@ -94,7 +94,7 @@ class Loop:
         return usual, 0, False
 
     def leave(self, call: Call) -> None:
-        """However it ended."""
+        """The call has ended, also by an exception."""
         if call[2]:
             self.stepping = False
 
@@ -111,15 +111,11 @@ class Loop:
         ended = self._ended_in(result)
         if kind != "step":
             envs = _length(result, envs)
-        self.recount(envs if counts else 0, 0)
+        if counts:
+            self.recount(envs, ended)
         if driving:
-            self._block = self._block[0] + envs, self._block[1]
-            self.last_ended, self.whole = 0, False
-        if ended:
-            self.recount(0, ended if counts else 0)
-            if driving:
-                self._block = self._block[0], self._block[1] + ended
-                self.last_ended, self.whole = ended, ended >= envs
+            self._block = self._block[0] + envs, self._block[1] + ended
+            self.last_ended, self.whole = ended, ended > 0 and ended >= envs
 
     def _ended_in(self, result: Any) -> int:
         try:
@@ -172,7 +168,7 @@ class Loop:
         return self._acts if acts else self._learns
 
     def _after_optimizer(self) -> None:
-        """An epoch has ended when as much was learned from as was collected."""
+        """An epoch has ended once the training has learned from as many samples as it has collected."""
         self.learned = self._ledger.learned = True
         self._ledger.trained = self._ledger.now()
         self._samples += self._batch
@@ -237,7 +233,7 @@ class Loop:
         return True
 
     def _may_begin(self, steps: bool) -> bool:
-        """Whether the rules must be called: a rollout or a prefill may begin."""
+        """True if a rollout or a prefill may begin, so that the rules must be called."""
         if self.phase == NONE:
             return steps
         if self.phase == ROLLOUT:
@@ -262,7 +258,7 @@ class Loop:
 
 
 def _length(result: Any, envs: int) -> int:
-    """How many environments a vector has stepped, by what it returned: it may step some of its own."""
+    """Number of environments that a vector has stepped, by its result: it may step only some of its own."""
     try:
         _, _, terminated, truncated, _ = result
         one, other = memoryview(terminated), memoryview(truncated)

@@ -25,7 +25,6 @@ from rlprof.ledger.profiler import Iteration, Profiler
 from rlprof.probes.environments import Environments, Group
 from rlprof.probes.loop import EVALUATION, NONE, PREFILL, ROLLOUT, UPDATE, new_loop
 from rlprof.probes.phase_spans import PhaseSpans
-from rlprof.probes.startup import end_startup
 
 ON_POLICY_STEPS = 8
 """A training that collects fewer steps between updates computes no advantages."""
@@ -380,7 +379,7 @@ class PhaseRules:
         return bool(size == self.loop.envs or (stepped is not None and size <= stepped.group.size))
 
     def _record(self, phase: int) -> None:
-        end_startup(self._profiler)
+        self._ledger.end_startup()
         if self._spans.allowed():
             self._spans.begin(phase)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from rlprof.probes._torchrl_classes import time_calls, time_family
 from rlprof.probes._torchrl_iterations import iterations_of
-from rlprof.probes._torchrl_tensordict import attach_tensordict
 from rlprof.probes.patches import Patches
 from rlprof.probes.probe import Probe
 
@@ -29,6 +28,18 @@ _COLLECTOR = {"update_policy_weights_": "weight_sync", "receive_weights": "weigh
 _ESTIMATOR = {"_call_value_nets": "value_forward", "_next_value": "value_forward"}
 
 
+_COPIES = ("clone", "contiguous", "detach", "from_any", "memmap", "memmap_", "share_memory_", "to_tensordict")
+_ENTRIES = ("exclude", "flatten_keys", "select", "unflatten_keys", "update", "update_")
+_SHAPES = ("chunk", "expand", "flatten", "reshape", "squeeze", "transpose", "unflatten", "unsqueeze", "view")
+_PARTS = ("gather", "masked_select", "split", "unbind", "where")
+_STACKS = ("__torch_function__", "lazy_stack", "maybe_dense_stack")
+_LEAVES = ("_fast_apply", "apply", "consolidate", "to_module")
+_TENSORDICT = (*_COPIES, *_ENTRIES, *_SHAPES, *_PARTS, *_STACKS, *_LEAVES)
+"""Operations on whole tensordicts. `get`, `set` and indexing are not timed: they are many and short, and torch.compile
+has rules of its own for indexing. `to`, `cpu` and `permute` break torch.compile's graphs, and would break them in
+another place if they were timed. Their work is in `_fast_apply`."""
+
+
 def _loss(method: str) -> str | None:
     """Methods that trainings call if actor and critic alternate: `actor_loss`, `qvalue_loss`, ..."""
     return "loss" if method.endswith("_loss") and method[0] != "_" else None
@@ -36,6 +47,12 @@ def _loss(method: str) -> str | None:
 
 def _log(method: str) -> str | None:
     return "logging" if method.startswith("log_") else None
+
+
+def _attach_tensordict(module: ModuleType, patches: Patches) -> None:
+    for kind in (module.TensorDictBase, module.TensorDict, module.LazyStackedTensorDict):
+        for name in _TENSORDICT:
+            patches.time(kind, name, "tensordict_ops", outermost=True)
 
 
 def _attach_envs(module: ModuleType, patches: Patches) -> None:
@@ -112,7 +129,7 @@ def _attach_trainers(module: ModuleType, patches: Patches) -> None:
 PROBE = Probe(
     library="torchrl",
     attach={
-        "tensordict": attach_tensordict,
+        "tensordict": _attach_tensordict,
         "torchrl.envs": _attach_envs,
         "torchrl.data": _attach_data,
         "torchrl.objectives": _attach_objectives,

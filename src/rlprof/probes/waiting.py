@@ -35,6 +35,17 @@ NAMES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """By operation and module: the functions that call `Condition.wait`, directly or indirectly."""
 
+BLOCKING = {
+    "threading": {"Thread.join": "thread_wait"},
+    "multiprocessing.connection": {"Connection._recv_bytes": "pipe_wait", "wait": "pipe_wait"},
+    "multiprocessing.process": {"BaseProcess.join": "process_wait"},
+    "subprocess": {"Popen.wait": "process_wait"},
+}
+"""By module: further functions that block, and their operations. A pipe's `recv` and `poll` call these two functions,
+so unpickling is not part of the wait."""
+
+EXECUTORS = ("concurrent.futures.process", "loky.process_executor", "joblib.externals.loky.process_executor")
+
 
 class Waits:
     """Decides whether, and as which operation, a call that is about to wait is recorded."""
@@ -113,54 +124,36 @@ def _waits_of(patches: Patches) -> Waits:
     return _waits[patches]
 
 
-def _attach_threads(threading: ModuleType, patches: Patches) -> None:
+def _attach(module: ModuleType, patches: Patches) -> None:
     waits = _waits_of(patches)
-    patches.around(threading.Condition, "wait", "thread_wait", waits.condition, wait=True)
-    patches.around(threading.Thread, "join", "thread_wait", waits.around, wait=True)
+    waits.know(module)
+    for path, operation in BLOCKING.get(module.__name__, {}).items():
+        owner, _, attribute = path.rpartition(".")
+        patches.around(attrgetter(owner)(module) if owner else module, attribute, operation, waits.around, wait=True)
 
 
-def _attach_callers(module: ModuleType, patches: Patches) -> None:
-    _waits_of(patches).know(module)
-
-
-def _attach_pool(pool: ModuleType, patches: Patches) -> None:
-    _attach_callers(pool, patches)
-    attach_pool(pool, patches)
+def _attach_threads(threading: ModuleType, patches: Patches) -> None:
+    _attach(threading, patches)
+    patches.around(threading.Condition, "wait", "thread_wait", _waits_of(patches).condition, wait=True)
 
 
 def _attach_sleep(time: ModuleType, patches: Patches) -> None:
     patches.around(time, "sleep", "sleep", _waits_of(patches).sleep, wait=True)
 
 
-def _attach_pipes(connection: ModuleType, patches: Patches) -> None:
-    """Times what `recv` and `poll` call: unpickling is not part of the wait."""
-    waits = _waits_of(patches)
-    patches.around(connection.Connection, "_recv_bytes", "pipe_wait", waits.around, wait=True)
-    patches.around(connection, "wait", "pipe_wait", waits.around, wait=True)
-
-
-def _attach_processes(process: ModuleType, patches: Patches) -> None:
-    patches.around(process.BaseProcess, "join", "process_wait", _waits_of(patches).around, wait=True)
-
-
-def _attach_subprocess(subprocess: ModuleType, patches: Patches) -> None:
-    patches.around(subprocess.Popen, "wait", "process_wait", _waits_of(patches).around, wait=True)
+def _attach_pool(pool: ModuleType, patches: Patches) -> None:
+    _attach(pool, patches)
+    attach_pool(pool, patches)
 
 
 PROBE = Probe(
     "",
     {
+        **dict.fromkeys((*BLOCKING, "queue", "concurrent.futures._base"), _attach),
         "threading": _attach_threads,
         "time": _attach_sleep,
-        "queue": _attach_callers,
-        "concurrent.futures._base": _attach_callers,
         "multiprocessing.pool": _attach_pool,
-        "concurrent.futures.process": attach_executor,
-        "loky.process_executor": attach_executor,
-        "joblib.externals.loky.process_executor": attach_executor,
-        "multiprocessing.connection": _attach_pipes,
-        "multiprocessing.process": _attach_processes,
-        "subprocess": _attach_subprocess,
+        **dict.fromkeys(EXECUTORS, attach_executor),
     },
     generic=True,
 )

@@ -13,7 +13,7 @@ from rlprof.ledger.rows import IterationGain, IterationMark, LaneRow, NodeRow
 from rlprof.session.records import Sample
 
 APPLICATION_ID = 0x726C7066
-""" "rlpf" in the file's header, to tell a session from other SQLite files."""
+""" "rlpf" in the file's header, to distinguish a session from other SQLite files."""
 
 VERSION = 2
 """Increased whenever a reader must know of a change."""

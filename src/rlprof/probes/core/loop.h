@@ -1,4 +1,4 @@
-/* Where a training's loop is, judged by its calls of environments, networks and optimizers. */
+/* The state of a training's loop, found by its calls of environments, networks and optimizers. */
 #ifndef RLPROF_LOOP_H
 #define RLPROF_LOOP_H
 
