@@ -26,8 +26,7 @@ from stable_baselines3.common import (
 
 from rlprof import Profiler, record
 from rlprof.probes.patches import with_subclasses
-from rlprof.probes.registry import Attached
-from rlprof.probes.stable_baselines3 import PROBE, is_attached
+from rlprof.probes.stable_baselines3 import is_attached
 
 
 def learned(name):
@@ -201,17 +200,3 @@ from stable_baselines3.common.callbacks import evaluate_policy as same
 assert is_attached() and same is evaluate_policy and "profiled" in repr(evaluate_policy)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.long
-def test_attaching_twice_attaches_once():
-    profiler = Profiler()
-    probes = Attached(profiler)
-    probes.attach([PROBE])
-    probes.attach([PROBE])
-    profiler.enable()
-    on_policy(stable_baselines3.PPO).learn(64)
-    profiler.disable()
-    probes.undo()
-    assert (profiler.snapshot().steps, profiler.snapshot().iterations) == (64, 1)
-    assert not is_attached()

@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 import torch
-import torchrl
 from generic_probes import paths
 from quiet_torchrl import recorded
 from torchrl.collectors import Collector, MultiSyncCollector
@@ -18,10 +17,7 @@ from torchrl.objectives.value import GAE
 from trainings import torchrl_dqn, torchrl_ppo
 from trainings.torchrl_ppo import Args, Training
 
-from rlprof import Profiler, RlprofWarning
 from rlprof.probes import torchrl as torchrl_probe
-from rlprof.probes.probe import Probe
-from rlprof.probes.registry import Attached
 
 pytestmark = pytest.mark.filterwarnings("default")  # TorchRL warns of itself
 
@@ -203,17 +199,3 @@ def test_collectors_in_workers_are_counted_where_their_batches_arrive():
     assert (snapshot.iterations, snapshot.steps) == (2, 64)
     assert snapshot.account("weight_sync").calls >= 2
     assert snapshot.account("env_make").calls == 1
-
-
-def test_an_untested_version_is_not_attached():
-    class Newer(Probe):
-        def version(self):
-            return "0.15.0"
-
-    profiler = Profiler()
-    attached = Attached(profiler)
-    before = dict(vars(torchrl.collectors.BaseCollector))
-    with pytest.warns(RlprofWarning, match=r"torchrl 0\.15\.0 is none of the versions"):
-        attached.attach([Newer(**{name: getattr(torchrl_probe.PROBE, name) for name in Probe.__slots__})])
-    assert dict(vars(torchrl.collectors.BaseCollector)) == before
-    attached.undo()

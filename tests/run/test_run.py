@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from alike import RUN, alone, execute, only_session, printed, recorded, sessions
+from alike import RUN, alone, execute, facts_of_program, only_session, printed, recorded, sessions
 from sessions import facts_of
 
 SPANS = """
@@ -170,8 +170,7 @@ try:
 except FileNotFoundError:
     pass
 """
-    recorded([script(tmp_path, f"{ending}{SPANS}")], tmp_path)
-    facts = facts_of(only_session(tmp_path))
+    facts = facts_of_program(tmp_path, f"{ending}{SPANS}")
     assert (facts.ended, facts.operation("env_step").calls) == ("ended", 5)
 
 
@@ -320,16 +319,15 @@ for _ in range(200):
 @pytest.mark.long
 def test_steps_of_an_unedited_training_are_named_and_counted(tmp_path):
     pytest.importorskip("gymnasium")
-    recorded([script(tmp_path, TRAINING)], tmp_path)
-    facts = facts_of(only_session(tmp_path))
+    facts = facts_of_program(tmp_path, TRAINING)
     assert (facts.operation("env_step").calls, facts.progress.steps) == (200, 200)
     assert "startup" in {row.operation for row in facts.breakdown.top}
 
 
 def test_without_probes_nothing_is_named(tmp_path):
     pytest.importorskip("gymnasium")
-    recorded(["--no-probes", script(tmp_path, TRAINING)], tmp_path)
-    assert {item.operation for item in facts_of(only_session(tmp_path)).operations} == {"startup"}
+    facts = facts_of_program(tmp_path, TRAINING, "--no-probes")
+    assert {item.operation for item in facts.operations} == {"startup"}
 
 
 @pytest.mark.long
