@@ -71,8 +71,8 @@ plain_length(const Loop *loop, PyObject *argument)
     return length > 0 ? length : -1; /* also 0 without dimensions */
 }
 
-/* The leading dimension of a network's argument; -1 if unknown. Converting a symbolic dimension to a number would fix it,
- * so that counts as unknown. */
+/* The leading dimension of a network's argument; -1 if unknown. A symbolic dimension counts as unknown, because
+ * converting it to a number would fix it. */
 static int64_t
 leading_dimension(Loop *loop, PyObject *argument)
 {
@@ -193,7 +193,8 @@ forward(Loop *loop, PyObject *argument)
     }
     if (acts != (loop->phase == PHASE_ROLLOUT) || loop->phase == PHASE_NONE || loop->phase == PHASE_PREFILL) {
         PyObject *number = PyLong_FromLongLong(size);
-        PyObject *answer = number ? loop_call_rules(loop, "is_acting", number, gradients ? Py_True : Py_False, NO_PHASE) : NULL;
+        PyObject *mode = gradients ? Py_True : Py_False;
+        PyObject *answer = number ? loop_call_rules(loop, "is_acting", number, mode, NO_PHASE) : NULL;
         acts = answer == Py_True;
         PyErr_Clear();
         Py_XDECREF(number);

@@ -14,7 +14,7 @@ typedef enum {
     CALL_BACKWARD,
     CALL_OPTIMIZER,
     CALL_ZERO_GRAD,
-    CALL_DONES, /* counted, not timed: its second argument has a truth value per environment, true if its episode ended */
+    CALL_DONES, /* counted, not timed: its second argument has a flag per environment, true at the end of an episode */
     CALL_KINDS,
 } CallKind;
 
