@@ -1,4 +1,4 @@
-"""`record()`: the one call with which a program is recorded, with the outputs and captures that it asks for.
+"""`record()`: the one call with which a program is recorded, with its outputs and captures.
 
 A recording itself knows neither reports nor captures. This module puts them together.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rlprof.ledger.profiler import Profiler, get_profiler
+from rlprof.probes.registry import Attached, find_probes
 from rlprof.recording.recording import Recording
 from rlprof.session.folder import sessions_folder
 
@@ -59,6 +60,40 @@ def record(
     if flat is not None:
         recording.flat_folders.append(_absolute(Path(flat)))
     return recording
+
+
+class CallbackRecording:
+    """Base of the callbacks that record while a framework trains.
+
+    If the program is already recorded, by `rlprof run` or by `record`, a callback only times operations.
+    """
+
+    def __init__(self, name: str | None = None, **options: Any) -> None:
+        super().__init__()
+        self.recording: Recording | None = None
+        """The recording of the last training. None if the program was recorded already."""
+        self._name = name
+        self._options = options
+        self._attached: Attached | None = None
+
+    def _start(self, name: str | None, is_attached: bool) -> None:
+        profiler = get_profiler()
+        self.recording = None
+        try:
+            if not is_attached:
+                self._attached = Attached(profiler)
+                self._attached.attach(find_probes())
+            if profiler.recording is None:
+                self.recording = record(self._name or name, **self._options)
+        except Exception as error:
+            profiler.warn("this training cannot be recorded as configured", error)
+
+    def _stop(self, how: str) -> None:
+        if self.recording is not None:
+            self.recording.stop(how)
+        if self._attached is not None:
+            self._attached.undo()
+            self._attached = None
 
 
 def default_name() -> str:

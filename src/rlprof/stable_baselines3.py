@@ -5,14 +5,10 @@ from __future__ import annotations
 import sys
 from threading import get_ident
 from types import FrameType
-from typing import Any
 
-from rlprof.api import record
-from rlprof.ledger.profiler import get_profiler
+from rlprof.api import CallbackRecording
 from rlprof.probes import phases
-from rlprof.probes.registry import Attached, find_probes
 from rlprof.probes.stable_baselines3 import is_attached
-from rlprof.recording.recording import Recording
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback
@@ -23,39 +19,22 @@ _running: dict[int, RlprofCallback] = {}
 """The callback that records, by the thread that trains."""
 
 
-class RlprofCallback(BaseCallback):
+class RlprofCallback(CallbackRecording, BaseCallback):
     """Records a session while learn() runs, and times every operation that rlprof knows.
 
     name: session name (default: the algorithm's name).
     options: options of `rlprof.record`.
-
-    If the program is already recorded, by `rlprof run` or by `record`, the callback only times operations.
     """
 
-    def __init__(self, name: str | None = None, **options: Any) -> None:
-        super().__init__()
-        self.recording: Recording | None = None
-        """The recording of the last learn(). None if the program was recorded already."""
-        self._name = name
-        self._options = options
-        self._attached: Attached | None = None
-        self._learn: FrameType | None = None
+    _learn: FrameType | None = None
 
     def _on_training_start(self) -> None:
         left = _running.get(get_ident())
         if left is not None and not left._is_learning():
             left._end("failed")  # an exception ended its learn(), and callbacks are not called then
-        profiler = get_profiler()
-        try:
-            if not is_attached():
-                self._attached = Attached(profiler)
-                self._attached.attach(find_probes())
-                phases.off()  # the probe was attached after learn() began
-            self.recording = None
-            if profiler.recording is None:
-                self.recording = record(self._name or type(self.model).__name__.lower(), **self._options)
-        except Exception as error:
-            profiler.warn("this training cannot be recorded as configured", error)
+        self._start(type(self.model).__name__.lower(), is_attached())
+        if self._attached is not None:
+            phases.off()  # the probe was attached after learn() began
         if self._attached is not None or self.recording is not None:
             self._learn = _caller("learn")
             _running[get_ident()] = self
@@ -70,11 +49,7 @@ class RlprofCallback(BaseCallback):
         if _running.get(get_ident()) is self:
             del _running[get_ident()]
         self._learn = None
-        if self.recording is not None:
-            self.recording.stop(how)
-        if self._attached is not None:
-            self._attached.undo()
-            self._attached = None
+        self._stop(how)
 
     def _is_learning(self) -> bool:
         """True if the learn() that started this recording is still running."""

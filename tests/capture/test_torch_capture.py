@@ -75,6 +75,20 @@ def traces_of(folder):
     return sorted((session_of(folder) / "traces").iterdir())
 
 
+def only_summary(folder):
+    (path,) = traces_of(folder)
+    return summarize(read_trace(path))
+
+
+def capture(folder, *options):
+    words = [sys.executable, "-m", "rlprof", "capture", str(session_of(folder)), *options]
+    return subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
+
+
+def run_code(folder, program):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, check=True)
+
+
 @pytest.mark.long
 def test_a_capture_of_ppo_has_all_phases_and_was_predicted(tmp_path):
     done = run(tmp_path, PPO, *schedule(4, 4, 8, "--torch-profiler-record-shapes"))
@@ -102,8 +116,7 @@ def test_a_capture_of_ppo_has_all_phases_and_was_predicted(tmp_path):
 @pytest.mark.long
 def test_epochs_of_a_loop_without_a_framework_are_found_by_the_data_it_learns_from(tmp_path):
     run(tmp_path, HANDWRITTEN, *schedule(3, 3, 4))
-    (path,) = traces_of(tmp_path)
-    found = summarize(read_trace(path))
+    found = only_summary(tmp_path)
     assert len(found.steps) == 4
     optimizer = next(phase for phase in found.phases if phase.name == "optimizer_step")
     assert optimizer.calls == 4 * 4  # an epoch has four minibatches
@@ -114,8 +127,7 @@ def test_epochs_of_a_loop_without_a_framework_are_found_by_the_data_it_learns_fr
 @pytest.mark.parametrize(("kind", "steps"), [("iteration", 2), ("env_step", 20)])
 def test_a_step_may_be_an_iteration_or_an_environment_step(tmp_path, kind, steps):
     run(tmp_path, HANDWRITTEN, *schedule(1, 1, steps, "--torch-profiler-step", kind))
-    (path,) = traces_of(tmp_path)
-    found = summarize(read_trace(path))
+    found = only_summary(tmp_path)
     assert len(found.steps) == steps
     stepped = next(phase for phase in found.phases if phase.name == "env_step")
     assert stepped.calls == {"iteration": 2 * 32, "env_step": 20}[kind]
@@ -153,24 +165,15 @@ def test_a_running_training_is_captured_on_request(tmp_path):
             end = time.monotonic() + 60
             while not list(tmp_path.glob("runs/*/session.db")) and time.monotonic() < end:
                 time.sleep(0.1)
-            asked = subprocess.run(
-                [sys.executable, "-m", "rlprof", "capture", str(session_of(tmp_path)),
-                 "--step", "iteration", "--active", "2"],
-                capture_output=True, text=True, timeout=90, check=False,
-            )  # fmt: skip
-            assert asked.returncode == 0, asked.stderr
+            requested = capture(tmp_path, "--step", "iteration", "--active", "2")
+            assert requested.returncode == 0, requested.stderr
         finally:
             process.terminate()
             process.wait(30)
-    found = summarize(read_trace(asked.stdout.strip()))
+    found = summarize(read_trace(requested.stdout.strip()))
     assert len(found.steps) == 2
     assert {"rollout", "update"} <= {phase.name for phase in found.phases}
-    late = subprocess.run(
-        [sys.executable, "-m", "rlprof", "capture", str(session_of(tmp_path))],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    late = capture(tmp_path)
     assert late.returncode == 2
     assert "is not running any more" in late.stderr
 
@@ -192,7 +195,7 @@ with TorchCapture(wait_steps=1, warmup_steps=1, active_steps=2, step="mark", dir
 assert "KINETO_LOG_LEVEL" not in os.environ
 print(json.dumps([str(path) for path in capture.files]))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = run_code(tmp_path, program)
     assert done.stderr == 5 * "a line of its own\n"  # and nothing of Kineto's
     (path,) = json.loads(done.stdout)
     found = {phase.name: phase.calls for phase in summarize(read_trace(path)).phases}
@@ -212,8 +215,7 @@ for _ in range(6):
     get_profiler().end_step()
 """
     run(tmp_path, program, *schedule(1, 1, 3, "--torch-profiler-step", "mark"))
-    (path,) = traces_of(tmp_path)
-    found = summarize(read_trace(path))
+    found = only_summary(tmp_path)
     assert [step.name for step in found.steps] == [f"ProfilerStep#{number}" for number in (2, 3, 4)]
     assert {total.name: total.calls for total in found.operators}["aten::linear"] == 3
 
@@ -230,7 +232,7 @@ with TorchCapture(wait_steps=1, warmup_steps=1, active_steps=2, step="mark", dir
         torch.zeros(4, 8).relu()
         capture.step()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = run_code(tmp_path, program)
     (message,) = (line for line in done.stderr.splitlines() if line.startswith("rlprof:"))
     assert message.startswith("rlprof: the torch trace of 2 marked steps will have about 0 MB of JSON")
 
@@ -260,5 +262,5 @@ with TorchCapture(enabled=False) as capture:
 import sys
 assert "torch" not in sys.modules
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True)
+    done = run_code(tmp_path, program)
     assert (done.stderr, list(tmp_path.iterdir())) == ("", [])

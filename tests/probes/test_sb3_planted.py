@@ -10,7 +10,8 @@ import gymnasium
 import pytest
 import stable_baselines3
 import torch
-from sb3_trainings import off_policy, on_policy, paths
+from generic_probes import paths
+from sb3_trainings import off_policy, on_policy
 from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 

@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 import stable_baselines3
-from sb3_trainings import SOME_LONG, attached, off_policy, on_policy, paths, recorded, trained
+from generic_probes import paths
+from sb3_trainings import SOME_LONG, attached, off_policy, on_policy, recorded, trained
 from stable_baselines3.common import evaluation
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
@@ -47,7 +48,7 @@ def test_a_training_is_rollouts_and_updates_and_what_they_consist_of(core):
         "rollout/advantage": iterations,
         "update": iterations,
         "update/evaluate_actions": batches,
-        "update/buffer_get": batches + 2 * iterations,  # each time through, the end is asked for as well
+        "update/buffer_get": batches + 2 * iterations,  # each time through, the end is requested as well
         "logging": iterations,
         "callback": 1,
     }
@@ -182,7 +183,7 @@ def test_classes_of_ones_own_are_timed_once_whether_they_call_super_or_not():
     assert "policy_forward/policy_forward" not in " ".join(found)
 
 
-def test_a_training_inside_a_training_is_part_of_its_turn():
+def test_a_training_inside_a_training_is_part_of_its_iteration():
     class Inner(BaseCallback):
         def _on_step(self):
             if self.n_calls == 1:
@@ -204,7 +205,7 @@ def test_a_save_is_a_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize("installed", ["1.8.0", "3.0.0"])
-def test_a_version_that_nobody_tried_is_left_alone_with_a_warning(installed, monkeypatch):
+def test_an_untested_version_is_not_attached_and_warns(installed, monkeypatch):
     monkeypatch.setattr(Probe, "version", lambda _: installed)
     profiler = Profiler()
     probes = Attached(profiler)
@@ -217,11 +218,11 @@ def test_a_version_that_nobody_tried_is_left_alone_with_a_warning(installed, mon
     assert paths(profiler.snapshot()) == {}
 
 
-def test_a_failure_in_counting_is_said_once_and_the_training_goes_on():
+def test_a_failure_in_counting_warns_once_and_the_training_goes_on():
     with recorded():
         model = on_policy(stable_baselines3.PPO).learn(64)
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             for _ in range(3):
                 model._update_info_buffer([], dones=7)
-    assert ["are not all counted" in str(warning.message) for warning in said] == [True]
+    assert ["are not all counted" in str(warning.message) for warning in warned] == [True]

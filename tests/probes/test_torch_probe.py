@@ -54,7 +54,7 @@ def test_a_module_whose_call_method_is_called_makes_one_pass(core):
     assert calls(snapshot_of(profiler))["loss_forward"] == 9
 
 
-def test_gradients_that_are_asked_for_are_a_backward_pass():
+def test_gradients_from_autograd_grad_are_a_backward_pass():
     with profiled(PROBE) as profiler:
         x = torch.ones(2, requires_grad=True)
         (gradient,) = torch.autograd.grad((x * x).sum(), x)

@@ -87,8 +87,7 @@ def test_the_training_is_what_it_would_be_without():
 @pytest.mark.long
 def test_inside_a_recording_it_only_attaches(sessions):
     trainer = make_trainer()
-    hook = RlprofHook()
-    hook.register(trainer)
+    (hook := RlprofHook()).register(trainer)
     with record("outer") as recording:
         trainer.train()
         assert hook.recording is None
@@ -122,8 +121,7 @@ def test_its_state_is_part_of_a_checkpoint_and_is_nothing(tmp_path):
 @pytest.mark.long
 def test_after_a_training_that_failed_the_next_one_has_a_session_of_its_own(sessions):
     trainer = make_trainer()
-    hook = RlprofHook()
-    hook.register(trainer)
+    RlprofHook().register(trainer)
     failing = True
 
     def fail():

@@ -99,7 +99,7 @@ def test_a_locked_file(tmp_path):
         recording.flush()
     with profiler.iteration(), profiler.profile("env_step"):
         pass
-    recording.flush()  # the second time says nothing: warnings are errors here
+    recording.flush()  # the second failure does not warn: warnings are errors here
     other.execute("ROLLBACK")
     other.close()
     recording.stop()

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from recording.worker_trainings import lanes_of, only_session, run_training, start_training
+from recording.worker_trainings import lanes_of, only_session, run_envs, run_training, start_training
 from sessions import facts_of, run_program
 
 from rlprof.ledger import profiler as module
@@ -35,9 +35,7 @@ def cut(folder, size):
 @shares
 @pytest.mark.parametrize("size", [0, 100])
 def test_files_that_are_truncated_do_not_end_the_training(size, tmp_path):
-    process = start_training(
-        tmp_path,
-        f"""
+    main = f"""
 {TRUNCATE}
 recording = record("run")
 envs = Envs(recording, [0.001] * 2)
@@ -51,8 +49,8 @@ train(envs)
 envs.close()
 recording.stop()
 print("trained")
-""",
-    )
+"""
+    process = start_training(tmp_path, main)
     out, err = process.communicate(timeout=120)
     assert (out, process.returncode) == ("trained\n", 0), err
     facts = facts_of(only_session(tmp_path))
@@ -83,9 +81,7 @@ recording.stop()
 @shares
 def test_a_program_that_closes_the_file_of_the_page_keeps_what_it_opens_in_its_place(tmp_path):
     """No process can join any more, but the training goes on."""
-    _, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 links = {path: os.readlink(path) for path in map("/proc/self/fd/{}".format, range(64, 200)) if os.path.islink(path)}
 (page,) = (path for path, link in links.items() if "memfd" in link)
@@ -99,8 +95,8 @@ child = subprocess.run(
 assert child.stdout == "False\\n", child.stderr
 recording.stop()
 os.fstat(mine)  # rlprof has not closed it
-""",
-    )
+"""
+    _, facts = run_training(tmp_path, main)
     assert facts.ended == "finished"
 
 
@@ -129,34 +125,24 @@ def test_a_dump_that_is_garbage_is_refused_at_once(kind, tmp_path):
     content = GARBAGE[kind]
     dump = zlib.crc32(content).to_bytes(4, "little") + content
     (tmp_path / "dump").write_bytes(dump)
-    _, facts = run_training(
-        tmp_path,
-        f"""
+    main = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))  # it ends, whatever happens
-recording = record("run")
-envs = Envs(recording, [0.001])
 train(envs)
 recording.flush()
 target = recording.folder / "workers" / f"{{os.getpid()}}-1.dump"
 target.write_bytes(open({str(tmp_path / "dump")!r}, "rb").read())
 recording.flush()
 train(envs)
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, "[0.001]", main)
     assert lanes_of(facts, "env_step") == {"env-0": 200}
 
 
 @pytest.mark.long
 @shares
 def test_a_dump_larger_than_any_worker_writes_is_not_read(tmp_path):
-    run_training(
-        tmp_path,
-        f"""
-recording = record("run")
-envs = Envs(recording, [0.001])
+    main = f"""
 train(envs)
 target = recording.folder / "workers" / f"{{os.getpid()}}-1.dump"
 with open(target, "wb") as file:
@@ -165,23 +151,17 @@ import tracemalloc
 tracemalloc.start()
 recording.flush()
 peak = tracemalloc.get_traced_memory()[1]
-envs.close()
-recording.stop()
 assert peak < {worker.MOST_BYTES // 2}, peak
-""",
-    )
+"""
+    run_envs(tmp_path, "[0.001]", main)
 
 
 @pytest.mark.long
 @shares
 def test_a_dump_with_impossible_figures_spoils_nothing(tmp_path):
     """A process writes rows without a parent, or more time than has passed."""
-    _, facts = run_training(
-        tmp_path,
-        """
+    main = """
 import msgspec, zlib
-recording = record("run")
-envs = Envs(recording, [0.001])
 train(envs)
 recording.flush()
 from rlprof.ledger.rows import LaneRow, NodeRow
@@ -190,16 +170,16 @@ row = fives._replace(id=0, parent=77, lane=1, operation=-1)
 huge = NodeRow(*[2**62] * 20, b"")._replace(id=0, parent=-1, lane=1, operation=-1)
 for number, node in enumerate((row, huge)):
     dump = {"pid": 5, "parent": 1, "name": "x", "epoch": profiler.ledger.raw()["epoch"], "driver_iteration": 0,
+            "begun": profiler.ledger.raw()["begun"], "steps": 0, "episodes": 0, "iterations": 0, "iterating": False,
+            "learned": False, "trained": 0, "ancestors": [], "grouped": False,
             "operations": [], "lanes": [LaneRow(1, "thread", "main", False, True, 1)], "nodes": [node]}
     data = msgspec.msgpack.encode(dump)
     target = recording.folder / "workers" / f"{os.getpid()}-{number}.dump"
     target.write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)
 recording.flush()
 train(envs)
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, "[0.001]", main)
     assert lanes_of(facts, "env_step") == {"env-0": 200}
 
 
@@ -282,8 +262,7 @@ os._exit(0)
 
 
 def test_a_session_whose_writer_died_in_a_commit_has_the_state_before_it(tmp_path):
-    done = run_program(
-        """
+    program = """
 import os
 from rlprof import get_profiler, profile, record
 recording = record("run")
@@ -292,9 +271,8 @@ for _ in range(7):
         pass
 recording.flush()
 os.kill(os.getpid(), 9)
-""",
-        tmp_path,
-    )
+"""
+    done = run_program(program, tmp_path)
     assert done.returncode == -9
     (folder,) = tmp_path.iterdir()
     hot_journal(folder)

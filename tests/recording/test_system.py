@@ -140,9 +140,9 @@ def test_the_cost_of_a_sample_is_measured(sampler):
 
 @pytest.mark.figures
 def test_looking_for_children_takes_a_bounded_share_of_the_time(sampler, monkeypatch):
-    asked = []
-    monkeypatch.setattr(system, "all_descendants", lambda pid: asked.append(pid) or burn(0.01) or [])
+    searched = []
+    monkeypatch.setattr(system, "all_descendants", lambda pid: searched.append(pid) or burn(0.01) or [])
     sampler._next_search = 0.0
     for _ in range(20):
         sampler.sample()
-    assert len(asked) == 1  # 10 ms: not again for 20 s
+    assert len(searched) == 1  # 10 ms: not again for 20 s

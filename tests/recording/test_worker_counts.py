@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from rlprof.recording.worker_counts import ProcessCounts, WorkerCounts
+from rlprof.recording.worker_counts import WorkerCounts
+from rlprof.recording.worker_trees import Dump
 
 
-def counts(*found: ProcessCounts) -> WorkerCounts:
+def counts(*found: Dump) -> WorkerCounts:
     gathered = WorkerCounts()
-    gathered._by_file = {str(one.pid): one for one in found}
+    for one in found:
+        gathered.put(str(one.pid), one)
     return gathered
 
 
-def counted(pid: int, steps: int, iterations: int = 0, learned: bool = False) -> ProcessCounts:
-    return ProcessCounts(pid, frozenset({1}), steps, 0, iterations, False, learned, 100 + pid, False)
+def counted(pid: int, steps: int, iterations: int = 0, learned: bool = False) -> Dump:
+    return Dump(
+        pid=pid, parent=1, name="worker", epoch=0, driver_iteration=0, begun=0, steps=steps, episodes=0,
+        iterations=iterations, iterating=False, learned=learned, trained=100 + pid, ancestors=[1], grouped=False,
+        operations=[], lanes=[], nodes=[],
+    )  # fmt: skip
 
 
 def test_a_driver_that_learns_from_its_workers_steps_takes_them_and_keeps_its_iterations():

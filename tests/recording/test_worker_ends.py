@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from recording.worker_trainings import lanes_of, only_session, run_training, start_training
+from recording.worker_trainings import lanes_of, only_session, run_envs, run_script, run_training, start_training
 from sessions import facts_of
 
 from rlprof.analysis.facts import RUNNING
@@ -20,9 +20,7 @@ pytestmark = pytest.mark.skipif(module._core is None, reason="only the C core sh
 
 @pytest.mark.long
 def test_a_worker_that_is_killed_in_the_middle(tmp_path):
-    out, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 3)
 train(envs, iterations=10)
@@ -39,8 +37,8 @@ with profile("idle_wait", wait=True):
 envs.close()
 print(victim.exitcode)
 recording.stop()
-""",
-    )
+"""
+    out, facts = run_training(tmp_path, main)
     assert out == "-9\n"
     calls = lanes_of(facts, "env_step")
     assert calls["env-0"] == calls["env-2"] == 100
@@ -51,17 +49,15 @@ recording.stop()
 
 @pytest.mark.long
 def test_a_driver_that_is_killed(tmp_path):
-    process = start_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 3)
 for process in envs.processes:
     print(process.pid)
 print("started")
 train(envs, iterations=10_000)
-""",
-    )
+"""
+    process = start_training(tmp_path, main)
     workers = []
     try:
         workers = [int(process.stdout.readline()) for _ in range(3)]
@@ -91,9 +87,7 @@ train(envs, iterations=10_000)
 
 @pytest.mark.long
 def test_workers_that_outlive_the_recording(tmp_path):
-    out, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 2)
 train(envs)
@@ -102,8 +96,8 @@ print(sorted(path.name for path in recording.folder.iterdir()))
 train(envs)
 envs.close()
 print(sorted(path.name for path in recording.folder.iterdir()))
-""",
-    )
+"""
+    out, facts = run_training(tmp_path, main)
     assert out == "['raw.json', 'session.db', 'summary.txt']\n" * 2
     calls = lanes_of(facts, "env_step")
     assert calls == {"env-0": 100, "env-1": 100}  # the last request came at the end of the recording
@@ -111,9 +105,7 @@ print(sorted(path.name for path in recording.folder.iterdir()))
 
 @pytest.mark.long
 def test_a_worker_that_hangs_does_not_delay_the_end(tmp_path):
-    out, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 2)
 train(envs)
@@ -124,17 +116,15 @@ recording.stop()
 print(time.monotonic() - began < 5)
 os.kill(envs.processes[0].pid, signal.SIGCONT)
 envs.close()
-""",
-    )
+"""
+    out, facts = run_training(tmp_path, main)
     assert out == "True\n"
     assert lanes_of(facts, "env_step")["env-1"] == 100
 
 
 @pytest.mark.long
 def test_a_terminated_worker_loses_a_second_at_most(tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 2)
 train(envs)
@@ -144,52 +134,40 @@ for process in envs.processes:
     process.terminate()
     process.join()
 recording.stop()
-""",
-    )
+"""
+    _, facts = run_training(tmp_path, main)
     assert all(100 <= calls <= 110 for calls in lanes_of(facts, "env_step").values())
 
 
 def test_a_second_recording_has_workers_of_its_own(tmp_path):
-    process = start_training(
-        tmp_path,
-        """
+    main = """
 for name in ("a", "b"):
     with record(name) as recording:
         envs = Envs(recording, [0.004] * 2)
         train(envs, iterations=4)
         envs.close()
-""",
-    )
-    _, err = process.communicate(timeout=60)
-    assert err == ""
+"""
+    run_script(tmp_path, main)
     for session in (tmp_path / "runs").iterdir():
         assert lanes_of(facts_of(session), "env_step") == {"env-0": 20, "env-1": 20}
 
 
 @pytest.mark.long
 def test_a_reset_in_the_driver_resets_all_workers(tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        """
-recording = record("run")
-envs = Envs(recording, [0.004] * 2)
+    main = """
 train(envs)
 recording.flush()
 profiler.reset()
 recording.flush()
 train(envs, iterations=4)
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, "[0.004] * 2", main)
     assert lanes_of(facts, "env_step") == {"env-0": 20, "env-1": 20}
     assert facts.progress.iterations == 4
 
 
 def test_a_worker_that_records_a_session_of_its_own(tmp_path):
-    process = start_training(
-        tmp_path,
-        """
+    main = """
 recording = record("outer")
 child = os.fork()
 if child == 0:
@@ -200,19 +178,15 @@ if child == 0:
     sys.exit()
 os.waitpid(child, 0)
 recording.stop()
-""",
-    )
-    _, err = process.communicate(timeout=60)
-    assert err == ""
+"""
+    run_script(tmp_path, main)
     inner, outer = sorted((tmp_path / "runs").iterdir())
     assert [item.operation for item in facts_of(inner).operations] == ["update"]
     assert [item.operation for item in facts_of(outer).operations] == ["before"]
 
 
 def test_a_worker_goes_on_when_the_folder_is_deleted(tmp_path):
-    process = start_training(
-        tmp_path,
-        """
+    main = """
 import shutil
 recording = record("run")
 envs = Envs(recording, [0.004] * 2)
@@ -222,8 +196,8 @@ train(envs, iterations=4)
 envs.close()
 print([process.exitcode for process in envs.processes])
 os._exit(0)
-""",
-    )
+"""
+    process = start_training(tmp_path, main)
     out, err = process.communicate(timeout=60)
     assert out == "[0, 0]\n"
     assert "Traceback" not in err
@@ -244,30 +218,21 @@ def results():
         with profile("collect", wait=True):
             return pool.map(work, range(20))
 """
-    out, _ = run_training(
-        tmp_path,
-        """
+    main = """
 alone = results()
 with record("run"):
     print(results() == alone)
-""",
-        head,
-    )
+"""
+    out, _ = run_training(tmp_path, main, head)
     assert out == "True\n"
 
 
 @pytest.mark.parametrize("damage", [b"", b"x" * 100, b"\0" * 4])
 def test_a_damaged_dump_is_left_out(damage, tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        f"""
-recording = record("run")
-envs = Envs(recording, [0.004] * 2)
+    main = f"""
 train(envs, iterations=4)
 (recording.folder / "workers" / f"{{envs.processes[0].pid}}-1.dump").write_bytes({damage!r})
 recording.flush()
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, "[0.004] * 2", main)
     assert lanes_of(facts, "env_step") == {"env-0": 20, "env-1": 20}

@@ -83,8 +83,8 @@ def start_training(folder: Path, main: str, head: str = HEAD) -> subprocess.Pope
     )  # fmt: skip
 
 
-def run_training(folder: Path, main: str, head: str = HEAD) -> tuple[str, Facts]:
-    """The output of a training and the facts of its session, whose sums are checked."""
+def run_script(folder: Path, main: str, head: str = HEAD) -> str:
+    """The output of a training that must succeed and warn of nothing."""
     process = start_training(folder, main, head)
     try:
         out, err = process.communicate(timeout=120)
@@ -92,7 +92,18 @@ def run_training(folder: Path, main: str, head: str = HEAD) -> tuple[str, Facts]
         process.kill()
     assert process.returncode == 0, err
     assert err == ""
-    return out, facts_of(only_session(folder))
+    return out
+
+
+def run_training(folder: Path, main: str, head: str = HEAD) -> tuple[str, Facts]:
+    """The output of a training and the facts of its session, whose sums are checked."""
+    return run_script(folder, main, head), facts_of(only_session(folder))
+
+
+def run_envs(folder: Path, envs: str, main: str = "train(envs)") -> tuple[str, Facts]:
+    """A recorded training with environments. envs: the arguments of Envs after the recording."""
+    begin = f'recording = record("run")\nenvs = Envs(recording, {envs})\n'
+    return run_training(folder, f"{begin}{main.strip()}\nenvs.close()\nrecording.stop()")
 
 
 def only_session(folder: Path) -> Path:

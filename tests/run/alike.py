@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sessions import DEFAULT_SIGNALS
+from sessions import DEFAULT_SIGNALS, facts_of
+
+from rlprof.analysis.facts import Facts
 
 RUN = [str(Path(sys.executable).with_name("rlprof")), "run"]
 SECONDS = 300
@@ -52,3 +54,12 @@ def sessions(folder: Path) -> list[Path]:
 def only_session(folder: Path) -> Path:
     (session,) = sessions(folder)
     return session
+
+
+def facts_of_program(folder: Path, program: str, *options: str) -> Facts:
+    """Record a program that must succeed without a warning of rlprof."""
+    (folder / "train.py").write_text(program)
+    done = recorded([*options, "train.py"], folder)
+    assert done.returncode == 0, done.stderr
+    assert "RlprofWarning" not in done.stderr, done.stderr
+    return facts_of(only_session(folder))

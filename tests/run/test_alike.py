@@ -165,19 +165,20 @@ def write(folder: Path, program: str) -> str:
     return "train.py"
 
 
+def behaves_the_same(words: list[str], folder: Path, stdin: str) -> None:
+    expected = alone(words, folder, stdin)
+    (folder / "errors.txt").unlink(missing_ok=True)
+    done = recorded(words, folder, stdin)
+    assert (done.stdout, done.returncode) == (expected.stdout, expected.returncode)
+    assert printed(done.stderr) == expected.stderr
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_behaves_as_without_rlprof(name, tmp_path):
     script = write(tmp_path, PROGRAMS[name])
     numbers = "3\n4\n" if "input" in name else ""
-    expected = alone([script, "--name", "x", "-m", "--"], tmp_path, numbers)
-    (tmp_path / "errors.txt").unlink(missing_ok=True)
-    done = recorded([script, "--name", "x", "-m", "--"], tmp_path, numbers)
-    assert (done.stdout, printed(done.stderr), done.returncode) == (
-        expected.stdout,
-        expected.stderr,
-        expected.returncode,
-    )
+    behaves_the_same([script, "--name", "x", "-m", "--"], tmp_path, numbers)
 
 
 @pytest.mark.long
@@ -201,13 +202,7 @@ def test_everything_that_python_can_run(kind, tmp_path):
         "relative": ["./pack/../pack/__main__.py"],
     }[kind]
     program = program.replace(", __file__", "") if kind == "input" else ""
-    expected = alone([*words, "a", "-b"], tmp_path, program)
-    done = recorded([*words, "a", "-b"], tmp_path, program)
-    assert (done.stdout, printed(done.stderr), done.returncode) == (
-        expected.stdout,
-        expected.stderr,
-        expected.returncode,
-    )
+    behaves_the_same([*words, "a", "-b"], tmp_path, program)
 
 
 @pytest.mark.parametrize("then", ["", "raise ValueError('broken')", "import nothing_here"])

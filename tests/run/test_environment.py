@@ -12,6 +12,7 @@ from alike import alone
 from rlprof.ledger import profiler
 from rlprof.recording import environment
 from rlprof.recording.environment import INJECT, announce, options_of, session_to_join, switch_on
+from rlprof.session.process import identity_of
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_a_session_is_joined_while_its_driver_lives(tmp_path):
     living = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     variables = {
         environment.SESSION: str(tmp_path),
-        environment.DRIVER: f"{living.pid}:{environment.start_time(living.pid)}",
+        environment.DRIVER: f"{living.pid}:{identity_of(living.pid)}",
     }
     assert session_to_join(variables) == str(tmp_path)
     living.communicate(b"\n")
@@ -53,9 +54,8 @@ def test_a_process_that_reuses_the_pid_of_a_driver_is_not_joined(tmp_path):
     variables: dict[str, str] = {}
     announce(variables, tmp_path, "")
     parent = os.getppid()
-    assert session_to_join({**variables, environment.DRIVER: f"{parent}:{environment.start_time(parent)}"}) == str(
-        tmp_path
-    )
+    driver = {environment.DRIVER: f"{parent}:{identity_of(parent)}"}
+    assert session_to_join(variables | driver) == str(tmp_path)
     assert session_to_join({**variables, environment.DRIVER: f"{parent}:1"}) is None
 
 

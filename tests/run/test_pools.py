@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from alike import RUN, alone, execute, only_session, recorded
+from alike import RUN, alone, execute, facts_of_program, only_session, recorded
 from sessions import facts_of, report_of
 
 from rlprof.analysis.facts import Facts
@@ -40,11 +40,7 @@ POOLS = {
 
 def run(folder: Path, main: str, head: str = HEAD) -> Facts:
     begin = "if __name__ == '__main__':\n    with profile('update'): pass"
-    (folder / "train.py").write_text(f"{head}\n{begin}\n    {main}\n")
-    done = recorded(["train.py"], folder)
-    assert done.returncode == 0, done.stderr
-    assert "RlprofWarning" not in done.stderr, done.stderr
-    return facts_of(only_session(folder))
+    return facts_of_program(folder, f"{head}\n{begin}\n    {main}\n")
 
 
 @pytest.mark.long

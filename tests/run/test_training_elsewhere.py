@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from alike import RUN, execute, only_session, recorded
+from alike import RUN, execute, facts_of_program, only_session
 from sessions import facts_of
 
+from rlprof.analysis.facts import Facts
 from rlprof.ledger import profiler as module
 
 pytestmark = pytest.mark.skipif(module._core is None, reason="only the C core shares")
@@ -50,11 +51,23 @@ def step(file, steps=50):
     env.reset()
     for _ in range(steps):
         env.step(0)
+"""
 
+START = """
 def start(method, target=train, file="times.json"):
     child = multiprocessing.get_context(method).Process(target=target, args=(file,))
     child.start()
     return child
+"""
+
+VECTOR = """
+def train_vector(file=""):
+    envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
+    envs.reset()
+    with get_profiler().iteration():
+        for _ in range(20):
+            envs.step([0, 0])
+    envs.close()
 """
 
 WAYS = {
@@ -65,19 +78,15 @@ WAYS = {
 }
 
 
-def run(folder: Path, main: str, head: str = TRAINING) -> Path:
-    body = f"{head}\nimport ctypes\nif __name__ == '__main__':\n    {main}\n"
-    (folder / "train.py").write_text(body)
-    done = recorded(["train.py"], folder)
-    assert done.returncode == 0, done.stderr
-    assert "RlprofWarning" not in done.stderr, done.stderr
-    return only_session(folder)
+def run(folder: Path, main: str, head: str = TRAINING) -> Facts:
+    body = f"{head}{START}\nimport ctypes\nif __name__ == '__main__':\n    {main}\n"
+    return facts_of_program(folder, body)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_a_training_in_a_child_process_is_not_start_up(way, tmp_path):
-    facts = facts_of(run(tmp_path, WAYS[way]))
+    facts = run(tmp_path, WAYS[way])
     measured = json.loads((tmp_path / "times.json").read_text())
     assert (facts.progress.steps, facts.progress.iterations) == (150, 3)
     assert facts.progress.training_ns >= 0.99 * measured["took"]
@@ -90,40 +99,20 @@ def test_a_training_in_a_child_process_is_not_start_up(way, tmp_path):
 
 def test_steps_of_workers_count_once(tmp_path):
     """The driver steps a vector environment, and its workers step and count too."""
-    main = """
-    envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
-    envs.reset()
-    with get_profiler().iteration():
-        for _ in range(20):
-            envs.step([0, 0])
-    envs.close()
-"""
-    facts = facts_of(run(tmp_path, main.strip()))
+    facts = run(tmp_path, "train_vector()", TRAINING + VECTOR)
     assert (facts.progress.steps, facts.progress.iterations) == (40, 1)
     assert facts.operation("env_step").calls == 20 + 40
 
 
 def test_workers_of_a_training_in_a_child_count_once(tmp_path):
-    head = (
-        TRAINING
-        + """
-def train_vector(file):
-    envs = gymnasium.vector.AsyncVectorEnv([Busy] * 2, context="fork")
-    envs.reset()
-    with get_profiler().iteration():
-        for _ in range(20):
-            envs.step([0, 0])
-    envs.close()
-"""
-    )
-    facts = facts_of(run(tmp_path, "start('fork', train_vector).join()", head))
+    facts = run(tmp_path, "start('fork', train_vector).join()", TRAINING + VECTOR)
     assert (facts.progress.steps, facts.progress.iterations) == (40, 1)
 
 
 @pytest.mark.long
 def test_trainings_side_by_side_add_up(tmp_path):
     main = "children = [start('fork', file=f'{i}.json') for i in range(2)]; [child.join() for child in children]"
-    facts = facts_of(run(tmp_path, main))
+    facts = run(tmp_path, main)
     assert (facts.progress.steps, facts.progress.iterations) == (300, 6)
 
 
@@ -143,7 +132,7 @@ def test_a_launcher_that_starts_a_training_by_command(tmp_path):
 def test_a_training_on_another_thread_is_not_start_up(tmp_path):
     main = "import threading; one = threading.Thread(target=train, args=('times.json',)); one.start(); one.join()"
     head = TRAINING.replace("with get_profiler().iteration():", "if True:")
-    facts = facts_of(run(tmp_path, main, head))
+    facts = run(tmp_path, main, head)
     measured = json.loads((tmp_path / "times.json").read_text())
     assert facts.progress.steps == 150
     assert facts.operation("env_step").ledger_ns == pytest.approx(measured["spent"], rel=0.1)
@@ -165,7 +154,7 @@ def test_waits_during_start_up_are_not_training(tmp_path):
     json.dump(took, open("times.json", "w"))
     get_profiler().recording.stop()
 """
-    facts = facts_of(run(tmp_path, main.strip(), head))
+    facts = run(tmp_path, main.strip(), head)
     took = json.loads((tmp_path / "times.json").read_text())
     assert facts.progress.steps == 80
     assert facts.progress.startup_ns > 1e9
@@ -195,11 +184,6 @@ def train(file, iterations=3, steps=32):
         optimizer.zero_grad()
         policy(torch.stack(batch)).pow(2).mean().backward()
         optimizer.step()
-
-def start(method, target=train, file="times.json"):
-    child = multiprocessing.get_context(method).Process(target=target, args=(file,))
-    child.start()
-    return child
 """
 
 
@@ -213,7 +197,7 @@ def test_a_learner_in_a_child_has_its_iterations_found_by_rule(method, tmp_path)
     env.reset(seed=2)
     for _ in range(5):
         env.step(0)"""
-    facts = facts_of(run(tmp_path, main, LEARNER))
+    facts = run(tmp_path, main, LEARNER)
     assert (facts.progress.steps, facts.progress.iterations) == (96, 3)
     assert facts.operation("optimizer_step").calls == 3
     assert facts.operation("optimizer_step").ledger_ns > 0
@@ -238,7 +222,7 @@ def test_a_driver_that_learns_from_its_workers_steps_begins_an_iteration_each_ti
         json.dump(time.perf_counter_ns() - began, open("times.json", "w"))
         pool.close()
         pool.join()"""
-    facts = facts_of(run(tmp_path, main.strip()))
+    facts = run(tmp_path, main.strip())
     assert (facts.progress.steps, facts.progress.iterations) == (200, 5)
     assert facts.operation("optimizer_step").calls == 10
     took = json.loads((tmp_path / "times.json").read_text())

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from refusals import change, refused
 from sessions import Written, sample
 
 from rlprof.analysis import load
@@ -40,22 +41,6 @@ def original(tmp_path_factory) -> Path:
 @pytest.fixture
 def session(original, tmp_path) -> Path:
     return Path(shutil.copy(original, tmp_path / "session.db"))
-
-
-def change(path: Path, *statements: str, values: tuple[object, ...] = ()) -> None:
-    with closing(sqlite3.connect(path)) as database:
-        for statement in statements:
-            database.execute(statement, values)
-        database.commit()
-
-
-def refused(path: Path, because: str, read=load_facts) -> None:
-    with pytest.raises(UnreadableError, match=because) as refusal:
-        read(path)
-    message = str(refusal.value)
-    assert "\n" not in message
-    assert len(message) < 500
-    assert str(path) in message
 
 
 def read_timeline(path: Path) -> list[bytes]:
@@ -195,7 +180,7 @@ def test_a_block_of_the_timeline_that_unpacks_endlessly_is_refused(events, becau
 
 def test_a_block_is_never_unpacked_beyond_its_declared_events(session, monkeypatch):
     """Counts the bytes that zlib returns, which the block's declaration limits."""
-    asked, real = [], zlib.decompressobj
+    limits, real = [], zlib.decompressobj
 
     class Counting:
         def __init__(self) -> None:
@@ -203,13 +188,13 @@ def test_a_block_is_never_unpacked_beyond_its_declared_events(session, monkeypat
             self.eof = False
 
         def decompress(self, data: bytes, most: int) -> bytes:
-            asked.append(most)
+            limits.append(most)
             return self._real.decompress(data, most)
 
     monkeypatch.setattr(reader.zlib, "decompressobj", Counting)
     change(session, "UPDATE timeline SET events = 7, block = ?", values=(block(64 << 20),))
     refused(session, "unpacks to more than its 7 events", read_timeline)
-    assert asked == [7 * 24 + 1]
+    assert limits == [7 * 24 + 1]
 
 
 def test_the_events_of_all_blocks_are_counted_first(session, monkeypatch):

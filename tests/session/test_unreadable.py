@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusals import change, refused
 from sessions import Written, report_of, sample
 
 from rlprof.analysis.load import load_facts
@@ -44,19 +45,8 @@ def report(session) -> dict:
     return json.loads(to_json(report_of(session)))
 
 
-def refused(path: Path | str, *, because: str) -> None:
-    with pytest.raises(UnreadableError, match=because) as refusal:
-        load_facts(path)
-    message = str(refusal.value)
-    assert "\n" not in message
-    assert str(path) in message or str(path) == "last"
-
-
-def test_a_missing_file(tmp_path):
+def test_a_missing_file_and_a_folder_that_is_no_session(tmp_path):
     refused(tmp_path / "nowhere", because="does not exist")
-
-
-def test_a_folder_that_is_no_session(tmp_path):
     refused(tmp_path, because=r"without a session\.db")
 
 
@@ -83,25 +73,8 @@ def test_text_that_is_neither_session_nor_report(tmp_path):
 
 
 def test_an_sqlite_file_of_another_program(tmp_path):
-    connection = sqlite3.connect(tmp_path / "other.db")
-    connection.execute("CREATE TABLE users (name)")
-    connection.commit()
-    connection.close()
+    change(tmp_path / "other.db", "CREATE TABLE users (name)")
     refused(tmp_path / "other.db", because="not an rlprof session")
-
-
-def test_a_newer_format(session, tmp_path):
-    copy = shutil.copy(session, tmp_path / "session.db")
-    change(copy, "PRAGMA user_version = 99")
-    refused(copy, because="newer rlprof")
-
-
-def change(path: Path, *statements: str) -> None:
-    connection = sqlite3.connect(path)
-    for statement in statements:
-        connection.execute(statement)
-    connection.commit()
-    connection.close()
 
 
 @pytest.mark.parametrize(
@@ -125,6 +98,7 @@ def change(path: Path, *statements: str) -> None:
         ("UPDATE gain SET self = 1e300", "table gain"),
         ("UPDATE sample SET cpu = 9e999", "table sample"),
         ("DROP TABLE gain", "cannot be read"),
+        ("PRAGMA user_version = 99", "newer rlprof"),
     ],
 )  # fmt: skip
 def test_a_damaged_session(statement, because, session, tmp_path):

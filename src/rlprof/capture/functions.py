@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cProfile
 import io
+import marshal
 import pstats
 import re
 import sys
@@ -29,8 +30,8 @@ class Recorder(Protocol):
 
     def resume(self) -> None: ...
     def pause(self) -> None: ...
-    def write(self, stem: Path) -> list[Path]:
-        """Write the files and return them; none if nothing was recorded."""
+    def files(self, name: str) -> dict[str, bytes]:
+        """Contents of the files by their ending; none if nothing was recorded. `name` is shown in them."""
 
 
 class Calls:
@@ -38,24 +39,16 @@ class Calls:
 
     def __init__(self) -> None:
         self._profile = cProfile.Profile()
+        self.resume, self.pause = self._profile.enable, self._profile.disable
 
-    def resume(self) -> None:
-        self._profile.enable()
-
-    def pause(self) -> None:
-        self._profile.disable()
-
-    def write(self, stem: Path) -> list[Path]:
+    def files(self, _name: str) -> dict[str, bytes]:
         text = io.StringIO()
         try:
             stats = pstats.Stats(self._profile, stream=text)
         except TypeError:  # nothing was called
-            return []
+            return {}
         stats.sort_stats("cumulative").print_stats(TOP)
-        data, table = _beside(stem, ".pstats"), _beside(stem, ".txt")
-        stats.dump_stats(data)
-        table.write_text(text.getvalue(), encoding="utf-8")
-        return [data, table]
+        return {".pstats": marshal.dumps(stats.stats), ".txt": text.getvalue().encode()}  # type: ignore[attr-defined]
 
 
 class Sampler:
@@ -104,10 +97,10 @@ class Samples:
     def pause(self) -> None:
         self._sampler.switch_to(None)
 
-    def write(self, stem: Path) -> list[Path]:
+    def files(self, name: str) -> dict[str, bytes]:
         self._sampler.stop()
         if not self.seen:
-            return []
+            return {}
         from pyinstrument.renderers import ConsoleRenderer, HTMLRenderer  # noqa: PLC0415
         from pyinstrument.session import Session  # noqa: PLC0415
 
@@ -119,20 +112,13 @@ class Samples:
             max_interval=INTERVAL,
             sample_count=len(self.seen),
             start_call_stack=self.seen[0][0],
-            target_description=stem.name,
+            target_description=name,
             cpu_time=0.0,
             sys_path=sys.path,
             sys_prefixes=Session.current_sys_prefixes(),
         )
-        page, table = _beside(stem, ".sampled.html"), _beside(stem, ".sampled.txt")
-        table.write_text(ConsoleRenderer(unicode=True).render(session), encoding="utf-8")
-        page.write_text(HTMLRenderer().render(session), encoding="utf-8")
-        return [table, page]
-
-
-def _beside(stem: Path, ending: str) -> Path:
-    """A path with this ending. The name of an operation may contain any characters, so others are replaced."""
-    return stem.parent / (re.sub(r"[^\w.+-]+", "-", stem.name) + ending)
+        renderers = {".sampled.txt": ConsoleRenderer(unicode=True), ".sampled.html": HTMLRenderer()}
+        return {ending: renderer.render(session).encode() for ending, renderer in renderers.items()}
 
 
 class FunctionCapture:
@@ -181,8 +167,10 @@ class FunctionCapture:
         for recorder in self._recorders.values():
             recorder.pause()
         folder.mkdir(parents=True, exist_ok=True)
-        return [
-            path
-            for name, recorder in self._recorders.items()
-            for path in recorder.write(folder / name.replace("/", "-"))
-        ]
+        written = []
+        for name, recorder in self._recorders.items():
+            stem = re.sub(r"[^\w.+-]+", "-", name)  # the name of an operation may contain any characters
+            for ending, content in recorder.files(stem).items():
+                written.append(folder / (stem + ending))
+                written[-1].write_bytes(content)
+        return written

@@ -19,19 +19,19 @@ Iterate = Callable[[Any], Generator[Any, Any, Any]]
 
 
 class Iterations:
-    """One for the process. The first collector that is iterated over marks the iterations, until it ends."""
+    """The iterations of a process. The first collector that is iterated over marks them, until it ends."""
 
     def __init__(self, profiler: Profiler) -> None:
         self.profiler = profiler
         self.rollout: AbstractContextManager[Any] = profiler.profile("rollout")
         self.update = profiler.profile("update")
         self.marked = False
-        """Whether a collector marks the iterations at present."""
+        """True while a collector marks the iterations."""
         self._marker: weakref.ref[Any] | None = None
         self._loop_of: weakref.WeakKeyDictionary[Any, CollectorLoop] = weakref.WeakKeyDictionary()
 
     def iterated(self, original: Iterate) -> Iterate:
-        """What stands in for a collector's `__iter__`: the same generator, with spans between its items."""
+        """Replaces a collector's `__iter__`: the same generator, with spans between its items."""
 
         @wraps(original)
         def __iter__(collector: Any) -> Generator[Any, Any, Any]:  # noqa: N807 - it is shown in tracebacks
@@ -64,7 +64,7 @@ class Iterations:
         return __iter__
 
     def shut_down(self, original: Any) -> Any:
-        """What stands in for a collector's `shutdown`: no batch is worked with any more."""
+        """Replaces a collector's `shutdown`: the work with its last batch has ended."""
 
         @wraps(original)
         def shutdown(collector: Any, *args: Any, **kwargs: Any) -> Any:
@@ -77,10 +77,10 @@ class Iterations:
         return shutdown
 
     def enter(self, collector: Any) -> bool:
-        """Whether this collector marks the iterations.
+        """True if this collector marks the iterations.
 
-        Not one in a worker, whose batches arrive in the training's own process, nor one that fills a buffer on a thread
-        of its own, nor a second one, which may be there to evaluate.
+        Three kinds of collectors do not: one in a worker, because its batches arrive in the driver; one that fills a
+        buffer on a thread of its own; and a second one, which may only evaluate.
         """
         if vars(collector).get("_worker_idx") is not None or get_ident() != self.profiler.leader:
             return False
@@ -91,14 +91,14 @@ class Iterations:
         return self._marker() is collector
 
     def leave(self, collector: Any) -> None:
-        """What the program does after its loop is no part of the last iteration."""
+        """End the last iteration. The program's work after its loop is not part of it."""
         if self.marked and self._marker is not None and self._marker() is collector:
             self.marked = False
             self.profiler.ledger.iteration(True)
 
     def evaluated(self, original: Any) -> Any:
-        """What stands in for an environment's `rollout`. In a loop that a collector feeds it is there to evaluate; in
-        another it may be what the training learns from."""
+        """Replaces an environment's `rollout`. If a collector feeds the training, this is an evaluation. Else the
+        training may learn from it."""
         timed = self.profiler.time_function(original, "evaluation", outermost=True)
 
         @wraps(original)
@@ -108,8 +108,7 @@ class Iterations:
         return rollout
 
     def optimized(self, original: Any) -> Any:
-        """What stands in for a trainer's `optim_steps`. Where collectors work in the background, it marks the
-        iterations."""
+        """Replaces a trainer's `optim_steps`. If collectors work in the background, it marks the iterations."""
         timed = self.profiler.time_function(original, "update", outermost=True)
 
         @wraps(original)
@@ -169,7 +168,7 @@ class CollectorLoop:
             self._profiler.add_episodes(int(dones))
 
     def count_frames(self, collector: Any) -> None:
-        """By the collector's own count: one that writes to a replay buffer hands out nothing."""
+        """Use the collector's own count, because one that writes to a replay buffer hands out no batch."""
         if self._counts:
             frames = _frames_of(collector)
             self._profiler.add_steps(frames - self._frames)
@@ -190,7 +189,7 @@ def _plan(profiler: Profiler, collector: Any) -> None:
 
 
 def _is_exhausted(collector: Any) -> bool:
-    """Whether the next request only ends the loop."""
+    """True if the next request only ends the loop."""
     total = getattr(collector, "total_frames", -1)
     return bool(0 <= total <= _frames_of(collector))
 
@@ -199,7 +198,7 @@ _iterations: dict[Profiler, Iterations] = {}
 
 
 def iterations_of(patches: Patches) -> Iterations:
-    """Those of a profiler: collectors, environments and trainers are attached to one after the other."""
+    """The iterations of a profiler, shared by the parts of the probe."""
     profiler = patches.profiler
     iterations = _iterations.get(profiler)
     if iterations is None:

@@ -1,7 +1,7 @@
-"""Where a training's loop is: the state that the rules in `phases` read and change.
+"""The state of a training's loop, which the rules in `phase_rules` read and change.
 
-Every call of an environment, a network or an optimizer passes through it, so it is written in C (core/loop.c, compiled
-into the ledger's core) and again in Python (loop_twin.py), for a profiler without the C core.
+Every call of an environment, a network or an optimizer passes through it. So it is written in C (core/loop.c, compiled
+into the ledger's core), and again in Python (loop_twin.py) for a profiler without the C core.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ NONE, ROLLOUT, UPDATE, PREFILL, EVALUATION = range(5)
 def new_loop(profiler: Profiler, rules: Any, acts: Span, learns: Span, inside_env: Span) -> Loop:
     """The loop of one training, for the profiler's core.
 
-    rules: called where something may change; its methods are those of `Phases`.
-    acts, learns, inside_env: spans of forward passes that choose actions, that learn, that an environment makes.
+    rules: called where something may change; has the methods of `PhaseRules`.
+    acts, learns, inside_env: spans of forward passes that choose actions, that learn, and inside an environment.
     """
     if profiler.core == "c":
         from rlprof.ledger._core import Loop  # noqa: PLC0415 - not built everywhere

@@ -1,4 +1,4 @@
-"""The Loop in Python: where a training is, judged by its calls of environments, networks and optimizers."""
+"""The Loop in Python: the state of a training, found by its calls of environments, networks and optimizers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_FORWARDS = 32
 NO_PHASE = "the phases of this training could not be found"
 
 Call = tuple["Span | nullcontext[None]", int, bool]
-"""The span of a call, its number of environments, and whether the driver made it outside of other environments."""
+"""The span of a call, its number of environments, and True if the driver calls, outside of other environments."""
 
 Forwards = dict[tuple[int, bool], None]
 """Kinds of forward passes, by leading dimension and gradient mode; the oldest first."""
@@ -39,7 +39,7 @@ class Loop:
         self.phase = NONE
         self.on = self.counts_steps = self.counts_episodes = self.counting = True
         self.training = self.stepping = self.learned = False
-        self.asked = self.acted = self.prefilled = self.mixed = self.fresh = self.stepped = self.whole = False
+        self.action_chosen = self.acted = self.prefilled = self.mixed = self.fresh = self.stepped = self.whole = False
         self.last_ended = 0
         self._env = 0
         self._block = (0, 0)
@@ -49,7 +49,7 @@ class Loop:
         self._recent: Forwards = {}
         self._batch = self._samples = 0
 
-    def ask_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any], tensor: type) -> None:
+    def use_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any], tensor: type) -> None:
         self._is_grad_enabled, self._is_traced, self._tensor = is_grad_enabled, is_traced, tensor
 
     def forget_recent(self) -> None:
@@ -59,12 +59,12 @@ class Loop:
         self._env = 0
 
     def take_block(self) -> tuple[int, int]:
-        """The driver's steps and episodes since the last time."""
+        """The driver's steps and episodes since the last call."""
         taken, self._block = self._block, (0, 0)
         return taken
 
     def recount(self, steps: int, episodes: int) -> None:
-        """Add to the count, or take back."""
+        """Add to the count, or subtract."""
         counted = self._ledger.recount(steps * self.counts_steps, episodes * self.counts_episodes)
         self.counted_steps += counted[0]
         self.counted_episodes += counted[1]
@@ -94,7 +94,7 @@ class Loop:
         return usual, 0, False
 
     def leave(self, call: Call) -> None:
-        """However it ended."""
+        """The call has ended, also by an exception."""
         if call[2]:
             self.stepping = False
 
@@ -111,15 +111,11 @@ class Loop:
         ended = self._ended_in(result)
         if kind != "step":
             envs = _length(result, envs)
-        self.recount(envs if counts else 0, 0)
+        if counts:
+            self.recount(envs, ended)
         if driving:
-            self._block = self._block[0] + envs, self._block[1]
-            self.last_ended, self.whole = 0, False
-        if ended:
-            self.recount(0, ended if counts else 0)
-            if driving:
-                self._block = self._block[0], self._block[1] + ended
-                self.last_ended, self.whole = ended, ended >= envs
+            self._block = self._block[0] + envs, self._block[1] + ended
+            self.last_ended, self.whole = ended, ended > 0 and ended >= envs
 
     def _ended_in(self, result: Any) -> int:
         try:
@@ -129,7 +125,7 @@ class Loop:
             flags = zip(memoryview(terminated).tobytes(), memoryview(truncated).tobytes())
             return sum(bool(one or other) for one, other in flags)
         except Exception:
-            return (self._ask("ended_in", result) or 0) if self.counts_episodes else 0
+            return (self._call_rules("ended_in", result) or 0) if self.counts_episodes else 0
 
     def _count_dones(self, dones: Any) -> None:
         if dones is None:
@@ -153,33 +149,33 @@ class Loop:
         if size is None:
             if self._is_traced():
                 return usual
-            size = self._ask("size_of", argument)
+            size = self._call_rules("size_of", argument)
         if type(size) is not int:
-            self.asked |= self.phase != UPDATE
+            self.action_chosen |= self.phase != UPDATE
             return self._learns if self.phase == UPDATE else self._acts
         acts = self.has_acted(size, gradients)
         if self.phase == EVALUATION and self.whole and acts:
-            self._ask("after_episode")
+            self._call_rules("after_episode")
         if self.phase == EVALUATION:
-            self.asked = True
+            self.action_chosen = True
             return self._acts
         if acts != (self.phase == ROLLOUT) or self.phase in (NONE, PREFILL):
-            acts = bool(self._ask("is_acting", size, gradients))
+            acts = bool(self._call_rules("is_acting", size, gradients))
         _add(self._recent, (size, gradients))
-        self.asked |= acts
+        self.action_chosen |= acts
         if not acts:
             self._batch = max(self._batch, size)
         return self._acts if acts else self._learns
 
     def _after_optimizer(self) -> None:
-        """An epoch has ended when as much was learned from as was collected."""
+        """An epoch has ended once the training has learned from as many samples as it has collected."""
         self.learned = self._ledger.learned = True
         self._ledger.trained = self._ledger.now()
         self._samples += self._batch
         self._batch = 0
         if self.on and 0 < self.steps <= self._samples:
             self._samples = 0
-            self._ask("epoch_ended")
+            self._call_rules("epoch_ended")
 
     def _plain_length(self, argument: Any) -> Any:
         """Length of a plain tensor, from its base in C, which torch.jit.trace does not record."""
@@ -202,14 +198,14 @@ class Loop:
 
     def _begin_update(self) -> None:
         if self.phase not in (NONE, UPDATE):
-            self._ask("begin_update")
+            self._call_rules("begin_update")
 
     def _note_learning(self) -> None:
         """Learning begins. A forward pass alone does not count, as it may be misjudged."""
         if self.fresh:
             self.fresh = False
             self._ledger.training_begins(True)
-            self._ask("learns")
+            self._call_rules("learns")
 
     def _enter_env(self, env: Any, envs: int) -> bool:
         if envs and self.on and not self.stepping:
@@ -219,13 +215,13 @@ class Loop:
         if self.on and self.training:
             if env is not None and id(env) != self._env:
                 self._env = id(env)
-                self._ask("turn_to", env, not envs)
+                self._call_rules("switch_to", env, not envs)
             if self._may_begin(envs > 0):
-                self._ask("before_rollout")
+                self._call_rules("before_rollout")
         self.stepping = True
-        self.acted |= envs > 0 and self.asked
+        self.acted |= envs > 0 and self.action_chosen
         self.fresh |= envs > 0
-        self.asked = self.whole = False
+        self.action_chosen = self.whole = False
         if envs and self.phase != EVALUATION:
             if self.steps == 0:
                 self._samples = self._batch = 0
@@ -237,19 +233,19 @@ class Loop:
         return True
 
     def _may_begin(self, steps: bool) -> bool:
-        """Whether the rules must be called: a rollout or a prefill may begin."""
+        """True if a rollout or a prefill may begin, so that the rules must be called."""
         if self.phase == NONE:
             return steps
         if self.phase == ROLLOUT:
-            return self.learned or (steps and self.prefilled and not self.asked)
+            return self.learned or (steps and self.prefilled and not self.action_chosen)
         if self.phase == PREFILL:
-            return steps and self.asked and not self.mixed
+            return steps and self.action_chosen and not self.mixed
         return self.phase == UPDATE
 
     def _is_driver(self) -> bool:
         return bool(get_ident() == self._ledger.driver)
 
-    def _ask(self, method: str, *args: Any) -> Any:
+    def _call_rules(self, method: str, *args: Any) -> Any:
         own = self._ledger.own_time(True)
         try:
             return getattr(self._rules, method)(*args)
@@ -262,7 +258,7 @@ class Loop:
 
 
 def _length(result: Any, envs: int) -> int:
-    """How many environments a vector has stepped, by what it returned: it may step some of its own."""
+    """Number of environments that a vector has stepped, by its result: it may step only some of its own."""
     try:
         _, _, terminated, truncated, _ = result
         one, other = memoryview(terminated), memoryview(truncated)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
@@ -57,7 +56,7 @@ class Attached:
                     self._hooks.after(module, partial(self._attach, probe, function))
 
     def undo(self) -> None:
-        """Put every library back as it was."""
+        """Restore every library."""
         self._hooks.remove()
         for patches in reversed(self._patches.values()):
             patches.undo()
@@ -72,8 +71,8 @@ class Attached:
         installed = probe.version()
         if not probe.knows(installed):
             self._profiler.warn(
-                f"{probe.library} {installed} is none of the versions that rlprof was tried with"
-                + ("" if probe.generic else "; only what rlprof knows of gymnasium and torch is timed"),
+                f"{probe.library} {installed} is none of the versions that rlprof was tested with"
+                + ("" if probe.generic else ". Only its calls of gymnasium and torch are timed"),
                 None,
             )
             if not probe.generic:
@@ -85,9 +84,4 @@ class Attached:
         except Exception as error:
             self._given_up.add(key)
             patches.undo()
-            self._profiler.warn(f"{probe.library or module.__name__} could not be attached to", error)
-
-
-def loaded(name: str) -> ModuleType | None:
-    """A module that is imported already."""
-    return sys.modules.get(name)
+            self._profiler.warn(f"cannot attach to {probe.library or module.__name__}", error)

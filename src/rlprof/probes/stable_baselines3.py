@@ -1,4 +1,4 @@
-"""stable-baselines3: rollouts, updates and what they consist of, in its classes and in those derived from them."""
+"""stable-baselines3: rollouts, updates and their parts, in its classes and in classes derived from them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _COMMON = "stable_baselines3.common"
 
 
 def _attach(_module: ModuleType, patches: Patches) -> None:
-    # What it needs is there only if stable-baselines3 is.
+    # These modules need libraries that stable-baselines3 installs.
     from rlprof.probes._sb3_classes import Classes  # noqa: PLC0415
     from rlprof.probes._sb3_iterations import Iterations  # noqa: PLC0415
 
     algorithm = import_module(f"{_COMMON}.base_class").BaseAlgorithm
     callback = import_module(f"{_COMMON}.callbacks").BaseCallback
     model = import_module(f"{_COMMON}.policies").BaseModel
-    iterations = Iterations(patches.profiler)
+    iterations = Iterations(patches)
     classes = Classes(patches, {"collect_rollouts": iterations.collect, "get": iterations.read})
     patches.replace(algorithm, "_setup_learn", lambda original: _learning(original, classes, patches))
-    # A training calls it after each step of its environments, and an evaluation does not.
+    # A training calls it after each step. An evaluation does not.
     patches.follow(algorithm, "_update_info_buffer", "episode_info", phases.phases_of(patches).loop, "dones")
     patches.replace(callback, "on_training_end", iterations.end)
     for owner in (algorithm, model):
@@ -44,7 +44,7 @@ def time_target_update(patches: Patches, user: str) -> None:
 
 
 def time_evaluation(patches: Patches, home: str, user: str) -> None:
-    """evaluate_policy where it is defined, and the same thing in the module that had imported it before."""
+    """Time evaluate_policy in the module that defines it, and in a module that has imported it."""
     original = import_module(home).evaluate_policy
     patches.time(import_module(home), "evaluate_policy", "evaluation", outermost=True)
     if import_module(user).evaluate_policy is original:
@@ -52,9 +52,9 @@ def time_evaluation(patches: Patches, home: str, user: str) -> None:
 
 
 def _time_calls(patches: Patches) -> None:
-    """`critic(x)` goes by torch's Module.__call__, which cannot know what the module is for.
+    """Time `critic(x)`, because torch's Module.__call__ cannot know the purpose of a module.
 
-    Looked at, a class shows torch's own: torch.compile and torch.fx must see what they would have seen.
+    A class still shows torch's own method: torch.compile and torch.fx must see what they would see without rlprof.
     """
     module = import_module("torch").nn.Module
     policies = import_module(f"{_COMMON}.policies")
@@ -68,22 +68,22 @@ def _time_calls(patches: Patches) -> None:
 
 
 def _learning(original: Callable[..., Any], classes: Any, patches: Patches) -> Callable[..., Any]:
-    """Each learn() begins with it: by then all classes that will be used are defined."""
+    """Each learn() begins with _setup_learn. By then all classes that will be used are defined."""
+
+    def begin() -> None:
+        phases.off()  # the rules are for trainings with an unknown loop
+        classes.time_all()
 
     @wraps(original)
     def _setup_learn(*args: Any, **kwargs: Any) -> Any:
-        try:
-            phases.off()  # the rules are for trainings with an unknown loop
-            classes.time_all()
-        except Exception as error:
-            patches.profiler.warn("some classes derived from stable-baselines3's are not timed", error)
+        patches.attempt(begin, otherwise="some classes derived from stable-baselines3's are not timed")
         return original(*args, **kwargs)
 
     return _setup_learn
 
 
 def is_attached() -> bool:
-    """Whether stable-baselines3, which must be imported, is timed already."""
+    """True if stable-baselines3 is already timed. It must be imported."""
     replaced = import_module(f"{_COMMON}.base_class").BaseAlgorithm._setup_learn
     return getattr(replaced, "__globals__", None) is globals()
 

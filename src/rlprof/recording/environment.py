@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from rlprof.session.process import identity_of
+
 SWITCH = "RLPROF"
 """1: a program that imports rlprof is recorded."""
 
@@ -19,8 +21,8 @@ SESSION = "RLPROF_SESSION"
 """The session folder that child processes write to. Set while a driver records."""
 
 DRIVER = "RLPROF_DRIVER"
-"""The process that records, as PID:START. As long as it lives, other processes are its workers. The start time tells it
-from a later process with the same PID."""
+"""The process that records, as PID:IDENTITY. As long as it runs, other processes are its workers. A later process with
+the same PID has another identity."""
 
 RATE = "RLPROF_TSC"
 """The rate of the processor's clock as the driver has measured it, so that its workers need not."""
@@ -66,7 +68,7 @@ def options_of(environment: Environment) -> dict[str, Any]:
 def announce(environment: Environment, session: Path | None, rate: str) -> None:
     """Make this process the driver that its children join."""
     environment[RATE] = rate
-    environment[DRIVER] = f"{os.getpid()}:{start_time(os.getpid())}"
+    environment[DRIVER] = f"{os.getpid()}:{identity_of(os.getpid())}"
     environment[SESSION] = "" if session is None else str(session)
 
 
@@ -87,27 +89,7 @@ def leave_session(environment: Environment) -> None:
 def session_to_join(environment: Environment) -> str | None:
     """The session folder of the living driver; empty if the driver has none. None: this process is a driver itself."""
     session = environment.get(SESSION)
-    driver, _, since = environment.get(DRIVER, "").partition(":")
-    if session is None or not driver.isdecimal() or int(driver) == os.getpid() or not is_alive(int(driver)):
+    driver, _, identity = environment.get(DRIVER, "").partition(":")
+    if session is None or not driver.isdecimal() or int(driver) == os.getpid():
         return None
-    return session if start_time(int(driver)) == since else None  # else a later process has the same PID
-
-
-def start_time(pid: int) -> str:
-    """When a process was started, in ticks since boot; empty if unknown."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
-    except (OSError, IndexError):
-        return ""
-
-
-def is_alive(pid: int) -> bool:
-    """True if there is a process with this PID."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # it belongs to another user
-    return True
+    return session if identity_of(int(driver)) == identity else None

@@ -18,9 +18,9 @@ from rlprof.ledger.profiler import Profiler
 from rlprof.recording import exits
 from rlprof.recording.background import Background
 from rlprof.recording.flush import SessionFlusher, Watcher
-from rlprof.recording.verdict import Verdict
 from rlprof.recording.worker import leave
 from rlprof.session.folder import REQUEST, new_folder
+from rlprof.session.records import Verdict
 
 FLUSH_SECONDS = 1.0
 DESCRIPTORS = 24

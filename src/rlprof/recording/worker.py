@@ -22,6 +22,7 @@ import msgspec
 
 from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.profiler import Profiler
+from rlprof.session.process import stat_of
 
 FOLDER = "workers"
 PAGE = "shared"
@@ -216,8 +217,7 @@ def _ancestors() -> Iterator[int]:
     while pid > 1:
         yield pid
         try:
-            with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-                pid = int(file.read(4096).rpartition(b")")[2].split()[1])  # the name before it may contain anything
+            pid = int(stat_of(pid)[1])
         except (OSError, ValueError, IndexError):
             return
 

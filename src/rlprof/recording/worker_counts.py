@@ -7,48 +7,26 @@ learns from steps that its workers take, the session has their steps and the dri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
+
 from rlprof.recording.worker_trees import Dump
-
-
-@dataclass(slots=True)
-class ProcessCounts:
-    """Counts of one process."""
-
-    pid: int
-    ancestors: frozenset[int]
-    steps: int
-    episodes: int
-    iterations: int
-    iterating: bool
-    learned: bool
-    trained: int
-    grouped: bool
-    ended: bool = False
-
-    def all_iterations(self, last: bool) -> int:
-        """Includes the iteration under way if it will not be completed."""
-        return self.iterations + (self.iterating and (last or self.ended))
 
 
 class WorkerCounts:
     """Counts of all processes that have counted something, including those that have ended."""
 
     def __init__(self) -> None:
-        self._by_file: dict[str, ProcessCounts] = {}
+        self._by_file: dict[str, Dump] = {}
+        self._ended: set[str] = set()
 
     def put(self, file: str, dump: Dump) -> None:
         if dump.steps or dump.episodes or dump.iterations or dump.iterating:
-            self._by_file[file] = ProcessCounts(
-                dump.pid, frozenset(dump.ancestors), dump.steps, dump.episodes, dump.iterations, dump.iterating,
-                dump.learned, dump.trained, dump.grouped,
-            )  # fmt: skip
+            self._by_file[file] = structs.replace(dump, operations=[], lanes=[], nodes=[])
 
     def end(self, file: str) -> None:
-        if file in self._by_file:
-            self._by_file[file].ended = True
+        self._ended.add(file)
 
     def add_to(self, raw: dict[str, Any], last: bool, iterations: bool) -> None:
         """Replace the counts of the driver's ledger. `iterations` is False if the driver learns itself."""
@@ -63,12 +41,15 @@ class WorkerCounts:
             raw["trained"] = max(raw["trained"], *(one.trained for one in counted))
         if not iterations:
             return
-        shared = [one.all_iterations(last) for one in counted if one.grouped]
-        separate = [one.all_iterations(last) for one in counted if not one.grouped]
-        raw["iterations"] = max(shared, default=0) + sum(separate) or raw["iterations"]
+        shared, separate = [0], [0]
+        for file, one in self._by_file.items():
+            # The iteration under way counts if it will not be completed.
+            unfinished = one.iterating and (last or file in self._ended)
+            (shared if one.grouped else separate).append(one.iterations + unfinished)
+        raw["iterations"] = max(shared) + sum(separate) or raw["iterations"]
 
 
-def _outermost(counted: list[ProcessCounts], what: str) -> int:
+def _outermost(counted: list[Dump], what: str) -> int:
     """Sum without processes whose ancestor counts too: a process counts the steps of its own workers itself."""
     counting = {one.pid for one in counted if getattr(one, what)}
-    return sum(getattr(one, what) for one in counted if not one.ancestors & counting)
+    return sum(getattr(one, what) for one in counted if counting.isdisjoint(one.ancestors))

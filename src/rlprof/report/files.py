@@ -20,13 +20,13 @@ from pathlib import Path
 import msgspec
 
 from rlprof.analysis.report import Report, build_report
-from rlprof.recording.verdict import Verdict
 from rlprof.render.names import literal, shorten
 from rlprof.report.headline import sentences
 from rlprof.report.json import to_json
 from rlprof.report.text import to_text
 from rlprof.session.folder import DATABASE, write_private
 from rlprof.session.reader import Session
+from rlprof.session.records import Verdict
 
 RAW = "raw.json"
 SUMMARY = "summary.txt"

@@ -8,10 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.probes import phases
 from rlprof.probes.registry import Attached, find_probes
-from rlprof.probes.startup import begin_startup
 from rlprof.recording import environment
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     if captures:
         start_captures(recording, captures)
     environment.announce(os.environ, recording.folder, profiler.clock_rate)
-    begin_startup(profiler)
+    profiler.ledger.begin_startup(profiler.profile(STARTUP))
     _call_controller(profiler, recording)
     return recording
 

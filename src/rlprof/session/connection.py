@@ -134,23 +134,20 @@ def _connect(path: Path) -> sqlite3.Connection:
     if path.stat().st_size == 0:
         raise UnreadableError(f"{path} is empty: the run was stopped before its first flush")
     address = f"file:{quote(str(path.absolute()))}"
-    connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=5, isolation_level=None)
+    try:
+        return _opened(f"{address}?mode=ro")
+    except sqlite3.OperationalError as error:
+        if "unable to open" not in str(error) and "readonly" not in str(error):
+            raise
+    return _connect_to_copy(path) if _journals(path) else _opened(f"{address}?mode=ro&immutable=1")
+
+
+def _opened(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)
     try:
         _distrust(connection)
         connection.execute("BEGIN")  # all tables as of one moment
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
-        connection.close()
-        if "unable to open" not in str(error) and "readonly" not in str(error):
-            raise
-        if _journals(path):
-            return _connect_to_copy(path)
-        connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
-        try:
-            _distrust(connection)
-        except BaseException:
-            connection.close()
-            raise
     except BaseException:
         connection.close()
         raise

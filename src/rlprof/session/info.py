@@ -150,7 +150,7 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     except OSError:
-        pass  # no /proc: ask the platform
+        pass  # no /proc
     return platform.processor() or platform.machine()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 MOST_GAINS = 1_000_000
 """Maximum number of rows (iteration, node). At about 40 bytes each, a few tens of megabytes."""
@@ -13,6 +15,19 @@ SLICE = 50_000
 MOST_SAMPLES = 20_000
 RECENT = 1_000
 """Number of newest iterations that keep their own rows for as long as possible."""
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All statements of the block are written, or none."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def merge_iterations(connection: sqlite3.Connection, gains: int, after: int) -> tuple[int, int]:
@@ -30,14 +45,8 @@ def merge_iterations(connection: sqlite3.Connection, gains: int, after: int) -> 
     if merged < 2:
         return gains, -1
     (until,) = connection.execute(f"SELECT max(last) FROM (SELECT last {rest} LIMIT ?)", (after, merged)).fetchone()
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         _merge_pairs(connection, after, until)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
     return _count(connection, "gain"), until
 
 

@@ -1,4 +1,4 @@
-"""The data that one flush writes to a session."""
+"""The data that a recording writes to a session, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -95,3 +95,13 @@ class Flush:
     wait_cpu_ns: int = 0
     """CPU time of the whole process in the driver's waits that probes saw."""
     torch_threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whole sentences for the end-of-run summary: how fast the training is, what takes most of its time, and what to
+    try first."""
+
+    sentences: tuple[str, ...] = ()
+    pending: bool = False
+    """Another process is still writing the report, so there are no sentences yet."""

@@ -7,11 +7,13 @@ Times are ns of the ledger's clock; `origin` in the session's info is that clock
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import fields
 
 from rlprof.ledger.rows import IterationGain, IterationMark, LaneRow, NodeRow
+from rlprof.session.records import Sample
 
 APPLICATION_ID = 0x726C7066
-""" "rlpf" in the file's header, to tell a session from other SQLite files."""
+""" "rlpf" in the file's header, to distinguish a session from other SQLite files."""
 
 VERSION = 2
 """Increased whenever a reader must know of a change."""
@@ -28,10 +30,7 @@ ITERATION_COLUMNS = (*IterationMark._fields, "wall")
 
 GAIN_COLUMNS = IterationGain._fields
 
-SAMPLE_COLUMNS = (
-    "time", "weight", "cpu", "children_cpu", "machine_cpu", "held_up", "rss", "children_rss", "children",
-    "machine_available", "device_busy", "device_memory", "cost",
-)  # fmt: skip
+SAMPLE_COLUMNS = tuple(field.name for field in fields(Sample))
 
 _TABLES = f"""
 CREATE TABLE session (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -11,7 +11,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from rlprof.ledger.rows import EVENT, GAIN, IterationMark, LaneRow, NodeRow, Ope
 from rlprof.session import schema
 from rlprof.session.folder import make_private
 from rlprof.session.info import Info, readable
-from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, SLICE, merge_iterations, merge_samples
+from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, SLICE, merge_iterations, merge_samples, transaction
 from rlprof.session.records import Flush, Lost
 
 ROOM = 1_500
@@ -134,22 +134,14 @@ class SessionWriter:
         held_bytes = 0 if resets else self._timeline_bytes
         merges = held_samples > MOST_SAMPLES
         alone = not (resets or merges or batch.events or batch.events_lost)
-        if not alone:
-            self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with nullcontext() if alone else transaction(self._connection):
             if resets:
                 for journal in ("iteration", "gain", "timeline", "sample"):
                     self._connection.execute(f"DELETE FROM {journal}")
             self._connection.execute(f"INSERT INTO flush VALUES ({', '.join('?' * len(parameters))})", parameters)
-            if not alone:
-                held_bytes = self._write_timeline(batch, held_bytes)
-                if merges:
-                    held_samples = merge_samples(self._connection)
-                self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
+            held_bytes = self._write_timeline(batch, held_bytes)
+            if merges:
+                held_samples = merge_samples(self._connection)
         self._gains, self._samples, self._timeline_bytes = held_gains, held_samples, held_bytes
         self._operations.update((operation.id, operation) for operation in operations)
         self._resets, self._state = batch.resets, state
@@ -178,16 +170,10 @@ class SessionWriter:
     def end(self, how: str, lost: Lost | None = None) -> None:
         """Write how the run ended and what is missing. After this the session is one plain file that opens on a
         read-only disk."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._connection):
             # In the reserved place, because a full disk has no other.
             self._connection.execute("DELETE FROM session WHERE key = ?", (schema.ROOM_FOR_END,))
             self._put("end", {"how": readable(how), "time": time.time_ns(), "lost": lost})
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
         with suppress(sqlite3.OperationalError):  # a reader is active: the journal stays
             self._connection.execute("PRAGMA journal_mode = DELETE")
 

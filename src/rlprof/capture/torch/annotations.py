@@ -34,11 +34,11 @@ class SpanAnnotations:
 
     def end_step(self) -> None:
         self._between = [name for name, _ in self._open[1:]]
-        self._end_all()
+        self._end_down_to(0)
 
     def close(self) -> None:
         self._unwatch()
-        self._end_all()
+        self._end_down_to(0)
 
     def forget(self) -> None:
         """The capture has failed: do not call torch any more."""
@@ -73,6 +73,3 @@ class SpanAnnotations:
     def _end_down_to(self, place: int) -> None:
         while len(self._open) > place:
             self._exit(self._open.pop()[1])
-
-    def _end_all(self) -> None:
-        self._end_down_to(0)

@@ -86,10 +86,8 @@ def stopped_early(schedule: Schedule, kind: str, ran: int) -> str | None:
     """Warning at the end of a run that had so many steps; None if everything was captured."""
     if ran >= schedule.needed:
         return None
-    captured = schedule.captured(ran)
-    left = "no trace was written" if not captured else f"only {captured:,} of {schedule.active * schedule.repeat:,} "
-    if captured:
-        left += "active steps were captured"
+    captured, wanted = schedule.captured(ran), schedule.active * schedule.repeat
+    left = f"only {captured:,} of {wanted:,} active steps were captured" if captured else "no trace was written"
     return (
         f"the run ended after {steps_named(ran, kind)}, but the torch capture needed {schedule.needed:,} "
         f"({_parts(schedule)}): {left}. {_remedy(schedule, ran)}"

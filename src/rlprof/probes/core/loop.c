@@ -1,54 +1,16 @@
-/* Runs at every call of an environment, a network or an optimizer, to know the phase of a training and to count its steps.
- * The rules are in rlprof.probes.phases, and are called only where something may change.
- *
- * Long, because a training calls it at every step: all of it is one unit for the compiler. */
+/* Runs at every call of an environment, a network or an optimizer, to find the phase of a training. The rules are in
+ * rlprof.probes.phase_rules, and are called only where something may change. loop_count.c counts the steps. */
 #include "loop.h"
 
 const char *const CALL_NAMES[CALL_KINDS] = {"forward",  "step",      "vector_step", "step_wait", "reset",
                                             "backward", "optimizer", "zero_grad", "dones"};
 
-static bool
-forwards_have(const Forwards *forwards, int64_t kind)
-{
-    for (unsigned i = 0; i < forwards->used; i++) {
-        if (forwards->of[i] == kind) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void
-forwards_add(Forwards *forwards, int64_t kind)
-{
-    if (forwards_have(forwards, kind)) {
-        return;
-    }
-    if (forwards->used < MAX_FORWARDS) {
-        forwards->of[forwards->used++] = kind;
-    }
-    else {
-        forwards->of[forwards->next++ % MAX_FORWARDS] = kind;
-    }
-}
-
-static void
-forwards_remove(Forwards *forwards, int64_t kind)
-{
-    for (unsigned i = 0; i < forwards->used; i++) {
-        if (forwards->of[i] == kind) {
-            forwards->of[i] = forwards->of[--forwards->used];
-            return;
-        }
-    }
-}
-
 /* ---- calls into Python ---- */
 
 #define NO_PHASE "the phases of this training could not be found"
 
-static void
-failed(Loop *loop, const char *what)
+void
+loop_failed(Loop *loop, const char *what)
 {
     if (!pass_on_interrupt()) {
         complain(loop->ledger, what);
@@ -56,9 +18,9 @@ failed(Loop *loop, const char *what)
     }
 }
 
-/* With up to two arguments. NULL: the rules failed, and a warning has said what is unknown now. */
-static SLOW_PATH PyObject *
-ask_rules(Loop *loop, const char *method, PyObject *first, PyObject *second, const char *otherwise)
+/* Calls a method of the rules with up to two arguments. NULL: it failed, and `otherwise` was the warning. */
+SLOW_PATH PyObject *
+loop_call_rules(Loop *loop, const char *method, PyObject *first, PyObject *second, const char *otherwise)
 {
     Ledger *ledger = loop->ledger;
     Thread *thread = ledger->mode & MODE_ENABLED ? thread_here(ledger) : NULL;
@@ -68,7 +30,7 @@ ask_rules(Loop *loop, const char *method, PyObject *first, PyObject *second, con
     own_end(thread, own);
     Py_XDECREF(name);
     if (answer == NULL) {
-        failed(loop, otherwise);
+        loop_failed(loop, otherwise);
     }
     return answer;
 }
@@ -90,8 +52,8 @@ is_driver(const Loop *loop)
     return (ledger->elsewhere ? ledger->local : ledger->driving) == PyThread_get_thread_ident();
 }
 
-/* Of a tensor that is no more than that. What its type's C base says is neither recorded by torch.jit.trace, as its
- * shape would be, nor does it make an object, which takes four times as long. -1: ask for its shape. */
+/* Length of a plain tensor; -1 if it is something else. The length in the type's C base makes no object, so it takes a
+ * quarter of the time that the shape takes, and torch.jit.trace does not record it. */
 static int64_t
 plain_length(const Loop *loop, PyObject *argument)
 {
@@ -109,7 +71,8 @@ plain_length(const Loop *loop, PyObject *argument)
     return length > 0 ? length : -1; /* also 0 without dimensions */
 }
 
-/* The leading dimension of what a network is given; -1: not known. A symbolic one would be fixed by being looked at. */
+/* The leading dimension of a network's argument; -1 if unknown. A symbolic dimension counts as unknown, because
+ * converting it to a number would fix it. */
 static int64_t
 leading_dimension(Loop *loop, PyObject *argument)
 {
@@ -130,7 +93,7 @@ leading_dimension(Loop *loop, PyObject *argument)
         if (!pass_on_interrupt()) {
             PyErr_Clear();
         }
-        size = ask_rules(loop, "size_of", argument, NULL, NO_PHASE);
+        size = loop_call_rules(loop, "size_of", argument, NULL, NO_PHASE);
     }
     int64_t number = size != NULL && PyLong_CheckExact(size) ? PyLong_AsLongLong(size) : -1;
     PyErr_Clear();
@@ -141,7 +104,7 @@ leading_dimension(Loop *loop, PyObject *argument)
 
 /* ---- the calls ---- */
 
-/* Whether the rules must be called before the driver calls an environment: a rollout or a prefill may begin. */
+/* True if a rollout or a prefill may begin with this call of an environment, so that the rules must be called. */
 static bool
 may_begin(const Loop *loop, bool steps)
 {
@@ -149,9 +112,9 @@ may_begin(const Loop *loop, bool steps)
     case PHASE_NONE:
         return steps;
     case PHASE_ROLLOUT:
-        return loop->learned || (steps && loop->prefilled && !loop->asked);
+        return loop->learned || (steps && loop->prefilled && !loop->action_chosen);
     case PHASE_PREFILL:
-        return steps && loop->asked && !loop->mixed;
+        return steps && loop->action_chosen && !loop->mixed;
     case PHASE_EVALUATION:
         return false;
     default:
@@ -159,6 +122,7 @@ may_begin(const Loop *loop, bool steps)
     }
 }
 
+/* Before a step (`envs` > 0) or a reset. True if the driver calls, and not from inside another environment. */
 static bool
 enter_env(Loop *loop, PyObject *env, int64_t envs)
 {
@@ -171,16 +135,16 @@ enter_env(Loop *loop, PyObject *env, int64_t envs)
     if (loop->on && loop->training) {
         if (env != loop->env && env != NULL) {
             loop->env = env;
-            Py_XDECREF(ask_rules(loop, "turn_to", env, envs > 0 ? Py_False : Py_True, NO_PHASE));
+            Py_XDECREF(loop_call_rules(loop, "switch_to", env, envs > 0 ? Py_False : Py_True, NO_PHASE));
         }
         if (may_begin(loop, envs > 0)) {
-            Py_XDECREF(ask_rules(loop, "before_rollout", NULL, NULL, NO_PHASE));
+            Py_XDECREF(loop_call_rules(loop, "before_rollout", NULL, NULL, NO_PHASE));
         }
     }
     loop->stepping = true;
-    loop->acted |= envs > 0 && loop->asked;
+    loop->acted |= envs > 0 && loop->action_chosen;
     loop->fresh |= envs > 0;
-    loop->asked = loop->whole = false;
+    loop->action_chosen = loop->whole = false;
     if (envs > 0 && loop->phase != PHASE_EVALUATION) {
         if (loop->steps == 0) {
             loop->samples = loop->batch = 0;
@@ -195,6 +159,7 @@ enter_env(Loop *loop, PyObject *env, int64_t envs)
     return true;
 }
 
+/* Before a forward pass: decides whether it chooses actions or learns, and returns its span. */
 static Span *
 forward(Loop *loop, PyObject *argument)
 {
@@ -214,29 +179,29 @@ forward(Loop *loop, PyObject *argument)
         size = leading_dimension(loop, argument);
     }
     if (size < 0) {
-        loop->asked |= loop->phase != PHASE_UPDATE;
+        loop->action_chosen |= loop->phase != PHASE_UPDATE;
         return loop->phase == PHASE_UPDATE ? loop->learns : loop->acts;
     }
     int64_t kind = 2 * size + gradients;
-    bool known = forwards_have(&loop->acting, kind);
-    bool acts = known;
-    if (loop->phase == PHASE_EVALUATION && loop->whole && known) {
-        Py_XDECREF(ask_rules(loop, "after_episode", NULL, NULL, NO_PHASE));
+    bool acts = forwards_have(&loop->acting, kind);
+    if (loop->phase == PHASE_EVALUATION && loop->whole && acts) {
+        Py_XDECREF(loop_call_rules(loop, "after_episode", NULL, NULL, NO_PHASE));
     }
     if (loop->phase == PHASE_EVALUATION) {
-        loop->asked = true;
+        loop->action_chosen = true;
         return loop->acts;
     }
-    if (known != (loop->phase == PHASE_ROLLOUT) || loop->phase == PHASE_NONE || loop->phase == PHASE_PREFILL) {
+    if (acts != (loop->phase == PHASE_ROLLOUT) || loop->phase == PHASE_NONE || loop->phase == PHASE_PREFILL) {
         PyObject *number = PyLong_FromLongLong(size);
-        PyObject *answer = number ? ask_rules(loop, "is_acting", number, gradients ? Py_True : Py_False, NO_PHASE) : NULL;
+        PyObject *mode = gradients ? Py_True : Py_False;
+        PyObject *answer = number ? loop_call_rules(loop, "is_acting", number, mode, NO_PHASE) : NULL;
         acts = answer == Py_True;
         PyErr_Clear();
         Py_XDECREF(number);
         Py_XDECREF(answer);
     }
     forwards_add(&loop->recent, kind);
-    loop->asked |= acts;
+    loop->action_chosen |= acts;
     if (!acts && size > loop->batch) {
         loop->batch = size;
     }
@@ -247,11 +212,11 @@ static void
 begin_update(Loop *loop)
 {
     if (loop->phase != PHASE_NONE && loop->phase != PHASE_UPDATE) {
-        Py_XDECREF(ask_rules(loop, "begin_update", NULL, NULL, NO_PHASE));
+        Py_XDECREF(loop_call_rules(loop, "begin_update", NULL, NULL, NO_PHASE));
     }
 }
 
-/* Whether other processes have stepped since something was last learned here, for a learner that never steps itself. */
+/* True if other processes have stepped since this one last learned. Used for a learner that never steps itself. */
 static bool
 others_stepped(Loop *loop)
 {
@@ -264,18 +229,18 @@ others_stepped(Loop *loop)
     return loop->seen != before;
 }
 
-/* A forward pass alone is no learning: it may be misjudged. */
+/* Before a backward pass or an optimizer step. A forward pass is not enough: it may be misjudged. */
 static void
 learns(Loop *loop)
 {
     if (loop->fresh || others_stepped(loop)) {
         loop->fresh = false;
         training_begins(loop->ledger, true);
-        Py_XDECREF(ask_rules(loop, "learns", NULL, NULL, NO_PHASE));
+        Py_XDECREF(loop_call_rules(loop, "learns", NULL, NULL, NO_PHASE));
     }
 }
 
-/* What was taken for acting has learned; where acting and learning look the same, it stays acting. */
+/* The recent forward passes have learned, so passes like them do not act. Only those that fit the environments may. */
 static void
 before_backward(Loop *loop)
 {
@@ -295,7 +260,7 @@ before_backward(Loop *loop)
     begin_update(loop);
 }
 
-/* An epoch has ended when as much was learned from as was collected. */
+/* An epoch has ended once the training has learned from as many samples as it has collected. */
 static void
 after_optimizer(Loop *loop)
 {
@@ -306,156 +271,18 @@ after_optimizer(Loop *loop)
     loop->batch = 0;
     if (loop->on && loop->steps > 0 && loop->samples >= loop->steps) {
         loop->samples = 0;
-        Py_XDECREF(ask_rules(loop, "epoch_ended", NULL, NULL, "epochs could not be found"));
+        Py_XDECREF(loop_call_rules(loop, "epoch_ended", NULL, NULL, "epochs could not be found"));
     }
 }
 
 static int64_t
 envs_of(PyObject *vector)
 {
-    PyObject *number = PyObject_GetAttrString(vector, "num_envs");
+    PyObject *number = vector ? PyObject_GetAttrString(vector, "num_envs") : NULL;
     int64_t envs = number ? PyLong_AsLongLong(number) : 0;
     Py_XDECREF(number);
     PyErr_Clear();
     return envs < 0 ? 0 : envs;
-}
-
-/* ---- counting ---- */
-
-static bool
-flags_of(PyObject *array, Py_buffer *buffer)
-{
-    if (PyObject_GetBuffer(array, buffer, PyBUF_CONTIG_RO | PyBUF_FORMAT) < 0) {
-        PyErr_Clear();
-        return false;
-    }
-    if (buffer->itemsize == 1) {
-        return true;
-    }
-    PyBuffer_Release(buffer);
-    return false;
-}
-
-/* How many episodes a step has ended, by the arrays `terminated` and `truncated`; -1: they are something else. The
- * arrays also tell how many environments were stepped: a vector may step some of its own. */
-static int64_t
-ended_of(PyObject *terminated, PyObject *truncated, int64_t *envs)
-{
-    if (terminated == Py_True || truncated == Py_True) {
-        return 1;
-    }
-    if (terminated == Py_False && truncated == Py_False) {
-        return 0;
-    }
-    Py_buffer one, other;
-    int64_t ended = -1;
-    if (!flags_of(terminated, &one)) {
-        return -1;
-    }
-    if (flags_of(truncated, &other)) {
-        if (one.len == other.len) {
-            const char *a = one.buf, *b = other.buf;
-            ended = 0;
-            *envs = one.len;
-            for (Py_ssize_t i = 0; i < one.len; i++) {
-                ended += (a[i] | b[i]) != 0;
-            }
-        }
-        PyBuffer_Release(&other);
-    }
-    PyBuffer_Release(&one);
-    return ended;
-}
-
-/* A framework's own count: it holds, whatever else counts. */
-static void
-count_dones(Loop *loop, PyObject *dones)
-{
-    Py_buffer flags;
-    int64_t steps = 0, ended = 0;
-    if (dones == Py_None) {
-        return;
-    }
-    if (flags_of(dones, &flags)) {
-        steps = flags.len;
-        for (Py_ssize_t i = 0; i < flags.len; i++) {
-            ended += ((const char *)flags.buf)[i] != 0;
-        }
-        PyBuffer_Release(&flags);
-    }
-    else {
-        PyObject *items = PySequence_Fast(dones, "who ended is not told by a sequence");
-        for (; items != NULL && steps < PySequence_Fast_GET_SIZE(items) && !PyErr_Occurred(); steps++) {
-            ended += PyObject_IsTrue(PySequence_Fast_GET_ITEM(items, steps));
-        }
-        Py_XDECREF(items);
-        if (PyErr_Occurred()) {
-            failed(loop, "environment steps and episodes are not all counted");
-            return;
-        }
-    }
-    loop->ledger->trained = clock_now(&loop->ledger->clock);
-    loop->ledger->iterations.steps += steps;
-    loop->ledger->iterations.episodes += ended;
-}
-
-/* Adds to what the ledger counts, or takes back; but what an iteration has is written, and stays. */
-void
-loop_count(Loop *loop, int64_t steps, int64_t episodes)
-{
-    Iterations *iterations = &loop->ledger->iterations;
-    if (loop->counts_steps) {
-        int64_t least = iterations->marked_steps - iterations->steps;
-        steps = steps < least ? least : steps;
-        loop->counted_steps += steps;
-        iterations->steps += steps;
-    }
-    if (loop->counts_episodes) {
-        int64_t least = iterations->marked_episodes - iterations->episodes;
-        episodes = episodes < least ? least : episodes;
-        loop->counted_episodes += episodes;
-        iterations->episodes += episodes;
-    }
-}
-
-/* The driver's own steps, or those of threads that it lets step. A worker's process counts its own: they are the
- * training's where the driver counts none. */
-static void
-count_step(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
-{
-    if (!loop->on || !(call->driving || (!loop->stepping && (loop->ledger->driving != 0 || loop->ledger->elsewhere)))) {
-        return;
-    }
-    loop->ledger->trained = clock_now(&loop->ledger->clock);
-    if (loop->ledger->elsewhere && loop->ledger->member.page != NULL) {
-        __atomic_fetch_add(&loop->ledger->member.page->stepped, 1, __ATOMIC_RELAXED);
-    }
-    bool counts = loop->counting || !call->driving;
-    int64_t ended = -1, envs = call->envs;
-    if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 5) {
-        ended = ended_of(PyTuple_GET_ITEM(result, 2), PyTuple_GET_ITEM(result, 3), &envs);
-        envs = kind == CALL_STEP ? call->envs : envs;
-    }
-    loop_count(loop, counts ? envs : 0, 0);
-    if (call->driving) {
-        loop->block_steps += envs;
-        loop->last_ended = 0;
-        loop->whole = false;
-    }
-    if (ended < 0 && loop->counts_episodes) {
-        PyObject *answer = ask_rules(loop, "ended_in", result, NULL, "episodes could not be counted");
-        ended = answer ? PyLong_AsLongLong(answer) : -1;
-        Py_XDECREF(answer);
-        PyErr_Clear();
-    }
-    if (ended > 0) {
-        loop_count(loop, 0, counts ? ended : 0);
-        if (call->driving) {
-            loop->block_episodes += ended;
-            loop->last_ended = ended;
-            loop->whole = ended >= envs;
-        }
-    }
 }
 
 /* ---- around a call ---- */
@@ -464,22 +291,20 @@ LoopCall
 loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ssize_t count)
 {
     LoopCall call = {.span = usual};
+    PyObject *env = count > 0 ? args[0] : NULL;
     switch (kind) {
     case CALL_FORWARD:
         call.span = forward(loop, count > 1 ? args[1] : NULL);
         break;
     case CALL_STEP:
     case CALL_VECTOR_STEP:
-        call.envs = kind == CALL_STEP ? 1 : count > 0 ? envs_of(args[0]) : 0;
-        call.driving = enter_env(loop, count > 0 ? args[0] : NULL, call.envs);
-        loop->stepped = true;
-        break;
     case CALL_STEP_WAIT:
-        call.envs = count > 0 ? envs_of(args[0]) : 0;
+        call.envs = kind == CALL_STEP ? 1 : envs_of(env);
+        call.driving = kind != CALL_STEP_WAIT && enter_env(loop, env, call.envs);
         loop->stepped = true;
         break;
     case CALL_RESET:
-        call.driving = enter_env(loop, count > 0 ? args[0] : NULL, 0);
+        call.driving = enter_env(loop, env, 0);
         break;
     case CALL_BACKWARD:
         before_backward(loop);
@@ -487,7 +312,7 @@ loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ss
     case CALL_DONES:
         call.span = NULL;
         if (count > 2) {
-            count_dones(loop, args[2]);
+            loop_count_dones(loop, args[2]);
         }
         break;
     default:
@@ -513,7 +338,7 @@ loop_after(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
         return;
     }
     if (kind == CALL_STEP || kind == CALL_VECTOR_STEP || kind == CALL_STEP_WAIT) {
-        count_step(loop, kind, call, result);
+        loop_count_step(loop, kind, call, result);
     }
     else if (kind == CALL_OPTIMIZER && !loop->stepping && is_driver(loop)) {
         after_optimizer(loop);

@@ -29,9 +29,9 @@ loop_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)loop;
 }
 
-/* ask_torch(is_grad_enabled, is_traced, Tensor): by what functions it tells, and of what type tensors are. */
+/* use_torch(is_grad_enabled, is_traced, Tensor): torch's functions for its state, and its type of tensors. */
 static PyObject *
-loop_ask_torch(Loop *loop, PyObject *args)
+loop_use_torch(Loop *loop, PyObject *args)
 {
     PyObject *is_grad_enabled, *is_traced, *tensor;
     if (!PyArg_ParseTuple(args, "OOO!", &is_grad_enabled, &is_traced, &PyType_Type, &tensor)) {
@@ -57,7 +57,7 @@ loop_forget_env(Loop *loop, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-/* take_block(): the driver's (steps, episodes) since the last time. */
+/* take_block(): the driver's (steps, episodes) since the last call. */
 static PyObject *
 loop_take_block(Loop *loop, PyObject *Py_UNUSED(ignored))
 {
@@ -66,7 +66,7 @@ loop_take_block(Loop *loop, PyObject *Py_UNUSED(ignored))
     return taken;
 }
 
-/* recount(steps, episodes): what is to be added to the count, or taken back. */
+/* recount(steps, episodes): add to the count, or subtract. */
 static PyObject *
 loop_recount(Loop *loop, PyObject *args)
 {
@@ -87,12 +87,7 @@ loop_has_acted(Loop *loop, PyObject *args)
     if (!PyArg_ParseTuple(args, "Lp", &size, &gradients)) {
         return NULL;
     }
-    for (unsigned i = 0; i < loop->acting.used; i++) {
-        if (loop->acting.of[i] == 2 * size + gradients) {
-            Py_RETURN_TRUE;
-        }
-    }
-    Py_RETURN_FALSE;
+    return PyBool_FromLong(forwards_have(&loop->acting, 2 * size + gradients));
 }
 
 static int
@@ -111,7 +106,7 @@ loop_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* The rules hold the loop. Without them nothing is left to ask, but a call must find something. */
+/* The rules hold the loop. None takes their place, because a later call must find an object. */
 static int
 loop_clear(PyObject *self)
 {
@@ -141,7 +136,7 @@ loop_dealloc(PyObject *self)
 }
 
 static PyMethodDef loop_methods[] = {
-    {"ask_torch", (PyCFunction)loop_ask_torch, METH_VARARGS, NULL},
+    {"use_torch", (PyCFunction)loop_use_torch, METH_VARARGS, NULL},
     {"forget_recent", (PyCFunction)loop_forget_recent, METH_NOARGS, NULL},
     {"forget_env", (PyCFunction)loop_forget_env, METH_NOARGS, NULL},
     {"take_block", (PyCFunction)loop_take_block, METH_NOARGS, NULL},
@@ -156,7 +151,7 @@ static PyMemberDef loop_members[] = {
     {"training", T_BOOL, offsetof(Loop, training), 0, NULL},
     {"stepping", T_BOOL, offsetof(Loop, stepping), 0, NULL},
     {"learned", T_BOOL, offsetof(Loop, learned), 0, NULL},
-    {"asked", T_BOOL, offsetof(Loop, asked), 0, NULL},
+    {"action_chosen", T_BOOL, offsetof(Loop, action_chosen), 0, NULL},
     {"acted", T_BOOL, offsetof(Loop, acted), READONLY, NULL},
     {"prefilled", T_BOOL, offsetof(Loop, prefilled), 0, NULL},
     {"mixed", T_BOOL, offsetof(Loop, mixed), 0, NULL},
