@@ -130,7 +130,7 @@ def test_the_server_contacts_no_other_host(folder):
         f"require({json.dumps(str(config))}); require('dns').lookup('example.org', error => console.log(error.message))"
     )
     done = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=20, check=True)
-    assert done.stdout == "this server asks nobody, not example.org\n"
+    assert done.stdout == "this server contacts no other host, so not example.org\n"
 
 
 STARTS_A_SERVER = """

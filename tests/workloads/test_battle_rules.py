@@ -9,7 +9,7 @@ import pytest
 import torch
 from poke_env.battle import Battle, Move
 
-from rlprof.workloads.battle.agent import AloneAgent, Choice, Networks, TogetherAgent, sample
+from rlprof.workloads.battle.agent import SingleAgent, Choice, Networks, BatchedAgent, sample
 from rlprof.workloads.battle.collecting import Played
 from rlprof.workloads.battle.environment import at_random, max_damage
 from rlprof.workloads.battle.observation import ACTIONS, OBSERVATION, choices, damage, observe, worth
@@ -167,16 +167,16 @@ def test_advantages_look_ahead_by_gamma_and_lambda():
 
 def test_an_answer_does_not_depend_on_the_other_players():
     everybody = dict(enumerate(played(3).observations))
-    together = TogetherAgent(networks(), 3, 3).forward(everybody, set(everybody))
+    together = BatchedAgent(networks(), 3, 3).forward(everybody, set(everybody))
     for player, seen in everybody.items():
-        logits, value = TogetherAgent(networks(), 3, 3).forward({player: seen}, {player})[player]
+        logits, value = BatchedAgent(networks(), 3, 3).forward({player: seen}, {player})[player]
         assert torch.equal(logits, together[player][0])
         assert value == together[player][1]
 
 
 def test_a_player_that_does_not_act_keeps_its_memory():
     seen = played(6).observations
-    busy, calm = TogetherAgent(networks(), 3, 3), TogetherAgent(networks(), 3, 3)
+    busy, calm = BatchedAgent(networks(), 3, 3), BatchedAgent(networks(), 3, 3)
     for agent in (busy, calm):
         agent.forward({0: seen[0]}, {0})
     busy.forward({1: seen[1], 2: seen[2]}, {1, 2})
@@ -186,7 +186,7 @@ def test_a_player_that_does_not_act_keeps_its_memory():
 
 def test_batched_and_single_answers_agree_except_for_rounding():
     seen, mask = played(2).observations, np.ones(ACTIONS, dtype=bool)
-    alone, together = AloneAgent(networks(), 1), TogetherAgent(networks(), 1, 1)
+    alone, together = SingleAgent(networks(), 1), BatchedAgent(networks(), 1, 1)
     together.begin(0)
     for observation in seen:
         one, other = (agent.choose(0, observation, mask, random.Random(1)) for agent in (alone, together))

@@ -27,7 +27,6 @@ class Progress:
         self._close: Callable[[], None] = lambda: None
         self._show = show and sys.stderr is not None
         self._began = self._last = time.perf_counter()
-        self._drawn = 0.0
 
     def begin(self, iterations: int) -> None:
         """Begin to show a training of so many iterations, once it is set up."""
@@ -79,10 +78,12 @@ class Progress:
         task = bar.add_task(self.name, total=self._iterations, latest="")
         bar.start()
 
+        drawn = 0.0
+
         def draw() -> None:
-            now = time.perf_counter()
-            if now > self._drawn + REDRAW_SECONDS or len(self.scores) == self._iterations:
-                self._drawn = now
+            nonlocal drawn
+            if self._last > drawn + REDRAW_SECONDS or len(self.scores) == self._iterations:
+                drawn = self._last
                 bar.update(task, completed=len(self.scores), latest=self._latest(), refresh=True)
 
         self._draw, self._close = draw, bar.stop

@@ -36,22 +36,13 @@ class Arena:
         self._agent = agent
         self._pool = pool
         self._settings = settings
-        self._envs = [BattleEnv(number, settings, address) for number in range(settings.envs)]
+        self.envs = [BattleEnv(number, settings, address) for number in range(settings.envs)]
         self._chances = [random.Random(f"{settings.seed} {number}") for number in range(2 * settings.envs)]
-
-    def log_in(self) -> None:
-        for env in self._envs:
-            env.log_in()
 
     def play(self) -> list[Played]:
         """Play one battle in each environment."""
         with profile("rollout"), profile("env_parallel_execution", wait=True):
-            return list(self._pool.map(self._play, self._envs))
-
-    def close(self) -> None:
-        """Make threads that wait for the server stop waiting."""
-        for env in self._envs:
-            env.close()
+            return list(self._pool.map(self._play, self.envs))
 
     def _play(self, env: BattleEnv) -> Played:
         players = [env.number + side * self._settings.envs for side in range(self._settings.players)]
@@ -94,7 +85,9 @@ def arena(settings: BattleSettings, address: str, agent: Agent) -> Iterator[Aren
     with ThreadPoolExecutor(settings.envs, "battle") as pool:
         made = Arena(settings, address, agent, pool)
         try:
-            made.log_in()
+            for env in made.envs:
+                env.log_in()
             yield made
         finally:
-            made.close()
+            for env in made.envs:  # threads that wait for the server stop waiting
+                env.close()

@@ -55,8 +55,8 @@ class BattleEnv:
         self._turns = 0
 
     def log_in(self) -> None:
-        for seat in (self._own, self._other):
-            seat.log_in()
+        self._own.log_in()
+        self._other.log_in()
 
     @profile_function("env_reset")
     def reset(self, opponent: Opponent) -> Decision:
@@ -75,32 +75,29 @@ class BattleEnv:
         assert self._decision is not None
         battle = self._decision.battle
         self._turns += 1
-        if self._turns < self._max_turns:
-            self._own.order(self._decision.orders[action])
-        else:
-            self._own.give_up()
+        too_long = self._turns >= self._max_turns
+        self._own.send("/forfeit" if too_long else f"/choose {self._decision.orders[action]}")
         self._decision = self._advance()
         before, self._worth = self._worth, worth(battle)
         return self._decision, self._worth - before
 
     def close(self) -> None:
-        for seat in (self._own, self._other):
-            seat.close()
+        self._own.close()
+        self._other.close()
 
     def _advance(self) -> Decision | None:
         """Go on until the learning side has to decide. The other side has decided by then."""
         while True:
-            own_asked, other_asked = self._own.read(), self._other.read()
+            own_decides, other_decides = self._own.read(), self._other.read()
             battle, other_battle = self._own.battle, self._other.battle
-            assert battle is not None
-            assert other_battle is not None
+            assert battle is not None and other_battle is not None  # noqa: PT018 - a battle has begun
             if battle.finished:
-                self._own.leave()
-                self._other.leave()
+                self._own.send("/leave")
+                self._other.send("/leave")
                 return None
-            if other_asked:
-                self._other.order(self._opponent(other_battle))
-            if own_asked:
+            if other_decides:
+                self._other.send(f"/choose {self._opponent(other_battle)}")
+            if own_decides:
                 return decide(battle)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rlprof import get_profiler, profile, profile_function
-from rlprof.workloads.battle.agent import Networks, RandomAgent, TogetherAgent, agent_of
+from rlprof.workloads.battle.agent import Agent, BatchedAgent, Networks, agent_of
 from rlprof.workloads.battle.collecting import Played, arena
 from rlprof.workloads.battle.server import serving
 from rlprof.workloads.battle.settings import BattleSettings
@@ -131,7 +131,7 @@ def parts(settings: BattleSettings) -> Parts:
     kept = ExitStack()
     atexit.register(kept.close)  # the parts are called until the program ends
     address = kept.enter_context(serving(settings))
-    cheaply = kept.enter_context(arena(settings, address, RandomAgent()))
+    cheaply = kept.enter_context(arena(settings, address, Agent()))
     agent = agent_of(networks, settings)
     battles = kept.enter_context(arena(settings, address, agent)).play()
     steps = sum(len(played.rewards) for played in battles)
@@ -144,7 +144,7 @@ def parts(settings: BattleSettings) -> Parts:
         return sum(len(played.rewards) for played in cheaply.play())
 
     def choose() -> int:
-        if isinstance(agent, TogetherAgent):
+        if isinstance(agent, BatchedAgent):
             for _ in range(settings.players):
                 agent.forward({player: first[player] for player in range(settings.envs)}, set())
             return settings.envs

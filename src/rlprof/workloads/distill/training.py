@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from itertools import cycle
 
+import click
 import numpy as np
 
 from rlprof import TorchCapture, get_profiler, profile
 from rlprof.workloads.devices import prepare_torch
 from rlprof.workloads.distill import ROLLOUT
-from rlprof.workloads.distill.evaluation import Evaluator
+from rlprof.workloads.distill.evaluation import evaluate
 from rlprof.workloads.distill.learning import Learner
 from rlprof.workloads.distill.policy import Student
 from rlprof.workloads.distill.rollout import Collector
@@ -27,11 +27,14 @@ class Training:
 
     def __init__(self, settings: DistillSettings) -> None:
         settings.check()
+        self.settings = settings
         self.device = prepare_torch(settings)
         self.student = Student(settings.policy).to(self.device)
         self.collector = Collector(settings, self.student, self.device)
         self.learner = Learner(settings, self.student, self.device)
-        self.evaluator = Evaluator(settings, self.student, self.device)
+
+    def evaluate(self) -> float:
+        return evaluate(self.settings, self.student, self.device)
 
 
 def train(settings: DistillSettings, progress: Progress) -> None:
@@ -47,7 +50,7 @@ def train(settings: DistillSettings, progress: Progress) -> None:
                 timing.rollout_ended(iteration * settings.steps_per_iteration, settings.bptt)
                 training.learner.learn(rollout, supervised)
                 if settings.evaluator.evaluate_local and iteration % settings.evaluator.epoch_interval == 0:
-                    score = training.evaluator.mean_return()
+                    score = training.evaluate()
                     with profile("logging"):
                         _say(f"evaluation after {iteration} iterations: mean return {score:.4g}")
                 with profile("logging"):
@@ -90,7 +93,7 @@ def parts(settings: DistillSettings) -> Parts:
             lambda: learner.learn(rollout, supervised=False), whole, settings.total_iterations - taught
         )
     if evaluated:
-        found["evaluation"] = part(training.evaluator.mean_return, whole, evaluated)
+        found["evaluation"] = part(training.evaluate, whole, evaluated)
     return found
 
 
@@ -124,5 +127,4 @@ def _say_in_settings(text: str) -> None:
 
 
 def _say(text: str) -> None:
-    if sys.stderr is not None:
-        sys.stderr.write(f"distill: {text}\n")
+    click.echo(f"distill: {text}", err=True)

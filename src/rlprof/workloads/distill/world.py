@@ -8,18 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlprof.errors import RlprofError
-from rlprof.workloads.distill.tokens import (
-    AGENT,
-    EMPTY,
-    EXTRACTOR,
-    HUB,
-    MOVES,
-    RADIUS,
-    WALL,
-    Grid,
-    Places,
-    observe,
-)
+from rlprof.workloads.distill.tokens import AGENT, EMPTY, EXTRACTOR, HUB, MOVES, RADIUS, WALL, Grid, Places, observe
 
 TAKEN, DELIVERED = 0.2, 1.0
 """Rewards."""

@@ -12,15 +12,8 @@ from torch import Tensor
 
 from rlprof import get_profiler, profile
 from rlprof.workloads.devices import find_device, prepare_torch
-from rlprof.workloads.morph.controller import Controller, Rollout, State, advantages_of, log_prob, update
-from rlprof.workloads.morph.environment import (
-    ACCURACY,
-    HEADS,
-    LOSS,
-    VALIDATION_ACCURACY,
-    VALIDATION_LOSS,
-    Environments,
-)
+from rlprof.workloads.morph.controller import Controller, Rollout, State, log_prob, update
+from rlprof.workloads.morph.environment import HEADS, MEASURED, Environments
 from rlprof.workloads.morph.feeding import Feed, feed
 from rlprof.workloads.morph.images import chance_of, make_images, middle
 from rlprof.workloads.morph.settings import MorphSettings
@@ -54,8 +47,7 @@ def train(settings: MorphSettings, progress: Progress) -> None:
             for number in range(1, settings.total_iterations + 1):
                 with profiler.iteration():
                     collect(made, telemetry)
-                    advantages = advantages_of(made.rollout, settings.controller)
-                    loss = update(made.controller, made.optimizer, made.rollout, advantages, settings.controller)
+                    loss = update(made.controller, made.optimizer, made.rollout, settings.controller)
                     with profile("logging"):
                         score = made.rollout.rewards.sum(0).mean().item()
                         progress.advance(score, settings.steps_per_iteration)
@@ -125,10 +117,7 @@ def write_epoch(telemetry: Telemetry, epoch: int, action: Tensor, reward: Tensor
             action=action[number].tolist(),
             reward=reward[number].item(),
             grown=host.grown,
-            loss=measured[LOSS],
-            accuracy=measured[ACCURACY],
-            validation_loss=measured[VALIDATION_LOSS],
-            validation_accuracy=measured[VALIDATION_ACCURACY],
+            **dict(zip(MEASURED, measured)),
         )
 
 
@@ -158,7 +147,7 @@ def parts(settings: MorphSettings) -> Parts:
         return settings.envs
 
     def learn() -> int:
-        update(controller, made.optimizer, rollout, advantages_of(rollout, settings.controller), settings.controller)
+        update(controller, made.optimizer, rollout, settings.controller)
         return settings.steps_per_iteration
 
     return {

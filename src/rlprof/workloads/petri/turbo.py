@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlprof.workloads.petri import rules
-from rlprof.workloads.petri.net import Bools, Ints
+from rlprof.workloads.petri.net import Bools, Ints, Nets
 
 _NEVER = 1 << 40
 """Seconds."""
@@ -71,8 +71,7 @@ class _TurboNet:
         self._enable()
 
     def step(self, action: int) -> tuple[int, bool]:
-        moving = -1
-        k = 0
+        moving, k = -1, 0
         if action != rules.WAIT:
             if not self._mask[action]:
                 raise ValueError(f"{rules.TRANSITIONS[action]} is not enabled")
@@ -93,8 +92,7 @@ class _TurboNet:
         seen, route, since = self._seen, self._route, self._since
         reward, scrap = rules.TIME_REWARD * _STEP, False
         for wafer in range(rules.WAFERS):
-            seconds = now - since[wafer]
-            seen[5 * wafer + 3] = seconds
+            seen[5 * wafer + 3] = now - since[wafer]
         for wafer in range(self._left[_DONE - 1], self._left[0]):  # neither waiting at LP nor done
             if wafer == moving:
                 continue
@@ -140,23 +138,13 @@ class _TurboNet:
                 mask[_ACTION_OF_ROUTE[k]] = 1
 
 
-class TurboNets:
-    """The same as `Nets` of net.py."""
+class TurboNets(Nets):
+    """Nets of numbers."""
 
     def __init__(self, count: int) -> None:
         self._seen = np.zeros((count, rules.OBSERVATION), np.int64)
         self._masks = np.zeros((count, rules.ACTIONS), np.bool_)
         self._nets = [_TurboNet(seen.data, mask.data) for seen, mask in zip(self._seen, self._masks.view(np.uint8))]
-
-    def reset(self, which: Bools) -> None:
-        for net, chosen in zip(self._nets, which):
-            if chosen:
-                net.reset()
-
-    def step(self, actions: Ints) -> tuple[Ints, Bools]:
-        results = [net.step(action) for net, action in zip(self._nets, actions.tolist())]
-        rewards, ended = zip(*results)
-        return np.array(rewards), np.array(ended)
 
     def observations(self) -> Ints:
         return self._seen.copy()

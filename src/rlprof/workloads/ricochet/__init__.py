@@ -6,9 +6,8 @@ observation. `--cached-rendering` draws them once per board. The images are the 
 
 from __future__ import annotations
 
-from rlprof.workloads.categories import declare
 from rlprof.workloads.ricochet.settings import RicochetSettings
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
 COMPONENTS = {
     "Environment": {
@@ -47,13 +46,7 @@ COMPONENTS = {
     },
 }
 
-WORKLOAD = Workload(
-    name="ricochet",
-    settings=RicochetSettings,
-    score="targets per 100 steps",
-    components=COMPONENTS,
-    cure="cached_rendering",
-)
+WORKLOAD = Workload("ricochet", RicochetSettings, COMPONENTS, cure="cached_rendering", score="targets per 100 steps")
 
 declare(
     rendering="env_rgb_observation_generation env_rgb_rendering env_rgb_resizing env_rgb_draw_grid env_rgb_draw_walls "
