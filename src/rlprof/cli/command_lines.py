@@ -1,4 +1,4 @@
-"""Checks the command lines of a comparison before any is started, so that a typo does not cost a start."""
+"""Checks both command lines of a comparison before either is started, so that a typo is reported at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _check_run(words: list[str]) -> None:
 
 
 def _check_module(name: str) -> None:
-    """Looks for the outermost package only: to find what is inside, it would have to be imported."""
+    """Look for the outermost package only. Looking inside would import it."""
     package = name.partition(".")[0]
     here = PathFinder.find_spec(package, [os.getcwd(), *sys.path])  # where `python -m` looks first
     if here is None and find_spec(package) is None:

@@ -21,7 +21,8 @@ from rlprof.compare.noise import PAIRS, SMALL_PPO, measure_noise
 from rlprof.compare.paired import MOST_PAIRS, Plan
 from rlprof.compare.text import render, to_json, to_text
 
-FORMATS = ("text", "json", "html")
+FORMATS = {"text": to_text, "json": to_json, "html": to_html}
+NOISE_FORMATS = {"text": noise_text.to_text, "json": noise_text.to_json}
 INTERRUPTED = 130
 """Exit code for Ctrl-C, as in a shell."""
 
@@ -95,8 +96,7 @@ def compare(
     if html is not None:
         write(to_html(found), html)
         click.echo(f"wrote {html}", err=True)
-    formats = {"text": partial(to_text, found), "json": partial(to_json, found), "html": partial(to_html, found)}
-    deliver(partial(render, found), formats, chosen, output)
+    deliver(FORMATS, render, chosen, output, found)
     if fail_if_slower is None:
         return
     if found.interrupted:
@@ -113,5 +113,4 @@ def _measure_noise(plan: Any, a: str, pairs: int, chosen: str, output: str | Non
     check_arms({"A": a})
     run = partial(run_comparison, component_of=lambda _: "all of it")
     found = measure_noise(plan(a, a, pairs=pairs, width=0.0), run)
-    formats = {"text": partial(noise_text.to_text, found), "json": partial(noise_text.to_json, found)}
-    deliver(partial(noise_text.render, found), formats, chosen, output)
+    deliver(NOISE_FORMATS, noise_text.render, chosen, output, found)

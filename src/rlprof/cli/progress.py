@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import click
+
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.figures import duration
 from rlprof.analysis.slowdown import DOSES, Experiment
-from rlprof.cli.output import say
 from rlprof.cli.signals import ends_well
 from rlprof.compare.paired import Plan, State, compare_live
 from rlprof.experiment.slowdowns import LEAST_BLOCKS, SlowdownPlan, SlowdownProgress, run_slowdowns
@@ -65,17 +66,17 @@ def _time(seconds: float) -> str:
 
 @contextmanager
 def _announced(text: str) -> Iterator[None]:
-    say(f"{text}\n")
+    click.echo(text, err=True)
     with ends_well():
         try:
             yield
         finally:
-            say("\n")
+            click.echo(err=True)
 
 
 def _say(on_terminal: str, in_file: str) -> None:
-    """One line that is overwritten on a terminal; in a file a line per pair or process, empty for none."""
+    """Overwrite one line on a terminal. In a file, write a line per pair or process, or none if it is empty."""
     if sys.stderr is not None and sys.stderr.isatty():
-        say(f"\r\x1b[2K{on_terminal}")
+        click.echo(f"\r\x1b[2K{on_terminal}", err=True, nl=False)
     elif in_file:
-        say(f"{in_file}\n")
+        click.echo(in_file, err=True)

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 @contextmanager
 def ends_well() -> Iterator[None]:
-    """Inside, SIGTERM and SIGHUP raise SystemExit, so that everything opened is closed. Exit codes are a shell's."""
+    """Let SIGTERM and SIGHUP raise SystemExit in this block, so that everything is closed. Exit codes are a shell's."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread gets signals
         return

@@ -51,7 +51,6 @@ class Progress:
 
     @property
     def known(self) -> list[float]:
-        """The scores without None."""
         return [score for score in self.scores if score is not None]
 
     @property

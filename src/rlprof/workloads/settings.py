@@ -105,7 +105,6 @@ def make_settings(cls: type[Made], *layers: tuple[str, Mapping[str, Any]]) -> Ma
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Read a mapping from a YAML or JSON file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

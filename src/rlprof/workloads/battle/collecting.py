@@ -40,7 +40,6 @@ class Arena:
         self._chances = [random.Random(f"{settings.seed} {number}") for number in range(2 * settings.envs)]
 
     def play(self) -> list[Played]:
-        """Play one battle in each environment."""
         with profile("rollout"), profile("env_parallel_execution", wait=True):
             return list(self._pool.map(self._play, self.envs))
 

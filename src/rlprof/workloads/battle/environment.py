@@ -19,8 +19,6 @@ from rlprof.workloads.battle.settings import BattleSettings
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision that a player has to make."""
-
     battle: Battle
     orders: list[str]
     observation: Observation
@@ -60,7 +58,6 @@ class BattleEnv:
 
     @profile_function("env_reset")
     def reset(self, opponent: Opponent) -> Decision:
-        """Begin a new battle."""
         self._opponent = opponent
         self._turns = 0
         self._own.challenge(self._other)
@@ -102,7 +99,6 @@ class BattleEnv:
 
 
 def at_random(chance: random.Random) -> Opponent:
-    """Any order that is allowed."""
     return lambda battle: chance.choice([order for order in choices(battle) if order])
 
 

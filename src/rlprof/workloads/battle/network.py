@@ -48,7 +48,6 @@ class BattleNetwork(nn.Module):
         nn.init.zeros_(self.head[-1].bias)  # type: ignore[arg-type]
 
     def empty(self, battles: int) -> Memory:
-        """Memory at the beginning of battles."""
         weight = self.embedding.weight
         state = weight.new_zeros(1, battles, self._hidden)
         recent = weight.new_zeros(self._look_back, battles, self._hidden)

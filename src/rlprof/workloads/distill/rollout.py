@@ -25,12 +25,10 @@ class Rollout:
     state: State
     """State of the recurrent layer before the first step."""
     after: Tensor
-    """The observations after the last step."""
     after_state: State
 
     @property
     def mean_return(self) -> float:
-        """Mean return of an agent over the rollout."""
         return self.steps.rewards.sum(dim=0).mean().item()
 
 

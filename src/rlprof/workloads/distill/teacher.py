@@ -15,12 +15,9 @@ _MOVES = {action: (int(row), int(column)) for action, (row, column) in enumerate
 
 
 class View:
-    """The content of one observation."""
-
     def __init__(self, observation: Grid) -> None:
         self.own: dict[int, int] = {}
         self.objects: dict[Cell, tuple[int, int]] = {}
-        """Object and value by cell."""
         for location, feature, value in observation.tolist():
             if location == tokens.NOTHING:
                 break

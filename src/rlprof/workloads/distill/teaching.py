@@ -14,8 +14,6 @@ from rlprof.workloads.distill.tokens import TOKENS, Grid, Places
 
 
 class Teaching:
-    """The teacher's actions for all agents of all environments."""
-
     def __init__(self, settings: DistillSettings, device: torch.device) -> None:
         self.envs, self.agents = settings.envs, settings.agents
         self.device = device
@@ -55,7 +53,6 @@ def ask_one_by_one(observations: Grid) -> list[Places]:
 
 
 def ask_at_once(observations: Grid) -> list[Places]:
-    """One call for all environments."""
     with profile("agent_calls"):
         envs, agents = observations.shape[:2]
         return [choose_all(observations.reshape(envs * agents, TOKENS, 3)).reshape(envs, agents)]

@@ -79,7 +79,6 @@ def _in_order(paths: Mapping[Path, Any]) -> list[Path]:
 
 
 def _paths(layout: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[str, Path]]:
-    """The path of the title of each operation."""
     for title, inside in layout.items():
         if isinstance(inside, Mapping):
             yield from _paths(inside, (*above, title))

@@ -23,8 +23,6 @@ from rlprof.workloads.workload import Parts
 
 
 class Training:
-    """The parts of the training."""
-
     def __init__(self, settings: DistillSettings) -> None:
         settings.check()
         self.settings = settings

@@ -12,7 +12,6 @@ from rlprof.workloads.morph.environment import HEADS, OBSERVATION
 from rlprof.workloads.morph.settings import ControllerSettings
 
 State = tuple[Tensor, Tensor]
-"""State of the LSTM."""
 
 
 class Controller(nn.Module):

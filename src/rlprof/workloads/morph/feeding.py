@@ -17,7 +17,6 @@ from rlprof.workloads.morph.images import CHANNELS, HOLE, SHIFTS, Draw, Images, 
 from rlprof.workloads.morph.settings import MorphSettings
 
 Batch = tuple[Tensor, Tensor]
-"""Images and labels."""
 Feed = Generator[list[Batch], None, None]
 """Yields a batch for each host, endlessly. Closing it ends its workers."""
 
@@ -102,7 +101,6 @@ class Gather:
         self.row = torch.arange(images.size, device=images.pixels.device)
 
     def batch(self, draw: Draw) -> Batch:
-        """The batch of one host."""
         (index, top, left, mirrored, gain, hole_top, hole_left) = (
             torch.from_numpy(part[0]).to(self.row.device, non_blocking=True) for part in draw
         )
@@ -114,7 +112,6 @@ class Gather:
         return images.masked_fill_(hole, 0), self.images.labels[index]
 
     def _hole(self, first: Tensor) -> Tensor:
-        """The rows or columns that it covers."""
         return (self.row >= first[:, None]) & (self.row < first[:, None] + HOLE)
 
 

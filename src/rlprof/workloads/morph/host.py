@@ -19,7 +19,6 @@ class Block(nn.Module):
         # A host lives for a few batches only, so running statistics would lag behind.
         self.norm = nn.BatchNorm2d(outputs, track_running_stats=False)
         self.branch: nn.Conv2d | None = None
-        """The grown branch."""
 
     def forward(self, image: Tensor) -> Tensor:
         seen = functional.max_pool2d(functional.relu(self.norm(self.convolution(image))), 2)
@@ -45,8 +44,6 @@ class HostNetwork(nn.Module):
 
 
 class Host:
-    """A network in training, on its device."""
-
     def __init__(self, settings: MorphSettings, device: torch.device, seed: int) -> None:
         with torch.random.fork_rng([]):  # so that making a host does not change the controller's sampling
             torch.default_generator.manual_seed(seed)
@@ -100,7 +97,6 @@ class Host:
 
     @torch.no_grad()
     def judge(self, batch: Batch) -> Tensor:
-        """Loss and accuracy on validation images."""
         scores = self.network(batch[0])
         return torch.stack((functional.cross_entropy(scores, batch[1]), _accuracy(scores, batch[1])))
 

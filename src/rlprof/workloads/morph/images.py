@@ -41,7 +41,6 @@ class Images:
 
 
 def chance_of(seed: int, *purpose: int) -> np.random.Generator:
-    """A random generator for each purpose."""
     return np.random.default_rng([seed % 2**64, *purpose])
 
 

@@ -22,12 +22,9 @@ from rlprof.workloads.progress import Progress
 from rlprof.workloads.workload import Parts
 
 TRAINING, VALIDATION = range(2)
-"""Splits of the images."""
 
 
 class Setup(NamedTuple):
-    """The parts of the training."""
-
     feed: Feed
     environments: Environments
     controller: Controller
@@ -72,7 +69,6 @@ def set_up(settings: MorphSettings) -> Setup:
 
 
 def collect(made: Setup, telemetry: Telemetry) -> None:
-    """Train every host for one episode."""
     profiler = get_profiler()
     rollout, environments = made.rollout, made.environments
     with profile("rollout"):
@@ -97,7 +93,6 @@ def collect(made: Setup, telemetry: Telemetry) -> None:
 
 
 def observe(controller: Controller, seen: Tensor, state: State | None) -> tuple[list[Tensor], Tensor, State]:
-    """Run the controller on the current observations."""
     with profile("policy_forward"), torch.no_grad():
         heads, value, state = controller(seen[None], state)
         return [head[0] for head in heads], value[0], state

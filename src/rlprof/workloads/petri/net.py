@@ -80,8 +80,6 @@ class Transition:
 
 
 class Net:
-    """One cluster tool."""
-
     def __init__(self) -> None:
         places = [
             Place(name, capacity, seconds, rules.limit_of(name))

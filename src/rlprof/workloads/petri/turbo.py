@@ -139,8 +139,6 @@ class _TurboNet:
 
 
 class TurboNets(Nets):
-    """Nets of numbers."""
-
     def __init__(self, count: int) -> None:
         self._seen = np.zeros((count, rules.OBSERVATION), np.int64)
         self._masks = np.zeros((count, rules.ACTIONS), np.bool_)

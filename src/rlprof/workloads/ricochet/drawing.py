@@ -17,7 +17,6 @@ FLOOR, INLAY, LINE, WALL = (236, 228, 208), (226, 216, 192), (180, 170, 150), (6
 ROBOTS = ((214, 48, 49), (9, 132, 227), (0, 160, 90), (240, 180, 20))
 """Colours of robots, repeated if there are more robots. The target has that of the first robot."""
 POINTS = 5
-"""Points of the target's star."""
 
 
 class Drawing:

@@ -65,7 +65,6 @@ class IterationScores(BaseCallback):
 
 
 def make_model(settings: RicochetSettings) -> RecurrentPPO:
-    """The model with its environments."""
     _check(settings)
     prepare_torch(settings)
     return RecurrentPPO(
