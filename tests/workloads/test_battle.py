@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from sessions import facts_of
 from showdown import installed_server
+from workload_runs import calls_of, rlprof, scores_of
 
 from rlprof.cli.main import cli
 from rlprof.errors import RlprofError
@@ -23,8 +24,6 @@ from rlprof.workloads.battle import install as installing
 from rlprof.workloads.battle.install import install
 from rlprof.workloads.battle.server import Server, address_of
 from rlprof.workloads.battle.settings import BattleSettings
-from rlprof.workloads.battle.training import train
-from rlprof.workloads.progress import Progress
 
 TINY = {"hidden": 32, "max_turns": 12, "iterations": 2, "envs": 8}
 
@@ -45,32 +44,10 @@ def server(folder):
 
 
 def scores(server, **settings):
-    progress = Progress("battle", "mean return", show=False)
-    train(BattleSettings(server=server.address, **(TINY | settings)), progress)
-    return progress.scores
+    return scores_of("battle", BattleSettings(server=server.address, **(TINY | settings)))
 
 
 # ---- wrong settings ----
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--opponent", "nobody"], "'nobody' is not one of 'random', 'max_damage', 'self'"),
-        (["--battle-format", "gen1ou"], "gen1ou"),
-        (["--parallel", "0"], "envs: expected int >= 1"),
-        (["hidden=100", "heads=8"], "hidden=100 is not a multiple of heads=8; use one that is"),
-        (["--server-dir", "nowhere"], "is not installed in"),
-        (["--server-dir", "nowhere"], "run rlprof train battle --setup --server-dir"),
-        (["--episode_s", "3"], "No such option"),
-    ],
-)
-def test_wrong_settings_are_reported_before_anything_is_recorded(words, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(cli, ["train", "battle", *words])
-    assert done.exit_code != 0
-    assert said in done.output + str(done.exception)
-    assert not list(tmp_path.iterdir())
 
 
 def test_an_address_is_short_or_full():
@@ -98,7 +75,7 @@ def test_a_failed_installation_gives_its_reason_in_one_sentence(tmp_path, monkey
 
 def test_a_missing_server_is_reported_in_one_sentence():
     with pytest.raises(RlprofError, match=r"no player could enter the game server at ws://127\.0\.0\.1:9/showdown"):
-        train(BattleSettings(server="127.0.0.1:9", **TINY), Progress("battle", "", show=False))
+        scores_of("battle", BattleSettings(server="127.0.0.1:9", **TINY))
 
 
 # ---- on the server ----
@@ -221,10 +198,7 @@ def test_eight_threads_in_env_step_are_less_than_all_of_the_time(recorded):
 
 @pytest.mark.long
 def test_every_operation_of_the_document_has_its_time_and_little_has_none(recorded):
-    breakdown = recorded[2].breakdown
-    of = {}
-    for row in breakdown.rows:
-        of[row.operation] = of.get(row.operation, 0) + row.calls
+    breakdown, of = recorded[2].breakdown, calls_of(recorded[2])
     steps, updates = recorded[1], TINY["iterations"] * BattleSettings().epochs * 2
     assert of["env_reset"] == TINY["envs"] * TINY["iterations"]
     assert of["env_step"] == of["agent_action_selection"] == of["agent_value_calculation"] == steps
@@ -237,14 +211,11 @@ def test_every_operation_of_the_document_has_its_time_and_little_has_none(record
 @pytest.mark.long
 def test_the_documents_command_leaves_its_files(server, tmp_path):
     (tmp_path / "train_config.yml").write_text("hidden: 16\nheads: 2\nmax_turns: 3\nopponent: max_damage\n")
-    command = (
-        f"rlprof train battle --device cpu --episodes 10 --profile --profile-name debug_test --flat logs/profiling"
+    words = (
+        "train battle --device cpu --episodes 10 --profile --profile-name debug_test --flat logs/profiling"
         f" --config train_config.yml --parallel 2 --server {server.address} --breakdown"
-    ).split()
-    done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.returncode == 0, done.stderr
+    done = rlprof(tmp_path, *words.split())
     (raw,) = (tmp_path / "logs/profiling/raw").iterdir()
     (summary,) = (tmp_path / "logs/profiling/reports").iterdir()
     assert raw.match("debug_test_*.json")
@@ -260,21 +231,20 @@ def test_the_documents_command_leaves_its_files(server, tmp_path):
 @pytest.mark.long
 def test_a_server_that_dies_ends_the_training_with_a_sentence_and_a_session(folder, tmp_path):
     command = [
-        "rlprof", "train", "battle", "--episodes", "1000", "--parallel", "2", "--jsonl", "turns.jsonl",
+        "rlprof", "train", "battle", "--episodes", "1000", "--parallel", "2", "--jsonl", "iterations.jsonl",
         "hidden=16", "heads=2", "max_turns=5", f"server_dir={folder}",
     ]  # fmt: skip
     with subprocess.Popen(
         [sys.executable, "-m", *command],
         cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
     ) as program:  # fmt: skip
-        while not (turns := tmp_path / "turns.jsonl").exists() or not turns.stat().st_size:
+        while not (written := tmp_path / "iterations.jsonl").exists() or not written.stat().st_size:
             assert program.poll() is None
             time.sleep(0.05)
         (server,) = psutil.Process(program.pid).children()
         server.kill()
         assert program.wait(15) == 2
-        said = program.stderr.read()
-    last = said.splitlines()[-1]
+        last = program.stderr.read().splitlines()[-1]
     assert last.startswith("rlprof: the game server at ws://127.0.0.1:")
     assert last.endswith("closed the connection during a battle; check that it still runs, then train again")
     (session,) = (tmp_path / "rlprof-runs").glob("battle_*")

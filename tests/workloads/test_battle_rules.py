@@ -9,7 +9,7 @@ import pytest
 import torch
 from poke_env.battle import Battle, Move
 
-from rlprof.workloads.battle.agent import SingleAgent, Choice, Networks, BatchedAgent, sample
+from rlprof.workloads.battle.agent import BatchedAgent, Choice, Networks, SingleAgent, sample
 from rlprof.workloads.battle.collecting import Played
 from rlprof.workloads.battle.environment import at_random, max_damage
 from rlprof.workloads.battle.observation import ACTIONS, OBSERVATION, choices, damage, observe, worth
