@@ -92,12 +92,8 @@ def test_a_second_installation_does_nothing_and_trains_nothing(folder, tmp_path,
 
 @pytest.mark.long
 def test_the_server_listens_on_this_machine_only(server):
-    listening = [
-        connection.laddr.ip
-        for connection in psutil.Process(server.process.pid).net_connections()
-        if connection.status == psutil.CONN_LISTEN
-    ]
-    assert set(listening) == {"127.0.0.1"}
+    connections = psutil.Process(server.process.pid).net_connections()
+    assert {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
 
 
 @pytest.mark.long
@@ -126,10 +122,8 @@ time.sleep(60)
 @pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
 def test_the_server_ends_with_the_process_that_started_it(how, folder):
-    with subprocess.Popen(
-        [sys.executable, "-c", STARTS_A_SERVER, str(folder)],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as program:  # fmt: skip
+    command = [sys.executable, "-c", STARTS_A_SERVER, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as program:
         server = psutil.Process(int(program.stdout.readline()))
         family = [server, *server.children(recursive=True)]
         program.send_signal(how)
@@ -234,10 +228,8 @@ def test_a_server_that_dies_ends_the_training_with_a_sentence_and_a_session(fold
         "rlprof", "train", "battle", "--episodes", "1000", "--parallel", "2", "--jsonl", "iterations.jsonl",
         "hidden=16", "heads=2", "max_turns=5", f"server_dir={folder}",
     ]  # fmt: skip
-    with subprocess.Popen(
-        [sys.executable, "-m", *command],
-        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-    ) as program:  # fmt: skip
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-m", *command], cwd=tmp_path, text=True, **pipes) as program:
         while not (written := tmp_path / "iterations.jsonl").exists() or not written.stat().st_size:
             assert program.poll() is None
             time.sleep(0.05)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
 LINES = 10
 """Lines that a whole run writes to a file."""
@@ -69,11 +68,10 @@ class Progress:
         from rich.progress import Progress as Bar  # noqa: PLC0415
 
         rich.reconfigure(stderr=True)
-        columns: tuple[Any, ...] = (
+        bar = Bar(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-            TextColumn("{task.fields[latest]}"),
+            TextColumn("{task.fields[latest]}"), console=rich.get_console(), auto_refresh=False,
         )  # fmt: skip
-        bar = Bar(*columns, console=rich.get_console(), auto_refresh=False)
         task = bar.add_task(self.name, total=self._iterations, latest="")
         bar.start()
 

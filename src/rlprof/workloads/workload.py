@@ -54,6 +54,16 @@ class Workload:
         return program  # type: ignore[no-any-return]  # a module with the functions of one
 
 
+def part(do: Callable[[], object], steps: float) -> Callable[[], int]:
+    """A part that does the same amount of work in every call, as much as the training does for so many steps."""
+
+    def measured() -> int:
+        do()
+        return round(steps)
+
+    return measured
+
+
 def declare(**names: str) -> None:
     """Give operations that only one training has a category: `declare(environment="net_step net_reset")`."""
     for category, operations in names.items():

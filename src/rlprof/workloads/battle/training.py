@@ -18,7 +18,7 @@ from rlprof.workloads.battle.server import serving
 from rlprof.workloads.battle.settings import BattleSettings
 from rlprof.workloads.devices import prepare_torch
 from rlprof.workloads.progress import Progress
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 
 @dataclass(frozen=True)
@@ -143,20 +143,16 @@ def parts(settings: BattleSettings) -> Parts:
     def play() -> int:
         return sum(len(played.rewards) for played in cheaply.play())
 
-    def choose() -> int:
+    def choose() -> None:
         if isinstance(agent, BatchedAgent):
             for _ in range(settings.players):
                 agent.forward({player: first[player] for player in range(settings.envs)}, set())
-            return settings.envs
+            return
         for player, seen in first.items():
             agent.choose(player, seen, battles[player % settings.envs].masks[0], chance)
-        return settings.envs
 
-    def learn() -> int:
-        update(networks, optimizer, battles, settings)
-        return steps
-
-    return {"battles": play, "agent": choose, "update": learn}
+    learn = part(lambda: update(networks, optimizer, battles, settings), steps)
+    return {"battles": play, "agent": part(choose, settings.envs), "update": learn}
 
 
 def _is_done(settings: BattleSettings, progress: Progress) -> bool:

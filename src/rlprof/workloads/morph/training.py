@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import asdict, replace
 from itertools import repeat
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
 
 import torch
 from torch import Tensor
 
 from rlprof import get_profiler, profile
+from rlprof.errors import RlprofError
 from rlprof.workloads.devices import find_device, prepare_torch
 from rlprof.workloads.morph.controller import Controller, Rollout, State, log_prob, update
 from rlprof.workloads.morph.environment import HEADS, MEASURED, Environments
 from rlprof.workloads.morph.feeding import Feed, feed
 from rlprof.workloads.morph.images import chance_of, make_images, middle
 from rlprof.workloads.morph.settings import MorphSettings
-from rlprof.workloads.morph.telemetry import Telemetry
 from rlprof.workloads.progress import Progress
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 TRAINING, VALIDATION = range(2)
+
+
+class Telemetry:
+    """Writes events if there is a folder and the level is not off. Runs that share a folder append to one file."""
+
+    def __init__(self, settings: MorphSettings) -> None:
+        self._file: TextIO | None = None
+        self.is_debug = settings.telemetry_level == "debug"
+        if settings.telemetry_dir is None:
+            if self.is_debug:
+                raise RlprofError("telemetry_level=debug writes nothing without --telemetry-dir; give a folder")
+        elif settings.telemetry_level != "off":
+            folder = Path(settings.telemetry_dir)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._file = (folder / "events.jsonl").open("a", encoding="utf-8")
+            except OSError as error:
+                raise RlprofError(f"telemetry cannot be written to {folder}: {error.strerror}") from error
+
+    def write(self, event: str, **facts: Any) -> None:
+        if self._file is not None:
+            with profile("telemetry"):
+                self._file.write(json.dumps({"event": event, **facts}) + "\n")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 class Setup(NamedTuple):
@@ -35,7 +64,7 @@ class Setup(NamedTuple):
 def train(settings: MorphSettings, progress: Progress) -> None:
     """Train for as many rounds as `settings` has. `progress` gets the mean return of the episodes of each round."""
     profiler = get_profiler()
-    with Telemetry(settings) as telemetry:
+    with closing(Telemetry(settings)) as telemetry:
         made = set_up(settings)
         telemetry.write("run_began", settings=asdict(settings))
         progress.begin(settings.total_iterations)
@@ -124,31 +153,23 @@ def parts(settings: MorphSettings) -> Parts:
     environments.feed = repeat(next(made.feed))
     chance = chance_of(settings.seed)
 
-    def load() -> int:
+    def load() -> None:
         for _ in range(settings.host.batches):
             next(made.feed)
-        return settings.envs
 
-    def train_hosts() -> int:
+    def train_hosts() -> None:
         environments.step(chance.integers(0, HEADS, (settings.envs, len(HEADS))))
-        return settings.envs
 
-    def make_hosts() -> int:
-        environments.reset()
-        return settings.steps_per_iteration
-
-    def choose_actions() -> int:
+    def choose_actions() -> None:
         choose(observe(controller, rollout.observations[0], None)[0])
-        return settings.envs
 
-    def learn() -> int:
+    def learn() -> None:
         update(controller, made.optimizer, rollout, settings.controller)
-        return settings.steps_per_iteration
 
     return {
-        "data loading": load,
-        "host training": train_hosts,
-        "new hosts": make_hosts,
-        "choice of actions": choose_actions,
-        "update": learn,
+        "data loading": part(load, settings.envs),
+        "host training": part(train_hosts, settings.envs),
+        "new hosts": part(environments.reset, settings.steps_per_iteration),
+        "choice of actions": part(choose_actions, settings.envs),
+        "update": part(learn, settings.steps_per_iteration),
     }

@@ -24,10 +24,7 @@ HOPS = tuple(pairwise(STATIONS))
 ARMS = tuple(f"d{number}" for number in range(1, len(HOPS) + 1))
 PLACES = (*STATIONS, *ARMS, *ROBOTS)
 
-TRANSITIONS = (
-    *(f"u{number}" for number in range(1, len(HOPS) + 1)),
-    *(f"t{number}" for number in range(1, len(HOPS) + 1)),
-)
+TRANSITIONS = tuple(f"{kind}{number}" for kind in "ut" for number in range(1, len(HOPS) + 1))
 WAIT = len(TRANSITIONS)
 ACTIONS = len(TRANSITIONS) + 1
 

@@ -21,7 +21,7 @@ from rlprof.workloads.ricochet.environment import Ricochet
 from rlprof.workloads.ricochet.network import Encoder
 from rlprof.workloads.ricochet.policy import ConvLstmPolicy, LstmPolicy
 from rlprof.workloads.ricochet.settings import RicochetSettings
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 
 def train(settings: RicochetSettings, progress: Progress) -> None:
@@ -101,20 +101,15 @@ def parts(settings: RicochetSettings) -> Parts:
     starts = torch.zeros(settings.envs, device=model.device)
     chance = np.random.default_rng(settings.seed)
 
-    def step() -> int:
-        envs.step(chance.integers(actions, size=settings.envs))
-        return settings.envs
+    @torch.no_grad()
+    def act() -> None:
+        policy(obs_as_tensor(seen, model.device), model._last_lstm_states, starts)
 
-    def act() -> int:
-        with torch.no_grad():
-            policy(obs_as_tensor(seen, model.device), model._last_lstm_states, starts)
-        return settings.envs
-
-    def update() -> int:
-        model.train()
-        return settings.steps_per_iteration
-
-    return {"environment": step, "policy": act, "update": update}
+    return {
+        "environment": part(lambda: envs.step(chance.integers(actions, size=settings.envs)), settings.envs),
+        "policy": part(act, settings.envs),
+        "update": part(model.train, settings.steps_per_iteration),
+    }
 
 
 def _policy_options(settings: RicochetSettings) -> dict[str, Any]:
