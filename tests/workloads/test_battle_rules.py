@@ -10,8 +10,7 @@ import torch
 from poke_env.battle import Battle, Move
 
 from rlprof.workloads.battle.agent import BatchedAgent, Choice, Networks, SingleAgent, sample
-from rlprof.workloads.battle.collecting import Played
-from rlprof.workloads.battle.environment import at_random, max_damage
+from rlprof.workloads.battle.environment import Played, at_random, max_damage
 from rlprof.workloads.battle.observation import ACTIONS, OBSERVATION, choices, damage, observe, worth
 from rlprof.workloads.battle.settings import BattleSettings
 from rlprof.workloads.battle.training import advantages_of, batch_of, loss_of
@@ -151,10 +150,10 @@ def test_a_longer_battle_beside_it_changes_nothing_for_a_battle():
     short, long = played(5), played(11, seed=1)
     batch = batch_of([short, long], SMALL)
     alone, beside = batch.pick(torch.tensor([0])), batch.pick(torch.tensor([0, 1]))
-    cut = type(alone)(*(getattr(alone, name)[:5] for name in alone.__dataclass_fields__))
+    cut = type(alone)(*(column[:5] for column in alone))
     only_first = beside.real.clone()
     only_first[:, 1] = False
-    both = type(beside)(*(getattr(beside, name) for name in list(beside.__dataclass_fields__)[:-1]), only_first)
+    both = beside._replace(real=only_first)
     agent = networks()
     assert torch.allclose(loss_of(agent, cut, SMALL), loss_of(agent, both, SMALL), atol=1e-6)
 

@@ -20,6 +20,7 @@ from rlprof.errors import MissingLibraryError, RlprofError
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 """One or more."""
+Several = Annotated[int, msgspec.Meta(ge=2)]
 Number = Annotated[int, msgspec.Meta(ge=0)]
 """Zero or more."""
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import random
 from contextlib import ExitStack
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rlprof import get_profiler, profile, profile_function
 from rlprof.workloads.battle.agent import Agent, BatchedAgent, Networks, agent_of
-from rlprof.workloads.battle.collecting import Played, arena
+from rlprof.workloads.battle.environment import Played, arena
 from rlprof.workloads.battle.server import serving
 from rlprof.workloads.battle.settings import BattleSettings
 from rlprof.workloads.devices import prepare_torch
@@ -21,8 +21,7 @@ from rlprof.workloads.progress import Progress
 from rlprof.workloads.workload import Parts, part
 
 
-@dataclass(frozen=True)
-class BattleBatch:
+class BattleBatch(NamedTuple):
     """Battles side by side: decisions of the longest battle x battles. Shorter battles are padded."""
 
     observations: Tensor
@@ -35,7 +34,7 @@ class BattleBatch:
     """True except for padding."""
 
     def pick(self, battles: Tensor) -> BattleBatch:
-        return BattleBatch(*(getattr(self, name)[:, battles] for name in self.__dataclass_fields__))
+        return BattleBatch(*(column[:, battles] for column in self))
 
 
 @profile_function("advantage")

@@ -60,12 +60,11 @@ class Learner:
                     log_probs, values, _ = self.student(observations, state)
                 with profile("loss"):
                     value_loss = (values - returns).square().mean()
-                    if supervised:
-                        policy_loss = imitation_loss(log_probs, steps.taught[:, pupils])
+                    if supervised:  # negative log-likelihood of the teacher's actions
+                        policy_loss = -_of(log_probs, steps.taught[:, pupils]).mean()
                     else:
-                        policy_loss = self._ppo_loss(
-                            log_probs, steps.actions[:, pupils], steps.log_probs[:, pupils], advantage
-                        )
+                        before = steps.log_probs[:, pupils]
+                        policy_loss = self._ppo_loss(log_probs, steps.actions[:, pupils], before, advantage)
                     loss = policy_loss + VALUE_WEIGHT * value_loss
                 self.optimizer.zero_grad()
                 loss.backward()
@@ -79,11 +78,6 @@ class Learner:
         gain = torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
         entropy = -(log_probs.exp() * log_probs).sum(-1)
         return -(gain + self.settings.entropy * entropy).mean()
-
-
-def imitation_loss(log_probs: Tensor, taught: Tensor) -> Tensor:
-    """Negative log-likelihood of the teacher's actions under the student's policy."""
-    return -_of(log_probs, taught).mean()
 
 
 def _of(log_probs: Tensor, actions: Tensor) -> Tensor:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rlprof import get_profiler, profile, profile_function
+from rlprof.workloads.distill.batched import choose_all
 from rlprof.workloads.distill.policy import State, Student, precision
 from rlprof.workloads.distill.settings import DistillSettings
-from rlprof.workloads.distill.teaching import Teaching
-from rlprof.workloads.distill.tokens import TOKENS
+from rlprof.workloads.distill.teacher import choose
+from rlprof.workloads.distill.tokens import TOKENS, Grid, Places
 from rlprof.workloads.distill.world import Worlds
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(NamedTuple):
     """One step of all pupils [pupils, ...], or a rollout of them [steps, pupils, ...]."""
 
     observations: Tensor
@@ -29,9 +29,6 @@ class Steps:
     rewards: Tensor
     taught: Tensor
     """The teacher's actions, or the pupils' own if there is no teacher."""
-
-
-NAMES = tuple(field.name for field in fields(Steps))
 
 
 class Replay:
@@ -51,10 +48,9 @@ class Replay:
             self._steps.append(step)
             return
         if self._kept is None:
-            empty = {name: getattr(step, name).new_empty(self._length, *getattr(step, name).shape) for name in NAMES}
-            self._kept = Steps(**empty)
-        for name in NAMES:
-            getattr(self._kept, name)[self._stored] = getattr(step, name)
+            self._kept = Steps(*(part.new_empty(self._length, *part.shape) for part in step))
+        for kept, part in zip(self._kept, step):
+            kept[self._stored] = part
         self._stored += 1
 
     @profile_function("replay_store")
@@ -64,7 +60,7 @@ class Replay:
         if self._kept is not None:
             return self._kept
         steps, self._steps = self._steps, []
-        return Steps(**{name: torch.stack([getattr(step, name) for step in steps]) for name in NAMES})
+        return Steps(*map(torch.stack, zip(*steps)))
 
 
 @dataclass(frozen=True)
@@ -78,6 +74,53 @@ class Rollout:
     @property
     def mean_return(self) -> float:
         return self.steps.rewards.sum(dim=0).mean().item()
+
+
+class Teaching:
+    """The teacher's actions for observations on the device. Both are copied, because the teacher runs on the host."""
+
+    def __init__(self, settings: DistillSettings, device: torch.device) -> None:
+        self.envs, self.agents = settings.envs, settings.agents
+        self.device = device
+        self._teach = teach_at_once if settings.batched_teacher else teach_one_by_one
+        self._kept = None
+        if settings.preallocated:
+            pinned = device.type == "cuda"
+            self._kept = (
+                torch.empty(self.envs, self.agents, TOKENS, 3, dtype=torch.uint8, pin_memory=pinned),
+                torch.empty(self.envs, self.agents, dtype=torch.int64, pin_memory=pinned),
+                torch.empty(self.envs * self.agents, dtype=torch.int64, device=device),
+            )
+
+    @profile_function("teacher_total")
+    def actions(self, observations: Tensor) -> Tensor:
+        """Actions [pupils] for observations [pupils, TOKENS, 3]."""
+        with profile("teacher_reshape"):
+            by_env = observations.view(self.envs, self.agents, TOKENS, 3)
+        with profile("device_to_host"):
+            on_host = (by_env.cpu() if self._kept is None else self._kept[0].copy_(by_env)).numpy()
+        answers = self._teach(on_host)
+        with profile("stack_and_back"):
+            if self._kept is None:
+                return torch.from_numpy(np.concatenate(answers)).to(self.device).flatten()
+            _, host, back = self._kept
+            np.concatenate(answers, out=host.numpy())
+            return back.copy_(host.flatten())
+
+
+def teach_one_by_one(observations: Grid) -> list[Places]:
+    """One call per environment, which handles one agent after the other."""
+    answers = []
+    for env in observations:
+        with profile("agent_calls"):
+            answers.append(np.array([[choose(observation) for observation in env]], np.int64))
+    return answers
+
+
+def teach_at_once(observations: Grid) -> list[Places]:
+    with profile("agent_calls"):
+        envs, agents = observations.shape[:2]
+        return [choose_all(observations.reshape(envs * agents, TOKENS, 3)).reshape(envs, agents)]
 
 
 class Collector:

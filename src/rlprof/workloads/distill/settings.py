@@ -34,7 +34,6 @@ class TrainerSettings:
     mixed_precision: bool = False
     """Compute the policy in bfloat16 wherever autocast does."""
     profiler: ProfilerSettings = field(default_factory=ProfilerSettings)
-    """A torch trace of some iterations."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,8 @@ class DistillSettings(PPOSettings, Settings):
     """Learning rate of Adam in PPO."""
     gamma: Share = 0.97
     trainer: TrainerSettings = field(default_factory=TrainerSettings)
-    """Length, batches, precision and trace."""
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
-    """When the policy is evaluated."""
     policy: PolicySettings = field(default_factory=PolicySettings)
-    """The network."""
 
     @property
     def session_name(self) -> str:

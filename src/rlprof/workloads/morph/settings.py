@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from rlprof.workloads.settings import Count, Number, Positive, PPOSettings, Settings, Share, setting
+from rlprof.workloads.settings import Count, Number, Positive, PPOSettings, Settings, Several, Share, setting
 
 BLOCKS = 3
 """Convolutions per host. Each halves the image."""
@@ -33,7 +33,7 @@ class HostSettings:
 class ImageSettings:
     size: Annotated[int, msgspec.Meta(ge=2**BLOCKS)] = 8
     """Width and height in pixels."""
-    classes: Annotated[int, msgspec.Meta(ge=2)] = 10
+    classes: Several = 10
     """Number of classes, each with a pattern of its own."""
     noise: Positive = 0.3
     """Standard deviation of the noise. That of a pattern is 0.25."""

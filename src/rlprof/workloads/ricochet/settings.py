@@ -7,9 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from rlprof.workloads.settings import Count, LearningSettings, Number, Positive, Settings
-
-Several = Annotated[int, msgspec.Meta(ge=2)]
+from rlprof.workloads.settings import Count, LearningSettings, Number, Positive, Settings, Several
 
 
 @dataclass(frozen=True)
