@@ -18,9 +18,8 @@ from workload_runs import calls_of, rlprof, scores_of, settings_of, train_twice
 from rlprof import get_profiler
 from rlprof.workloads.morph.controller import Rollout, advantages_of
 from rlprof.workloads.morph.environment import GROW, KEEP, OBSERVATION, PRUNE, VALIDATION_LOSS
-from rlprof.workloads.morph.feeding import Augmented, feed
 from rlprof.workloads.morph.host import Host
-from rlprof.workloads.morph.images import HOLE, MARGIN, Images, draw_batches, make_images, normalize
+from rlprof.workloads.morph.images import HOLE, MARGIN, Augmented, Images, draw_batches, feed, make_images, normalize
 from rlprof.workloads.morph.settings import BLOCKS, ControllerSettings, MorphSettings
 from rlprof.workloads.morph.training import set_up, train
 from rlprof.workloads.progress import Progress
@@ -84,10 +83,7 @@ def test_an_image_is_shifted_mirrored_brightened_and_cut_as_drawn():
     ids=["workers", "preloaded", "preloaded on two devices", "gathered", "gathered on two devices"],
 )
 def test_however_it_is_loaded_a_batch_is_the_same_bit_for_bit(words, devices, images):
-    with (
-        closing(feed(tiny(), images, [CPU] * 3)) as plain,
-        closing(feed(tiny(*words), images, devices)) as other,
-    ):
+    with closing(feed(tiny(), images, [CPU] * 3)) as plain, closing(feed(tiny(*words), images, devices)) as other:
         for _ in range(5):
             expected, found = next(plain), next(other)
             assert len(found) == 3
@@ -294,4 +290,4 @@ def test_the_documents_command_lines_leave_a_trace_with_the_update_in_it_and_cou
     assert (tmp_path / "telemetry" / "events.jsonl").read_text().count("epoch_ended") == 24
     (functions,) = tmp_path.glob("rlprof-runs/*/functions/whole.pstats")
     calls = {(Path(file).name, name): found[0] for (file, _, name), found in pstats.Stats(str(functions)).stats.items()}
-    assert calls["feeding.py", "__getitem__"] == 2 * 3 * 2 * 4 * 16
+    assert calls["images.py", "__getitem__"] == 2 * 3 * 2 * 4 * 16

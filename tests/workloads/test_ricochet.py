@@ -272,11 +272,7 @@ def test_two_trainings_are_the_same_with_every_observation_and_memory(words):
 
 
 def test_its_parts_return_the_number_of_their_steps():
-    assert {name: part() for name, part in parts(tiny()).items()} == {
-        "environment": 4,
-        "policy": 4,
-        "update": 16,
-    }
+    assert {name: part() for name, part in parts(tiny()).items()} == {"environment": 4, "policy": 4, "update": 16}
 
 
 @pytest.mark.long

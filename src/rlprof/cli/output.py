@@ -33,7 +33,7 @@ def format_of(output: str | None, names: Collection[str]) -> str:
     suffix = Path((output or "").removesuffix(".gz")).suffix.lower()
     found = _ENDINGS.get(suffix, suffix.removeprefix("."))
     if found not in names:
-        raise click.UsageError(f"--output {output}: {suffix} is not the ending of a format. Use --format.")
+        raise click.UsageError(f"--output {output}: no format ends with {suffix}. Choose one with --format.")
     return found
 
 

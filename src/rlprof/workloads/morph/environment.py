@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rlprof import profile, profile_function
-from rlprof.workloads.morph.feeding import Batch
 from rlprof.workloads.morph.host import Host
-from rlprof.workloads.morph.images import chance_of
+from rlprof.workloads.morph.images import Batch, chance_of
 from rlprof.workloads.morph.settings import BLOCKS, MorphSettings
 
 LEARNING_RATE_FACTORS = (0.1, 1.0, 10.0, 30.0)

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from rlprof import profile
-from rlprof.workloads.morph.feeding import Batch
-from rlprof.workloads.morph.images import CHANNELS
+from rlprof.workloads.morph.images import CHANNELS, Batch
 from rlprof.workloads.morph.settings import BLOCKS, MorphSettings
 
 

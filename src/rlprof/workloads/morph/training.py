@@ -17,8 +17,7 @@ from rlprof.errors import RlprofError
 from rlprof.workloads.devices import find_device, prepare_torch
 from rlprof.workloads.morph.controller import Controller, Rollout, State, log_prob, update
 from rlprof.workloads.morph.environment import HEADS, MEASURED, Environments
-from rlprof.workloads.morph.feeding import Feed, feed
-from rlprof.workloads.morph.images import chance_of, make_images, middle
+from rlprof.workloads.morph.images import Feed, chance_of, feed, make_images, middle
 from rlprof.workloads.morph.settings import MorphSettings
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.workload import Parts, part

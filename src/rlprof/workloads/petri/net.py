@@ -43,14 +43,6 @@ class Place:
     def has_room(self) -> bool:
         return len(self.tokens) < self.capacity
 
-    @property
-    def type(self) -> int:
-        if self.name in rules.ARMS:
-            return rules.ON_AN_ARM
-        if self.limit is not None:
-            return rules.MUST_LEAVE
-        return rules.AT_A_PORT if self.name.startswith("LP") else rules.FREE_TO_STAY
-
     def pass_time(self, seconds: int) -> int:
         """Let time pass. Returns the reward."""
         reward = 0
@@ -143,9 +135,10 @@ class Net:
         for index, place in enumerate(self.places.values()):
             if place.name in rules.ROBOTS:
                 continue
+            kind = rules.type_of(place.name)
             for token in place.tokens:
                 left = -1 if place.limit is None else place.limit - token.seconds
-                wafers[token.number] = [token.number, index, place.type, token.seconds, left]
+                wafers[token.number] = [token.number, index, kind, token.seconds, left]
         return [feature for number in sorted(wafers) for feature in wafers[number]]
 
 

@@ -34,13 +34,7 @@ _OVERTIME = _along_the_route(
 )
 _CAPACITY = _along_the_route(list(rules.CAPACITIES), [1] * _HOPS)
 _INDEX = _along_the_route([*range(_HOPS + 1)], [*range(_HOPS + 1, 2 * _HOPS + 1)])
-_TYPE = _along_the_route(
-    [
-        rules.MUST_LEAVE if name in rules.LIMITED else rules.AT_A_PORT if name.startswith("LP") else rules.FREE_TO_STAY
-        for name in rules.STATIONS
-    ],
-    [rules.ON_AN_ARM] * _HOPS,
-)
+_TYPE = _along_the_route([rules.type_of(name) for name in rules.STATIONS], [rules.type_of(name) for name in rules.ARMS])
 _DONE = 2 * _HOPS
 
 # Transition `k` of the route takes a wafer from its place `k` to the next; the even ones are the u-transitions.
