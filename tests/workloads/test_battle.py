@@ -8,14 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 from click.testing import CliRunner
 from sessions import facts_of
 from showdown import installed_server
-from workload_runs import calls_of, rlprof, scores_of
+from workload_runs import calls_of, rlprof, scores_of, train_twice
 
 from rlprof.cli.main import cli
 from rlprof.errors import RlprofError
@@ -140,50 +139,29 @@ def test_the_same_seed_plays_the_same_battles_with_batched_inference(opponent, s
     assert runs[0] != scores(server, opponent=opponent, batched_inference=True, envs=3, seed=2)
 
 
-RECORDED = """
-import json, sys
-from rlprof.run.start import drive
-from rlprof.workloads.battle.settings import BattleSettings
-from rlprof.workloads.battle.training import train
-from rlprof.workloads.progress import Progress
-
-progress = Progress("battle", "mean return", show=False)
-with drive({"name": "battle", "quiet": True}) as recording:
-    train(BattleSettings(**json.loads(sys.argv[1])), progress)
-print(json.dumps([progress.scores, progress.steps, str(recording.folder)]))
-"""
-
-
 @pytest.fixture(scope="module")
-def recorded(server, tmp_path_factory):
-    """Scores, steps and the facts of a training with all probes."""
-    settings = json.dumps(TINY | {"server": server.address})
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", RECORDED, settings],
-        cwd=tmp_path_factory.mktemp("recorded"), capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    scores, steps, session = json.loads(done.stdout)
-    return scores, steps, facts_of(Path(session))
+def trained(server, tmp_path_factory):
+    words = [f"{name}={value}" for name, value in (TINY | {"server": server.address}).items()]
+    return train_twice("battle", tmp_path_factory.mktemp("battle"), *words, python=("-W", "error"))
 
 
 @pytest.mark.long
-def test_profiling_changes_no_score(recorded, server):
-    assert recorded[0] == scores(server)
+def test_profiling_changes_no_score(trained):
+    assert trained.recorded == trained.alone
 
 
 @pytest.mark.long
-def test_steps_and_episodes_are_counted_once(recorded):
-    _, steps, facts = recorded
-    assert facts.progress.steps == steps
-    assert facts.progress.episodes == TINY["envs"] * TINY["iterations"]
-    assert facts.progress.iterations == TINY["iterations"]
+def test_steps_and_episodes_are_counted_once(trained):
+    counted = trained.facts.progress
+    assert counted.steps == trained.steps
+    assert counted.episodes == TINY["envs"] * TINY["iterations"]
+    assert counted.iterations == TINY["iterations"]
 
 
 @pytest.mark.long
-def test_eight_threads_in_env_step_are_less_than_all_of_the_time(recorded):
+def test_eight_threads_in_env_step_are_less_than_all_of_the_time(trained):
     """The document's profiler reported 1108 %."""
-    breakdown = recorded[2].breakdown
+    breakdown = trained.facts.breakdown
     rows = [row for row in breakdown.rows if row.operation == "env_step"]
     collecting = sum(row.wall_ns for row in breakdown.rows if row.operation == "env_parallel_execution")
     assert sum(row.wall_ns for row in rows) > 2 * collecting
@@ -191,9 +169,9 @@ def test_eight_threads_in_env_step_are_less_than_all_of_the_time(recorded):
 
 
 @pytest.mark.long
-def test_every_operation_of_the_document_has_its_time_and_little_has_none(recorded):
-    breakdown, of = recorded[2].breakdown, calls_of(recorded[2])
-    steps, updates = recorded[1], TINY["iterations"] * BattleSettings().epochs * 2
+def test_every_operation_of_the_document_has_its_time_and_little_has_none(trained):
+    breakdown, of = trained.facts.breakdown, calls_of(trained.facts)
+    steps, updates = trained.steps, TINY["iterations"] * BattleSettings().epochs * 2
     assert of["env_reset"] == TINY["envs"] * TINY["iterations"]
     assert of["env_step"] == of["agent_action_selection"] == of["agent_value_calculation"] == steps
     assert of["env_parallel_execution"] == TINY["iterations"]

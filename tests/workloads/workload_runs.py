@@ -71,9 +71,9 @@ class Twice:
         assert times.get((0, "Everything else"), 0) <= most_elsewhere * self.facts.breakdown.wall_ns
 
 
-def train_twice(name: str, folder: Path, *words: str) -> Twice:
+def train_twice(name: str, folder: Path, *words: str, python: tuple[str, ...] = ()) -> Twice:
     """Train in another process. Settings are key=value, those of the variant come after `--`."""
-    command = [sys.executable, str(Path(__file__).with_name("twice.py")), name, str(folder), *words]
+    command = [sys.executable, *python, str(Path(__file__).with_name("twice.py")), name, str(folder), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
