@@ -116,7 +116,6 @@ class DistillSettings(PPOSettings, Settings):
         return min(self.total_iterations, -(-self.supervised_steps // self.steps_per_iteration))
 
     def check(self) -> None:
-        """Raise RlprofError for settings that do not fit together."""
         if self.seed < 0:
             raise RlprofError(f"seed={self.seed}: a seed must not be negative")
         batch = self.trainer.batch_size

@@ -145,7 +145,6 @@ def write_epoch(telemetry: Telemetry, epoch: int, action: Tensor, reward: Tensor
 
 
 def parts(settings: MorphSettings) -> Parts:
-    """Data loading, training of hosts, choice of actions and the update, each measured separately."""
     made = set_up(settings)
     collect(made, Telemetry(replace(settings, telemetry_level="off")))
     rollout, controller, environments = made.rollout, made.controller, made.environments

@@ -139,7 +139,6 @@ def mean_return(batch: TensorDictBase) -> float | None:
 
 
 def parts(settings: PetriSettings) -> Parts:
-    """The environments, the policy and an update, each measured separately."""
     learner = Learner(settings)
     batch: TensorDictBase = next(iter(make_collector(settings, learner)))
     batch["next", "reward"] *= REWARD_SCALE

@@ -91,7 +91,6 @@ def make_envs(settings: RicochetSettings) -> DummyVecEnv:
 
 
 def parts(settings: RicochetSettings) -> Parts:
-    """The environments, the policy and an update, each measured separately."""
     model = make_model(settings)
     model.learn(settings.steps_per_iteration)
     envs: Any = model.env
