@@ -57,7 +57,7 @@ def test_mixed_precision_multiplies_in_bfloat16(wanted, dtype):
     settings = small(f"trainer.mixed_precision={wanted}")
     student = Student(settings.policy)
     dtypes = []
-    for layer in (student.embed, student.layers[0].ask, student.gather):
+    for layer in (student.embed, student.layers[0].query, student.gather):
         layer.register_forward_hook(lambda _layer, _inputs, output: dtypes.append(output.dtype))
     observations = torch.from_numpy(Worlds("extractor_hub_30", 1, 2, (1, 0)).observe())
     with precision(settings, torch.device("cpu")):

@@ -82,7 +82,7 @@ def test_timesteps_decide_over_iterations_and_are_rounded_up():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["sed=3"], "there is no setting sed; did you mean seed?"),
         (["batch_size=3"], "did you mean trainer.batch_size?"),
@@ -97,10 +97,10 @@ def test_timesteps_decide_over_iterations_and_are_rounded_up():
         (["=3"], "is not a setting"),
     ],
 )
-def test_an_error_is_one_sentence_with_its_place(words, said):
+def test_an_error_is_one_sentence_with_its_place(words, message):
     with pytest.raises(RlprofError) as caught:
         make_settings(Example, (" ".join(words), read_overrides(words)))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -116,18 +116,18 @@ def test_a_file_may_be_yaml_or_json(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (b"[1, 2]", "holds a list; write settings"),
         (b"a: [1,", "line 1: the file is neither"),
         (b"\xff\xfe", "cannot be read"),
     ],
 )
-def test_an_invalid_file_is_reported_with_its_name(tmp_path, text, said):
+def test_an_invalid_file_is_reported_with_its_name(tmp_path, text, message):
     (tmp_path / "bad.yaml").write_bytes(text)
     with pytest.raises(RlprofError, match=r"bad\.yaml") as caught:
         read_config(tmp_path / "bad.yaml")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 WRONG = [
