@@ -13,16 +13,7 @@ from click.testing import CliRunner
 from rlprof.cli.help import Option
 from rlprof.cli.main import cli
 
-FORBIDDEN = (
-    r"^Of ",
-    "unless told",
-    "may be given again",
-    r"\[default:",
-    r"\[x>=",
-    "RANGE",
-    r"\ba step\b",
-    r"\) \(default",
-)
+FORBIDDEN = r"^Of |unless told|may be given again|\[default:|\[x>=|RANGE|\ba step\b|\) \(default"
 
 
 def commands(
@@ -65,8 +56,7 @@ def test_every_option_has_a_whole_phrase(path, command):
 def test_help_has_no_phrase_that_must_be_guessed(path, command):
     texts = [command.help, *(getattr(option, "text", option.help) for option in options_of(command))]
     for text in texts:
-        for phrase in FORBIDDEN:
-            assert not re.search(phrase, text), text
+        assert not re.search(FORBIDDEN, text), text
 
 
 @pytest.mark.parametrize(("path", "command"), COMMANDS)

@@ -40,16 +40,11 @@ def battle_of(active=None, team=(PIKACHU, SNORLAX, GONE), opponent="Gyarados, L8
     battle = Battle("battle-gen1randombattle-1", "me", None, 1)
     battle.player_role = "p1"
     side = {"name": "me", "id": "p1", "pokemon": list(team)}
-    requested = {
-        "active": [active or {"moves": [move(id) for id in PIKACHU["moves"]]}],
-        "side": side,
-        "rqid": 1,
-        **request,
-    }
-    battle.parse_request({name: value for name, value in requested.items() if value is not None})
+    given = {"active": [active or {"moves": [move(id) for id in PIKACHU["moves"]]}], "side": side, "rqid": 1, **request}
+    battle.parse_request({name: value for name, value in given.items() if value is not None})
     battle.parse_message(["", "switch", "p1a: Pikachu", "Pikachu, L80", "200/200"])
     battle.parse_message(["", "switch", f"p2a: {opponent.split(',')[0]}", opponent, "100/100"])
-    battle.parse_request({name: value for name, value in requested.items() if value is not None})
+    battle.parse_request({name: value for name, value in given.items() if value is not None})
     return battle
 
 
