@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rlprof import profile
+from rlprof import profile, profile_function
 from rlprof.workloads.distill.policy import Student, precision
 from rlprof.workloads.distill.rollout import Rollout
 from rlprof.workloads.distill.settings import DistillSettings
@@ -22,9 +22,7 @@ class Learner:
         self.optimizer = torch.optim.Adam(student.parameters(), lr=settings.learning_rate, eps=1e-5)
 
     def learn(self, rollout: Rollout, supervised: bool) -> None:
-        advantages = self._advantages(rollout)
-        with profile("update"):
-            self._update(rollout, advantages, supervised)
+        self._update(rollout, self._advantages(rollout), supervised)
 
     def _advantages(self, rollout: Rollout) -> Tensor:
         """Generalised advantage estimation.
@@ -44,6 +42,7 @@ class Learner:
                 advantages[step] = advantage
         return advantages
 
+    @profile_function("update")
     def _update(self, rollout: Rollout, advantages: Tensor, supervised: bool) -> None:
         settings, steps = self.settings, rollout.steps
         for group in self.optimizer.param_groups:

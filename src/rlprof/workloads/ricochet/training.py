@@ -65,7 +65,12 @@ class IterationScores(BaseCallback):
 
 
 def make_model(settings: RicochetSettings) -> RecurrentPPO:
-    _check(settings)
+    steps = settings.steps_per_iteration
+    if steps % settings.batch_size == 1:
+        raise RlprofError(
+            f"batch_size={settings.batch_size} leaves a last batch of one of the {steps} steps per iteration, whose "
+            "advantage cannot be normalised; use another batch_size, n_steps or envs"
+        )
     prepare_torch(settings)
     return RecurrentPPO(
         ConvLstmPolicy if settings.convlstm else LstmPolicy,
@@ -124,13 +129,3 @@ def _policy_options(settings: RicochetSettings) -> dict[str, Any]:
         "lstm_hidden_size": network.features,
         "n_lstm_layers": network.layers,
     }
-
-
-def _check(settings: RicochetSettings) -> None:
-    """Raise RlprofError for settings that would fail later or silently."""
-    steps = settings.steps_per_iteration
-    if steps % settings.batch_size == 1:
-        raise RlprofError(
-            f"batch_size={settings.batch_size} leaves a last batch of one of the {steps} steps per iteration, whose "
-            "advantage cannot be normalised; use another batch_size, n_steps or envs"
-        )
