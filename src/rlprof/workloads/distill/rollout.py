@@ -71,10 +71,6 @@ class Rollout:
     after: Tensor
     after_state: State
 
-    @property
-    def mean_return(self) -> float:
-        return self.steps.rewards.sum(dim=0).mean().item()
-
 
 class Teaching:
     """The teacher's actions for observations on the device. Both are copied, because the teacher runs on the host."""

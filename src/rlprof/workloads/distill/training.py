@@ -67,7 +67,8 @@ def train(settings: DistillSettings, progress: Progress) -> None:
                     with profile("logging"):
                         _say(f"evaluation after {iteration} iterations: mean return {score:.4g}")
                 with profile("logging"):
-                    progress.advance(rollout.mean_return, settings.steps_per_iteration)
+                    score = rollout.steps.rewards.sum(dim=0).mean().item()
+                    progress.advance(score, settings.steps_per_iteration)
 
 
 def parts(settings: DistillSettings) -> Parts:

@@ -79,8 +79,9 @@ class Environments:
             host.grow()
         elif morph == PRUNE:
             host.prune()
-        factor = LEARNING_RATE_FACTORS[learning_rate]
-        host.set(factor * self._settings.host.learning_rate, WEIGHT_DECAYS[weight_decay])
+        rate = LEARNING_RATE_FACTORS[learning_rate] * self._settings.host.learning_rate
+        for group in host.optimizer.param_groups:
+            group.update(lr=rate, weight_decay=WEIGHT_DECAYS[weight_decay])
 
     def _train(self) -> list[Tensor]:
         """Train for an epoch. Returns mean loss and accuracy per host. Nothing waits for a device here, so that the

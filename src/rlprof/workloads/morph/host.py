@@ -57,10 +57,6 @@ class Host:
         """Number of branches. They grow from the first block to the last, and are pruned in reverse."""
         return len(self.optimizer.param_groups) - 1
 
-    def set(self, learning_rate: float, weight_decay: float) -> None:
-        for group in self.optimizer.param_groups:
-            group.update(lr=learning_rate, weight_decay=weight_decay)
-
     def grow(self) -> None:
         """Add a branch that starts at zero, so that the network's output does not change."""
         if self.grown == BLOCKS:

@@ -63,10 +63,6 @@ def make_policy(settings: PetriSettings) -> ProbabilisticActor:
     )
 
 
-def make_value(settings: PetriSettings) -> ValueOperator:
-    return ValueOperator(_mlp(VALUE_LAYERS, settings.hidden, 1).to(settings.device), in_keys=["observation"])
-
-
 class Learner:
     """Everything that happens to a batch after it was collected."""
 
@@ -76,7 +72,8 @@ class Learner:
         if settings.minibatch > settings.steps_per_iteration:
             raise RlprofError(f"minibatch={settings.minibatch}: a batch has only {settings.steps_per_iteration} frames")
         self.policy = make_policy(settings)
-        value = make_value(settings)
+        network = _mlp(VALUE_LAYERS, settings.hidden, 1).to(settings.device)
+        value = ValueOperator(network, in_keys=["observation"])
         self.advantage = GAE(gamma=settings.gamma, lmbda=settings.gae_lambda, value_network=value, average_gae=True)
         self.buffer = TensorDictReplayBuffer(
             storage=LazyTensorStorage(settings.steps_per_iteration, device=settings.device),

@@ -72,9 +72,10 @@ def make_model(settings: RicochetSettings) -> RecurrentPPO:
             "advantage cannot be normalised; use another batch_size, n_steps or envs"
         )
     prepare_torch(settings)
+    levels = make_levels(settings.board, np.random.default_rng(settings.seed))
     return RecurrentPPO(
         ConvLstmPolicy if settings.convlstm else LstmPolicy,
-        make_envs(settings),
+        DummyVecEnv([lambda: Monitor(Ricochet(settings, levels)) for _ in range(settings.envs)]),
         policy_kwargs=_policy_options(settings),
         n_steps=settings.n_steps,
         batch_size=settings.batch_size,
@@ -87,12 +88,6 @@ def make_model(settings: RicochetSettings) -> RecurrentPPO:
         seed=settings.seed,
         device=settings.device,
     )
-
-
-def make_envs(settings: RicochetSettings) -> DummyVecEnv:
-    """Environments that all have the same levels."""
-    levels = make_levels(settings.board, np.random.default_rng(settings.seed))
-    return DummyVecEnv([lambda: Monitor(Ricochet(settings, levels)) for _ in range(settings.envs)])
 
 
 def parts(settings: RicochetSettings) -> Parts:
