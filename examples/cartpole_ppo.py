@@ -10,19 +10,17 @@ import argparse
 import zlib
 from collections import deque
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from rich.console import Console
 from torch import Tensor, nn
 
-from rlprof import Recording, get_profiler, profile, profile_function, record
-from rlprof.analysis.report import build_report
-from rlprof.report.text import render
-from rlprof.session.reader import Session
+import rlprof
+from rlprof import profile
 
 Envs = VectorEnv[Any, Any, Any]
 
@@ -92,7 +90,7 @@ class Rollout:
         self.dones = torch.zeros(steps, envs, dtype=torch.bool)
 
 
-@profile_function("advantage")
+@rlprof.profile_function("advantage")
 def advantages_of(rollout: Rollout, next_value: Tensor, args: Args) -> Tensor:
     """Generalised advantage estimation, backwards in time."""
     advantages = torch.zeros_like(rollout.rewards)
@@ -108,7 +106,6 @@ def advantages_of(rollout: Rollout, next_value: Tensor, args: Args) -> Tensor:
 
 def collect(envs: Envs, agent: Agent, rollout: Rollout, args: Args) -> list[float]:
     """Fill the rollout. Returns the returns of the ended episodes."""
-    profiler = get_profiler()
     finished: list[float] = []
     for step in range(args.steps):
         with profile("policy_forward"), torch.no_grad():
@@ -131,8 +128,8 @@ def collect(envs: Envs, agent: Agent, rollout: Rollout, args: Args) -> list[floa
             finished += ended
             rollout.return_so_far[done] = 0
             rollout.observation = torch.from_numpy(observation)
-        profiler.add_steps(len(done))
-        profiler.add_episodes(len(ended))
+        rlprof.add_steps(len(done))
+        rlprof.add_episodes(len(ended))
         if truncated.any():  # cut off while the pole still stood, so the critic estimates the rest
             with profile("value_estimation"), torch.no_grad():
                 last = torch.from_numpy(np.stack(list(info["final_obs"][truncated])))
@@ -140,7 +137,7 @@ def collect(envs: Envs, agent: Agent, rollout: Rollout, args: Args) -> list[floa
     return finished
 
 
-@profile_function("update")
+@rlprof.profile_function("update")
 def update(agent: Agent, optimizer: torch.optim.Optimizer, rollout: Rollout, advantages: Tensor, args: Args) -> None:
     """Several passes of clipped policy-gradient steps over the rollout."""
     with profile("buffer_get"):
@@ -174,7 +171,7 @@ def update(agent: Agent, optimizer: torch.optim.Optimizer, rollout: Rollout, adv
                 optimizer.step()
 
 
-def train(args: Args) -> tuple[Agent, Recording | None]:
+def train(args: Args) -> tuple[Agent, rlprof.Recording | None]:
     """Train, and print the mean returns."""
     torch.manual_seed(args.seed)
     envs: Envs = SyncVectorEnv(
@@ -184,12 +181,13 @@ def train(args: Args) -> tuple[Agent, Recording | None]:
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
     recent: deque[float] = deque(maxlen=100)
 
-    profiler = get_profiler()
-    recording = record("cartpole_ppo", summary_every=args.summary_every, settings=vars(args)) if args.profile else None
+    recording = None
+    if args.profile:
+        recording = rlprof.record("cartpole_ppo", summary_every=args.summary_every, settings=vars(args))
     with profile("env_reset"):
         rollout = Rollout(args.steps, torch.from_numpy(envs.reset(seed=args.seed)[0]))
     for iteration in range(1, args.iterations + 1):
-        with profiler.iteration():
+        with rlprof.iteration():
             recent += collect(envs, agent, rollout, args)
             with profile("value_estimation"), torch.no_grad():
                 next_value = agent(rollout.observation)[1]
@@ -205,6 +203,17 @@ def train(args: Args) -> tuple[Agent, Recording | None]:
     return agent, recording
 
 
+def print_accounts(folder: Path) -> None:
+    """Print where the time went. The accounts sum to the wall time."""
+    with rlprof.open_session(folder) as session:
+        accounts = sorted(session.accounts(), key=lambda account: account.ledger_ns, reverse=True)
+        whole = sum(account.ledger_ns for account in accounts)
+        print(f"{'operation':20}{'calls':>10}{'seconds':>10}{'share':>9}")
+        for account in accounts:
+            seconds, share = account.ledger_ns / 1e9, account.ledger_ns / whole
+            print(f"{account.operation:20}{account.calls:10,}{seconds:10.3f}{share:9.1%}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="PPO on CartPole-v1, profiled with rlprof.")
     for field in fields(Args):
@@ -218,10 +227,9 @@ def main() -> None:
     weights = b"".join(parameter.detach().numpy().tobytes() for parameter in agent.parameters())
     print(f"checksum of the weights {zlib.crc32(weights):08x}\n")
     if recording is not None and recording.folder is not None:
-        with Session(recording.folder) as session:
-            render(build_report(session), Console())
+        print_accounts(recording.folder)
         print(f"\nThe session: {recording.folder.name}")
-        print("In a browser: rlprof report last --output report.html")
+        print("The whole report: rlprof report last")
 
 
 if __name__ == "__main__":

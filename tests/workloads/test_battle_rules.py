@@ -9,9 +9,8 @@ import pytest
 import torch
 from poke_env.battle import Battle, Move
 
-from rlprof.workloads.battle.agent import AloneAgent, Choice, Networks, TogetherAgent, sample
-from rlprof.workloads.battle.collecting import Played
-from rlprof.workloads.battle.environment import at_random, max_damage
+from rlprof.workloads.battle.agent import BatchedAgent, Choice, Networks, SingleAgent, sample
+from rlprof.workloads.battle.environment import Played, at_random, max_damage
 from rlprof.workloads.battle.observation import ACTIONS, OBSERVATION, choices, damage, observe, worth
 from rlprof.workloads.battle.settings import BattleSettings
 from rlprof.workloads.battle.training import advantages_of, batch_of, loss_of
@@ -41,11 +40,11 @@ def battle_of(active=None, team=(PIKACHU, SNORLAX, GONE), opponent="Gyarados, L8
     battle = Battle("battle-gen1randombattle-1", "me", None, 1)
     battle.player_role = "p1"
     side = {"name": "me", "id": "p1", "pokemon": list(team)}
-    asked = {"active": [active or {"moves": [move(id) for id in PIKACHU["moves"]]}], "side": side, "rqid": 1, **request}
-    battle.parse_request({name: value for name, value in asked.items() if value is not None})
+    given = {"active": [active or {"moves": [move(id) for id in PIKACHU["moves"]]}], "side": side, "rqid": 1, **request}
+    battle.parse_request({name: value for name, value in given.items() if value is not None})
     battle.parse_message(["", "switch", "p1a: Pikachu", "Pikachu, L80", "200/200"])
     battle.parse_message(["", "switch", f"p2a: {opponent.split(',')[0]}", opponent, "100/100"])
-    battle.parse_request({name: value for name, value in asked.items() if value is not None})
+    battle.parse_request({name: value for name, value in given.items() if value is not None})
     return battle
 
 
@@ -151,10 +150,10 @@ def test_a_longer_battle_beside_it_changes_nothing_for_a_battle():
     short, long = played(5), played(11, seed=1)
     batch = batch_of([short, long], SMALL)
     alone, beside = batch.pick(torch.tensor([0])), batch.pick(torch.tensor([0, 1]))
-    cut = type(alone)(*(getattr(alone, name)[:5] for name in alone.__dataclass_fields__))
+    cut = type(alone)(*(column[:5] for column in alone))
     only_first = beside.real.clone()
     only_first[:, 1] = False
-    both = type(beside)(*(getattr(beside, name) for name in list(beside.__dataclass_fields__)[:-1]), only_first)
+    both = beside._replace(real=only_first)
     agent = networks()
     assert torch.allclose(loss_of(agent, cut, SMALL), loss_of(agent, both, SMALL), atol=1e-6)
 
@@ -167,16 +166,16 @@ def test_advantages_look_ahead_by_gamma_and_lambda():
 
 def test_an_answer_does_not_depend_on_the_other_players():
     everybody = dict(enumerate(played(3).observations))
-    together = TogetherAgent(networks(), 3, 3).forward(everybody, set(everybody))
+    together = BatchedAgent(networks(), 3, 3).forward(everybody, set(everybody))
     for player, seen in everybody.items():
-        logits, value = TogetherAgent(networks(), 3, 3).forward({player: seen}, {player})[player]
+        logits, value = BatchedAgent(networks(), 3, 3).forward({player: seen}, {player})[player]
         assert torch.equal(logits, together[player][0])
         assert value == together[player][1]
 
 
 def test_a_player_that_does_not_act_keeps_its_memory():
     seen = played(6).observations
-    busy, calm = TogetherAgent(networks(), 3, 3), TogetherAgent(networks(), 3, 3)
+    busy, calm = BatchedAgent(networks(), 3, 3), BatchedAgent(networks(), 3, 3)
     for agent in (busy, calm):
         agent.forward({0: seen[0]}, {0})
     busy.forward({1: seen[1], 2: seen[2]}, {1, 2})
@@ -186,7 +185,7 @@ def test_a_player_that_does_not_act_keeps_its_memory():
 
 def test_batched_and_single_answers_agree_except_for_rounding():
     seen, mask = played(2).observations, np.ones(ACTIONS, dtype=bool)
-    alone, together = AloneAgent(networks(), 1), TogetherAgent(networks(), 1, 1)
+    alone, together = SingleAgent(networks(), 1), BatchedAgent(networks(), 1, 1)
     together.begin(0)
     for observation in seen:
         one, other = (agent.choose(0, observation, mask, random.Random(1)) for agent in (alone, together))

@@ -5,55 +5,35 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rlprof.workloads.distill import tokens
 from rlprof.workloads.distill.batched import choose_all
 from rlprof.workloads.distill.teacher import choose
-from rlprof.workloads.distill.tokens import (
-    AGENT,
-    EAST,
-    EMPTY,
-    EXTRACTOR,
-    HERE,
-    HOME_COLUMN,
-    HOME_ROW,
-    HUB,
-    LOAD,
-    NORTH,
-    NOTHING,
-    RADIUS,
-    SOUTH,
-    STAY,
-    TOKENS,
-    WALL,
-    WEST,
-)
+from rlprof.workloads.distill.tokens import EAST, EMPTY, NORTH, RADIUS, SOUTH, STAY, TOKENS, WALL, WEST
 from rlprof.workloads.distill.world import DELIVERED, MISSIONS, TAKEN, Worlds
 
 
 def world_of(drawn: str) -> Worlds:
     """One world from a drawing: `#` wall, `E` extractor, `e` extractor that rests for 3 steps, `H` hub, agents by
     number, or by upper case letter (`A` for 0) if they have an ore."""
-    found: dict[str, tuple[int, int]] = {}
-    lines = drawn.split()
-    for row, line in enumerate(lines):
-        for column, letter in enumerate(line):
-            if letter.isdigit() or letter in "AB":
-                found[str("AB".find(letter)) if letter in "AB" else letter] = (row + RADIUS + 1, column + RADIUS + 1)
-    world = Worlds("extractor_hub_14", envs=1, agents=len(found), seed=(1, 0))
+    first = RADIUS + 1
+    drawing = {
+        (row, column): letter
+        for row, line in enumerate(drawn.split(), first)
+        for column, letter in enumerate(line, first)
+    }
+    agents = {"0A1B".index(letter) // 2: at for at, letter in drawing.items() if letter in "0A1B"}
+    world = Worlds("extractor_hub_14", envs=1, agents=len(agents), seed=(1, 0))
     world.cells[:], world.values[:], world.load[:] = EMPTY, 0, 0
-    hubs, extractors = [], []
-    for row, line in enumerate(lines):
-        for column, letter in enumerate(line):
-            at = (row + RADIUS + 1, column + RADIUS + 1)
-            what = {"#": WALL, "E": EXTRACTOR, "e": EXTRACTOR, "H": HUB, ".": EMPTY}.get(letter, AGENT)
-            world.cells[(0, *at)] = what
-            world.values[(0, *at)] = {"e": 3, "A": 1, "B": 1}.get(letter, 0)
-            hubs += [at] if what == HUB else []
-            extractors += [at] if what == EXTRACTOR else []
-            if letter in "AB":
-                world.load[0, "AB".find(letter)] = 1
-    world.home = np.array(hubs[0] if hubs else (RADIUS + 1, RADIUS + 1))
+    objects = {"#": WALL, "E": tokens.EXTRACTOR, "e": tokens.EXTRACTOR, "H": tokens.HUB, ".": EMPTY}
+    for at, letter in drawing.items():
+        world.cells[(0, *at)] = objects.get(letter, tokens.AGENT)
+        world.values[(0, *at)] = {"e": 3, "A": 1, "B": 1}.get(letter, 0)
+    world.home = np.array(next((at for at, letter in drawing.items() if letter == "H"), (first, first)))
+    extractors = [at for at, letter in drawing.items() if letter in "Ee"]
     world._extractors = np.array([extractors], np.int64).reshape(1, -1, 2)
-    world.positions[0] = [found[name] for name in sorted(found)]
+    for agent, at in agents.items():
+        world.positions[0, agent] = at
+        world.load[0, agent] = world.values[(0, *at)]
     return world
 
 
@@ -97,7 +77,7 @@ def test_the_first_of_two_agents_that_want_a_cell_gets_it():
     still = world.positions[0, 1].tolist()
     step(world, EAST, WEST)
     assert world.positions[0].tolist() == [middle, still]
-    assert (world.cells == AGENT).sum() == 2
+    assert (world.cells == tokens.AGENT).sum() == 2
 
 
 def test_staying_changes_nothing():
@@ -117,12 +97,12 @@ def test_an_observation_is_the_own_state_and_then_what_is_seen_the_nearest_first
         for name, row, column in (("1", 0, 1), ("e", -2, 0), ("H", 2, -2), ("#", 2, 2))
     }
     assert seen[0, 0, :8].tolist() == [
-        [HERE, LOAD, 1], [HERE, HOME_ROW, 2], [HERE, HOME_COLUMN, 0],
-        [at["1"], AGENT, 0], [at["e"], EXTRACTOR, 3], [at["H"], HUB, 0], [at["#"], WALL, 0],
-        [NOTHING] * 3,
+        [tokens.HERE, tokens.LOAD, 1], [tokens.HERE, tokens.HOME_ROW, 2], [tokens.HERE, tokens.HOME_COLUMN, 0],
+        [at["1"], tokens.AGENT, 0], [at["e"], tokens.EXTRACTOR, 3], [at["H"], tokens.HUB, 0], [at["#"], WALL, 0],
+        [tokens.NOTHING] * 3,
     ]  # fmt: skip
-    assert (seen[0, 0, 8:] == NOTHING).all()
-    assert [HERE - 1, AGENT, 1] in seen[0, 1].tolist()  # the other one sees its load
+    assert (seen[0, 0, 8:] == tokens.NOTHING).all()
+    assert [tokens.HERE - 1, tokens.AGENT, 1] in seen[0, 1].tolist()  # the other one sees its load
 
 
 @pytest.mark.parametrize("mission", MISSIONS)
@@ -133,7 +113,11 @@ def test_a_mission_has_its_size_its_extractors_and_a_hub_that_walls_do_not_shut_
         inside = cells[RADIUS : RADIUS + rules.size, RADIUS : RADIUS + rules.size]
         assert (cells != EMPTY).sum() == (inside != EMPTY).sum()
         assert all((edge == WALL).all() for edge in (inside[0], inside[-1], inside[:, 0], inside[:, -1]))
-        assert [(cells == what).sum() for what in (EXTRACTOR, HUB, AGENT)] == [rules.extractors, 1, 4]
+        assert [(cells == what).sum() for what in (tokens.EXTRACTOR, tokens.HUB, tokens.AGENT)] == [
+            rules.extractors,
+            1,
+            4,
+        ]
         row, column = worlds.home
         assert WALL not in (cells[row - 1, column], cells[row + 1, column], cells[row, column - 1])
     assert (worlds.cells[0] != worlds.cells[1]).any()

@@ -75,17 +75,18 @@ def test_a_transition_that_is_not_enabled_is_refused():
             nets.step(np.array([U2]))
 
 
-def test_a_lot_is_finished():
+def scheduled(seen, mask):
     """A simple schedule: move the wafer that is furthest along the route, one wafer at a time."""
-    net, total = Net(), 0
-    for _ in range(2000):
-        route = [index for pair in zip(range(6), range(6, 12)) for index in pair]
-        busy = any(feature not in (0, 6) for feature in net.observation()[1 :: rules.FEATURES])
-        may = [action for action in route if net.mask()[action] and (action != U1 or not busy)]
-        reward, ended = net.step(may[-1] if may else rules.WAIT)
+    route = [index for pair in zip(range(6), range(6, 12)) for index in pair]
+    busy = any(place not in (0, 6) for place in seen[1 :: rules.FEATURES])
+    return next((action for action in reversed(route) if mask[action] and (action != U1 or not busy)), rules.WAIT)
+
+
+def test_a_lot_is_finished():
+    net, total, ended = Net(), 0, False
+    while not ended:
+        reward, ended = net.step(scheduled(net.observation(), net.mask()))
         total += reward
-        if ended:
-            break
     assert net.observation()[1 :: rules.FEATURES] == [6] * rules.WAFERS
     processing = 2 * rules.WAFERS * sum(rules.PROCESSING_SECONDS)
     # One at a time, each wafer is taken out on time: twelve firings of 5 s, and its processing.
@@ -129,13 +130,9 @@ def test_the_turbo_net_is_the_same_net_for_100_000_random_steps():
 def test_finished_lots_are_the_same_too():
     """Random actions never finish a lot, but a schedule does, on both nets."""
     nets, turbo = Nets(2), TurboNets(2)
-    order = [index for pair in zip(range(6), range(6, 12)) for index in pair]
     for tick in range(1500):
-        masks, busy = nets.masks(), (nets.observations()[:, 1 :: rules.FEATURES] % 6 != 0).any(1)
-        actions = np.full(2, rules.WAIT)
-        for row in range(2):
-            may = [action for action in order if masks[row, action] and (action != U1 or not busy[row])]
-            actions[row] = may[-1] if may and (row == 0 or tick % 2) else rules.WAIT
+        quick, slow = map(scheduled, nets.observations(), nets.masks())
+        actions = np.array([quick, slow if tick % 2 else rules.WAIT])
         expected = nets.step(actions)
         for found, wanted in zip(turbo.step(actions), expected):
             np.testing.assert_array_equal(found, wanted)

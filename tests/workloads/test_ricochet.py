@@ -10,19 +10,15 @@ import numpy as np
 import pytest
 import torch
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
-from workload_runs import rlprof, train_twice
+from workload_runs import rlprof, scores_of, settings_of, train_twice
 
-from rlprof.analysis.components import components
-from rlprof.errors import RlprofError
-from rlprof.workloads.progress import Progress
 from rlprof.workloads.ricochet import COMPONENTS
 from rlprof.workloads.ricochet.board import DOWN, LEFT, RIGHT, UP, Board, Level, make_levels
 from rlprof.workloads.ricochet.drawing import FLOOR, INLAY, LINE, ROBOTS, WALL, Drawing
 from rlprof.workloads.ricochet.environment import MOVE, SOLVED, Ricochet, planes
 from rlprof.workloads.ricochet.network import ConvLstmLayer
 from rlprof.workloads.ricochet.settings import BoardSettings, ImageSettings, RicochetSettings
-from rlprof.workloads.ricochet.training import make_model, parts, train
-from rlprof.workloads.settings import make_settings, read_overrides
+from rlprof.workloads.ricochet.training import make_model, parts
 
 TINY = ("envs=4", "n_steps=4", "iterations=2", "batch_size=8", "n_epochs=1", "image.size=24", "network.channels=4")
 
@@ -40,8 +36,8 @@ DOCUMENTED = {
 """The operations that the document lists, besides training_total and those of its self-test."""
 
 
-def settings_of(*words: str) -> RicochetSettings:
-    return make_settings(RicochetSettings, ("words", read_overrides([*TINY, *words])))
+def tiny(*words: str) -> RicochetSettings:
+    return settings_of("ricochet", *TINY, *words)
 
 
 # ---- rules ----
@@ -74,7 +70,7 @@ def test_a_robot_stops_before_another():
 
 
 def episode(robots: tuple[int, ...], target: int, *words: str) -> Ricochet:
-    settings = settings_of("board.size=4", "obs_mode=symbolic", f"board.robots={len(robots)}", *words)
+    settings = tiny("board.size=4", "obs_mode=symbolic", f"board.robots={len(robots)}", *words)
     env = Ricochet(settings, [Level(Board(4), robots, target)])
     env.reset(seed=1)
     return env
@@ -181,7 +177,7 @@ def test_on_a_single_cell_the_layer_is_an_lstm():
 
 
 def policy_of(*words: str) -> Any:
-    return make_model(settings_of("obs_mode=symbolic", *words)).policy
+    return make_model(tiny("obs_mode=symbolic", *words)).policy
 
 
 def blank(policy: Any, sequences: int) -> RNNStates:
@@ -261,12 +257,7 @@ def test_every_operation_of_the_document_is_timed_in_its_category(trained):
 
 @pytest.mark.long
 def test_everything_has_a_component(trained):
-    found = components(trained.facts.breakdown, COMPONENTS)
-    found.check()
-    times = {(line.depth, line.title): line.ledger_ns for line in found.lines}
-    assert all(times[0, title] > 0 for title in COMPONENTS)
-    assert all(times[1, title] > 0 for inside in COMPONENTS.values() for title in inside)
-    assert times.get((0, "Everything else"), 0) < 0.01 * trained.facts.breakdown.wall_ns
+    trained.check_components(COMPONENTS, most_elsewhere=0.01)
 
 
 @pytest.mark.long
@@ -274,21 +265,14 @@ def test_everything_has_a_component(trained):
     "words", [("convlstm=false",), ("obs_mode=symbolic",), ("obs_mode=symbolic", "convlstm=false")]
 )
 def test_two_trainings_are_the_same_with_every_observation_and_memory(words):
-    scores = []
-    for seed in (1, 1, 2):
-        progress = Progress("ricochet", "score", show=False)
-        train(settings_of(*words, f"seed={seed}", "board.moves=1", "iterations=4"), progress)
-        scores.append(progress.scores)
+    settings = [tiny(*words, f"seed={seed}", "board.moves=1", "iterations=4") for seed in (1, 1, 2)]
+    scores = [scores_of("ricochet", one) for one in settings]
     assert scores[0] == scores[1]
     assert scores[0] != scores[2]
 
 
 def test_its_parts_return_the_number_of_their_steps():
-    assert {name: part() for name, part in parts(settings_of()).items()} == {
-        "environment": 4,
-        "policy": 4,
-        "update": 16,
-    }
+    assert {name: part() for name, part in parts(tiny()).items()} == {"environment": 4, "policy": 4, "update": 16}
 
 
 @pytest.mark.long
@@ -301,23 +285,3 @@ def test_the_documents_flags_leave_a_report_with_its_operations(tmp_path):
     report = json.loads((tmp_path / "my_report.json").read_text())
     named = {operation["operation"] for operation in report["facts"]["operations"]}
     assert named >= {"training_total", *" ".join(DOCUMENTED.values()).split()}
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("board.walls=200", "board.walls=200: a board of 8 x 8 has room for 112"),
-        ("board.robots=64", "board.robots=64: a board of 8 x 8 has room for 63"),
-        ("board.walls=112", "the first robot cannot move"),
-        ("batch_size=15", "batch_size=15 leaves a last batch of one of the 16"),
-        ("device=tpu", "torch has no device 'tpu'"),
-        ("obs_mode=ascii", "obs_mode: invalid enum value 'ascii'"),
-        ("image.cell=2", "image.cell: expected int >= 5"),
-        ("network.strides=[1,2,3]", "network.strides: expected array of length 2"),
-    ],
-)
-def test_invalid_settings_are_reported_in_one_sentence(words, said):
-    with pytest.raises(RlprofError) as error:
-        make_model(settings_of(words))
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)

@@ -15,14 +15,14 @@ class PlannedError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("told", "pairs", "blocks", "seconds"),
+    ("flags", "pairs", "blocks", "seconds"),
     [
         ([], 100, 5, 105.0),  # two minutes, with its own start
         (["--batches", "7"], 100, 7, 105.0),
         (["--pairs", "9"], 9, 5, Plan("", "").seconds),
     ],
 )
-def test_a_comparison_takes_two_minutes_or_the_given_pairs(monkeypatch, told, pairs, blocks, seconds):
+def test_a_comparison_takes_two_minutes_or_the_given_pairs(monkeypatch, flags, pairs, blocks, seconds):
     found = []
 
     def planned(plan, _):
@@ -30,7 +30,7 @@ def test_a_comparison_takes_two_minutes_or_the_given_pairs(monkeypatch, told, pa
         raise PlannedError
 
     monkeypatch.setattr(compare, "run_comparison", planned)
-    done = CliRunner().invoke(cli, ["train", "petri", "--compare", *told])
+    done = CliRunner().invoke(cli, ["train", "petri", "--compare", *flags])
     assert isinstance(done.exception, PlannedError), done.output
     (plan,) = found
     assert (plan.pairs, plan.blocks, plan.seconds) == (pairs, blocks, seconds)

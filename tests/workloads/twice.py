@@ -29,8 +29,8 @@ def main() -> None:
         program.train(variant, other)
     with drive({"name": name, "dir": folder, "quiet": True}) as recording:
         program.train(settings, recorded)
-    told = {"alone": alone.scores, "recorded": recorded.scores, "variant": other.scores, "steps": recorded.steps}
-    sys.stdout.write(json.dumps({**told, "session": str(recording.folder)}) + "\n")
+    result = {"alone": alone.scores, "recorded": recorded.scores, "variant": other.scores, "steps": recorded.steps}
+    sys.stdout.write(json.dumps({**result, "session": str(recording.folder)}) + "\n")
 
 
 if __name__ == "__main__":

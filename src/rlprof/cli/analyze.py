@@ -19,7 +19,7 @@ from rlprof.report.analyzer import render, to_text
 
 @command(examples=("rlprof analyze", "rlprof analyze report.json --min-calls 10 --charts bottlenecks.png"))
 @click.argument("session", required=False)
-@option("--input", "input_", metavar="FILE", hidden=True, help="Session or JSON report; the same as SESSION.")
+@option("--input", "input_", metavar="FILE", hidden=True, help="The same as SESSION.")
 @options.output
 @option("--charts", metavar="FILE", help="Also draw charts: a PNG, SVG or PDF.")
 @option("--detailed", metavar="FILE", help="Also write all details as JSON.")
@@ -40,7 +40,7 @@ def analyze(
     15 for GPU memory.
     """
     if session and input_:
-        raise click.UsageError("Give the session once, as SESSION or as --input.")
+        raise click.UsageError("The session is given twice. Use either SESSION or --input.")
     made = build(input_ or session or "last", min_calls)
     if charts is not None:
         from rlprof.report.charts import FORMATS, to_picture  # noqa: PLC0415 - half a second

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from functools import partial
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from typing import Any
 
 import click
 
 from rlprof.analysis.components import component_of
 from rlprof.cli import options
-from rlprof.cli.command_lines import check_arms
 from rlprof.cli.help import command, group, option
 from rlprof.cli.output import deliver, format_of, write
 from rlprof.cli.progress import run_comparison
+from rlprof.cli.run import run
+from rlprof.cli.train import train
 from rlprof.compare import noise_text
 from rlprof.compare.arms import compare_arms, is_command
 from rlprof.compare.gate import gate
@@ -20,8 +25,12 @@ from rlprof.compare.html import to_html
 from rlprof.compare.noise import PAIRS, SMALL_PPO, measure_noise
 from rlprof.compare.paired import MOST_PAIRS, Plan
 from rlprof.compare.text import render, to_json, to_text
+from rlprof.errors import RlprofError
+from rlprof.experiment.arm import words_of
+from rlprof.run.command import any_command, script_command
 
-FORMATS = ("text", "json", "html")
+FORMATS = {"text": to_text, "json": to_json, "html": to_html}
+NOISE_FORMATS = {"text": noise_text.to_text, "json": noise_text.to_json}
 INTERRUPTED = 130
 """Exit code for Ctrl-C, as in a shell."""
 
@@ -95,8 +104,7 @@ def compare(
     if html is not None:
         write(to_html(found), html)
         click.echo(f"wrote {html}", err=True)
-    formats = {"text": partial(to_text, found), "json": partial(to_json, found), "html": partial(to_html, found)}
-    deliver(partial(render, found), formats, chosen, output)
+    deliver(FORMATS, render, chosen, output, found)
     if fail_if_slower is None:
         return
     if found.interrupted:
@@ -111,7 +119,45 @@ def compare(
 
 def _measure_noise(plan: Any, a: str, pairs: int, chosen: str, output: str | None) -> None:
     check_arms({"A": a})
-    run = partial(run_comparison, component_of=lambda _: "all of it")
-    found = measure_noise(plan(a, a, pairs=pairs, width=0.0), run)
-    formats = {"text": partial(noise_text.to_text, found), "json": partial(noise_text.to_json, found)}
-    deliver(partial(noise_text.render, found), formats, chosen, output)
+    one_component = partial(run_comparison, component_of=lambda _: "all of it")
+    found = measure_noise(plan(a, a, pairs=pairs, width=0.0), one_component)
+    deliver(NOISE_FORMATS, noise_text.render, chosen, output, found)
+
+
+def check_arms(commands: dict[str, str]) -> None:
+    """Raise an error for a command line whose script, module, command, workload or option does not exist, before any
+    training is started."""
+    for name, line in commands.items():
+        kind, *words = words_of(line)
+        try:
+            _check_run(words) if kind == "run" else _check_train(words)
+        except (click.ClickException, RlprofError) as error:
+            problem = error.format_message() if isinstance(error, click.ClickException) else error
+            raise RlprofError(f"{name} ({line}): {problem}") from error
+        except click.exceptions.Exit as error:  # --help
+            raise RlprofError(f"{name} ({line}) trains nothing.") from error
+
+
+def _check_run(words: list[str]) -> None:
+    given = run.make_context("run", words).params
+    if given["module"]:
+        _check_module(given["program"][0])
+    else:
+        (any_command if given["command"] else script_command)(given["program"])
+
+
+def _check_module(name: str) -> None:
+    """Look for the outermost package only. Looking inside would import it."""
+    package = name.partition(".")[0]
+    here = PathFinder.find_spec(package, [os.getcwd(), *sys.path])  # where `python -m` looks first
+    if here is None and find_spec(package) is None:
+        raise RlprofError(f"There is no module {name}.")
+
+
+def _check_train(words: list[str]) -> None:
+    if not words:
+        raise RlprofError("No workload is named. Write train WORKLOAD.")
+    with click.Context(train, info_name="train") as context:
+        name, found, rest = train.resolve_command(context, words)
+        assert found is not None  # an unknown name has raised an error
+        found.make_context(name, rest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -22,8 +22,16 @@ JSON_VERSION = 2
 """Version of the JSON keys that docs/doctor.md lists. It goes up when a key changes its meaning or goes away."""
 
 
+def to_json(machine: Any, findings: Any) -> str:
+    encoded = msgspec.json.encode({"version": JSON_VERSION, "machine": machine, "findings": findings})
+    return msgspec.json.format(encoded, indent=2).decode() + "\n"
+
+
+FORMATS = {"text": to_text, "json": to_json}
+
+
 @command(examples=("rlprof doctor", "rlprof doctor --quick --format json"))
-@options.format_("text", "json")
+@options.format_(*FORMATS)
 @options.output
 @option("--quick", is_flag=True, help="Take about a second: skip torch and start no processes.")
 def doctor(format_: str | None, output: str | None, quick: bool) -> None:
@@ -31,22 +39,15 @@ def doctor(format_: str | None, output: str | None, quick: bool) -> None:
 
     Takes a few seconds, two or three of them with every core busy. The findings do not change the exit code.
     """
-    chosen = format_ or format_of(output, ("text", "json"))
+    chosen = format_ or format_of(output, FORMATS)
     with _progress() as report:
         machine = measure_machine(quick, report)
-    findings = judge(machine)
-
-    def to_json() -> str:
-        encoded = msgspec.json.encode({"version": JSON_VERSION, "machine": machine, "findings": findings})
-        return msgspec.json.format(encoded, indent=2).decode() + "\n"
-
-    formats: dict[str, Callable[[], str]] = {"text": partial(to_text, machine, findings), "json": to_json}
-    deliver(partial(render, machine, findings), formats, chosen, output)
+    deliver(FORMATS, render, chosen, output, machine, judge(machine))
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """What is being measured, on stderr if that is a terminal. Drawn only on changes: a spinner would disturb."""
+    """Show what is being measured, on stderr if that is a terminal. A spinner would disturb the measurement."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None

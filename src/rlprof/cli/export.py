@@ -13,34 +13,29 @@ from rlprof.cli.output import explained, writing
 from rlprof.session.reader import Session
 
 TABLES = ("operations", "tree", "iterations", "samples")
-"""The tables of rlprof.render.spreadsheet. Importing them would slow `--help`; a test compares both."""
+"""The tables of rlprof.render.spreadsheet, which would slow `--help` down. A test compares both."""
 
 Made = tuple[list[Path], str | None]
 """The files, and a note for their reader."""
 
 
-def _chrome(session: Session, path: Path | None, _table: str) -> Made:
+def _chrome(session: Session, path: Path, _table: str) -> Made:
     from rlprof.export.chrome import write_chrome  # noqa: PLC0415 - each format imports only what it needs
 
-    path = path or session.folder / "export.json"
     with writing(path, session.path) as file:
-        note = write_chrome(session, file)
-    return [path], note
+        return [path], write_chrome(session, file)
 
 
-def _speedscope(session: Session, path: Path | None, _table: str) -> Made:
+def _speedscope(session: Session, path: Path, _table: str) -> Made:
     from rlprof.export.speedscope import write_speedscope  # noqa: PLC0415
 
-    path = path or session.folder / "export.speedscope.json"
     with writing(path, session.path) as file:
-        note = write_speedscope(session, file)
-    return [path], note
+        return [path], write_speedscope(session, file)
 
 
-def _csv(session: Session, path: Path | None, table: str) -> Made:
+def _csv(session: Session, path: Path, table: str) -> Made:
     from rlprof.render.spreadsheet import write_csv  # noqa: PLC0415
 
-    path = path or session.folder / f"{table}.csv"
     with writing(path, session.path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         write_csv(session, text, table)
@@ -48,21 +43,19 @@ def _csv(session: Session, path: Path | None, table: str) -> Made:
     return [path], None
 
 
-def _tensorboard(session: Session, path: Path | None, _table: str) -> Made:
+def _tensorboard(session: Session, path: Path, _table: str) -> Made:
     from rlprof.export.tensorboard import write_tensorboard  # noqa: PLC0415
 
-    path = path or session.folder / "tensorboard"
     with explained(path):
         write_tensorboard(session, path)
     return [path], None
 
 
-def _otlp(session: Session, path: Path | None, _table: str) -> Made:
+def _otlp(session: Session, path: Path, _table: str) -> Made:
     from rlprof.export.otlp import write_otlp_metrics  # noqa: PLC0415
     from rlprof.export.otlp_traces import write_otlp_traces  # noqa: PLC0415
     from rlprof.export.spans import NOT_KEPT  # noqa: PLC0415
 
-    path = path or session.folder / "export.otlp.json"
     with writing(path, session.path) as file:
         write_otlp_metrics(session, file)
     if not any(session.timeline()):
@@ -73,13 +66,14 @@ def _otlp(session: Session, path: Path | None, _table: str) -> Made:
     return [path, traces], note
 
 
-FORMATS: dict[str, Callable[[Session, Path | None, str], Made]] = {
-    "chrome": _chrome,
-    "speedscope": _speedscope,
-    "csv": _csv,
-    "tensorboard": _tensorboard,
-    "otlp-json": _otlp,
+FORMATS: dict[str, tuple[Callable[[Session, Path, str], Made], str]] = {
+    "chrome": (_chrome, "export.json"),
+    "speedscope": (_speedscope, "export.speedscope.json"),
+    "csv": (_csv, "{table}.csv"),
+    "tensorboard": (_tensorboard, "tensorboard"),
+    "otlp-json": (_otlp, "export.otlp.json"),
 }
+"""By name, the function that writes the format, and the default name of its file in the session."""
 
 
 @command(examples=("rlprof export last --to chrome", "rlprof export last --to csv --table tree -o tree.csv.gz"))
@@ -105,8 +99,10 @@ def export(session: str, to: str, output: str | None, table: str | None) -> None
     """
     if table is not None and to != "csv":
         raise click.UsageError("--table needs --to csv.")
+    table = table or TABLES[0]
+    write, default = FORMATS[to]
     with Session(session) as opened:
-        written, note = FORMATS[to](opened, Path(output) if output else None, table or TABLES[0])
+        written, note = write(opened, Path(output) if output else opened.folder / default.format(table=table), table)
     for path in written:
         click.echo(f"wrote {path}")
     if note:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import click
@@ -11,7 +11,7 @@ import click
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _WIDEST_CHOICE = 40
-"""Characters: longer lists of choices stand in the text, not beside the flag."""
+"""Characters. Longer lists of choices are part of the text instead of the flag."""
 
 
 class Option(click.Option):
@@ -36,7 +36,7 @@ class Option(click.Option):
 
     @property
     def text(self) -> str:
-        """The help text with the choices that are too long for a flag, and with the default."""
+        """The help text, with the default, and with choices that are too long for the flag."""
         text = self.help or ""
         if isinstance(self.type, click.Choice) and self.metavar == "NAME":
             text = f"{text} One of {', '.join(self.type.choices)}."
@@ -55,7 +55,7 @@ def _metavar(type_: click.ParamType[Any]) -> str:
 
 
 class Command(click.Command):
-    """A command whose options stand in groups. The examples are its last lines."""
+    """A command whose help has its options in groups, and examples at the end."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
         self.examples = examples
@@ -79,8 +79,29 @@ class Command(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
+class LazyGroup(click.Group):
+    """Commands by name, with the lines that `--help` shows for them. It imports a command only when the command is
+    called, so that `--help` answers at once."""
+
+    def __init__(
+        self, *args: Any, lines: Mapping[str, str], load: Callable[[str], click.Command], title: str, **settings: Any
+    ) -> None:
+        self.lines, self.load, self.title = lines, load, title
+        super().__init__(*args, **settings)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.lines)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        return self.load(cmd_name) if cmd_name in self.lines else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section(self.title):
+            formatter.write_dl(list(self.lines.items()))
+
+
 class Decorator(Protocol):
-    """Adds options to the function of a command."""
+    """Adds options to a command."""
 
     def __call__(self, decorated: Decorated, /) -> Decorated: ...
 
@@ -94,7 +115,7 @@ def command(name: str | None = None, cls: type[Command] = Command, **settings: A
 
 
 def group(title: str, *options: Decorator) -> Decorator:
-    """Adds these options to a command, under a heading of their own. An empty title is for options without a group."""
+    """Add these options to a command under a heading. An empty title is for options without a group."""
 
     def decorate(decorated: Decorated) -> Decorated:
         for add in reversed(options):

@@ -1,6 +1,6 @@
 """`rlprof`: finds the command, and turns an error of the library into one sentence and an exit code.
 
-0: done. 1: the answer is no. 2: wrong use or unreadable input.
+The exit codes are 0 for success, 1 if the answer is no (a check failed), and 2 for wrong use or unreadable input.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from importlib import import_module, metadata
 
 import click
 
+from rlprof.cli.help import LazyGroup
 from rlprof.errors import RlprofError
 
 COMMANDS = {
@@ -28,24 +29,15 @@ COMMANDS = {
 }
 
 
-class _Commands(click.Group):
-    """Imports a command only when it is called, so that `rlprof --help` answers at once."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(f"rlprof.cli.{cmd_name}"), cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+def _load(name: str) -> click.Command:
+    command: click.Command = getattr(import_module(f"rlprof.cli.{name}"), name)
+    return command
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, lines=COMMANDS, load=_load, title="Commands",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
 @click.version_option(metadata.version("rlprof"), prog_name="rlprof")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:
@@ -61,7 +53,6 @@ def cli(debug: bool) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit."""
     args = sys.argv[1:] if args is None else args
     try:
         code = cli.main(args, prog_name="rlprof", standalone_mode=False)

@@ -40,7 +40,7 @@ output = option("--output", "-o", metavar="FILE", help="Write to FILE instead of
 
 
 def format_(*names: str) -> Decorator:
-    """Without it, the ending of --output decides, and without that it is text."""
+    """The option --format. Its default is the ending of --output, or else text."""
     return option(
         "--format", "format_", type=click.Choice(names), default_text="by the ending of --output, else text",
         help="Output format.",
@@ -68,7 +68,6 @@ _timeline = option(
 
 
 def recording(default_name: str, *more: Decorator, aliases: tuple[str, ...] = ()) -> Decorator:
-    """The options of a recording."""
     name = option("--name", "name", aliases=aliases, metavar="NAME", default_text=default_name, help="Session name.")
     return group("Recording", *more, name, dir_, _timeline, _probes)
 
@@ -96,7 +95,7 @@ def torch_profiler(prefix: str) -> dict[str, Decorator]:
 
 
 def captures(cprofile_aliases: tuple[str, ...] = ()) -> Decorator:
-    """The options with which a training is captured in more detail."""
+    """The options of torch.profiler and of the Python profilers."""
     torch = torch_profiler("torch-profiler-")
     traces = group(
         "torch.profiler",
@@ -130,7 +129,7 @@ def captures(cprofile_aliases: tuple[str, ...] = ()) -> Decorator:
 
 
 def captures_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Takes the capture options out of a command's options and returns the captures. Empty where there are none."""
+    """Take the capture options out of a command's options. Returns the requested captures."""
     torch = {
         name.removeprefix("torch_profiler_"): given.pop(name)
         for name in list(given)

@@ -8,8 +8,9 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 from rich.console import Console
@@ -17,15 +18,18 @@ from rich.console import Console
 from rlprof.errors import RlprofError
 from rlprof.render.layout import plain
 
+Formats = Mapping[str, Callable[..., str]]
+"""By name of the format, the function that renders it."""
+
 WIDTH = 120
-"""Width of text that goes into a pipe (default where COLUMNS is not set)."""
+"""Width of text that goes into a pipe, if COLUMNS is not set."""
 
 _ENDINGS = {"": "text", ".txt": "text", ".log": "text", ".htm": "html", ".md": "markdown"}
-"""Endings that are not the name of their format."""
+"""File endings that differ from the name of their format."""
 
 
 def format_of(output: str | None, names: Collection[str]) -> str:
-    """The format that a file's ending stands for. `.gz` is left out; a device or a pipe has no ending."""
+    """The format for the ending of a file, without `.gz`. A device or a pipe has no ending and gets text."""
     suffix = Path((output or "").removesuffix(".gz")).suffix.lower()
     found = _ENDINGS.get(suffix, suffix.removeprefix("."))
     if found not in names:
@@ -33,32 +37,23 @@ def format_of(output: str | None, names: Collection[str]) -> str:
     return found
 
 
-def deliver(
-    render: Callable[[Console], None], formats: Mapping[str, Callable[[], str]], chosen: str, output: str | None
-) -> None:
-    """Show text on the terminal; write any other format, or a file, with what `formats` makes."""
+def deliver(formats: Formats, render: Callable[..., None], chosen: str, output: str | None, *found: Any) -> None:
+    """Show `found` as text on the terminal, or write it in the chosen format."""
     if chosen == "text" and output is None:
-        show(render)
+        show(partial(render, *found))
         return
-    write(formats[chosen](), output)
+    write(formats[chosen](*found), output)
     if output is not None:
         click.echo(f"wrote {output}", err=True)
 
 
 def show(render: Callable[[Console], None]) -> None:
-    """With the terminal's width and colours; without colours in a pipe."""
+    """Render with the terminal's width and colours, or without colours into a pipe."""
     if sys.stdout is not None and sys.stdout.isatty():
         render(Console(file=sys.stdout, highlight=False))
     else:
         width = shutil.get_terminal_size((WIDTH, 24)).columns
         write(plain(render, width, getattr(sys.stdout, "encoding", None) or "utf-8"), None)
-
-
-def say(text: str) -> None:
-    """Print progress to stderr, if there is one."""
-    if sys.stderr is not None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
 
 
 def write(text: str, output: str | None) -> None:
@@ -78,7 +73,7 @@ def write(text: str, output: str | None) -> None:
 
 
 def harmless(text: str) -> str:
-    """Control characters as escapes, so that a terminal does not obey them. JSON reads these escapes, too."""
+    """Escape control characters, so that a terminal does not obey them. JSON reads the same escapes."""
     return "".join(
         char if char.isprintable() or char == "\n" else " " if char == "\t" else f"\\u{min(ord(char), 0xFFFF):04x}"
         for char in text
@@ -115,10 +110,10 @@ def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """An error of the operating system becomes one sentence."""
+    """Turn an error of the operating system into one sentence."""
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader of the pipe has ended
+        raise  # the reader of the pipe has ended, which is no error
     except OSError as error:
         raise RlprofError(f"{path} cannot be written: {error.strerror or error}") from error

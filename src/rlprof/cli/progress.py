@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+import click
 
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.figures import duration
 from rlprof.analysis.slowdown import SLOWDOWN_SIZES, Experiment
-from rlprof.cli.output import say
-from rlprof.cli.signals import ends_well
 from rlprof.compare.paired import Plan, State, compare_live
 from rlprof.experiment.slowdowns import LEAST_BLOCKS, SlowdownPlan, SlowdownProgress, run_slowdowns
 from rlprof.render.intervals import faster_or_slower, shown
@@ -65,17 +69,36 @@ def _time(seconds: float) -> str:
 
 @contextmanager
 def _announced(text: str) -> Iterator[None]:
-    say(f"{text}\n")
+    click.echo(text, err=True)
     with ends_well():
         try:
             yield
         finally:
-            say("\n")
+            click.echo(err=True)
+
+
+@contextmanager
+def ends_well() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise SystemExit in this block, so that everything is closed. Exit codes are a shell's."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread gets signals
+        return
+    numbers = [number for number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)) if number is not None]
+    before = {number: signal.signal(number, _exit) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _exit(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _say(on_terminal: str, in_file: str) -> None:
-    """One line that is overwritten on a terminal; in a file a line per pair or process, empty for none."""
+    """Overwrite one line on a terminal. In a file, write a line per pair or process, or none if it is empty."""
     if sys.stderr is not None and sys.stderr.isatty():
-        say(f"\r\x1b[2K{on_terminal}")
+        click.echo(f"\r\x1b[2K{on_terminal}", err=True, nl=False)
     elif in_file:
-        say(f"{in_file}\n")
+        click.echo(in_file, err=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import click
@@ -34,7 +33,7 @@ def report(session: str, format_: str | None, output: str | None) -> None:
     chosen = format_ or format_of(output, NAMES)
     made = build(session)
     _leave_missing_files(session, made)
-    deliver(partial(render, made), {chosen: lambda: renderer(chosen)(made)}, chosen, output)
+    deliver({chosen: renderer(chosen)}, render, chosen, output, made)
 
 
 def _leave_missing_files(given: str, made: Report) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from rlprof.analysis.lane_work import work_of
@@ -19,7 +17,7 @@ from rlprof.whatif.speedups import read_speedups
 from rlprof.whatif.text import render, to_json, to_text
 from rlprof.whatif.verification import fitted, verify
 
-FORMATS = ("text", "json")
+FORMATS = {"text": to_text, "json": to_json}
 
 
 @command(
@@ -83,5 +81,4 @@ def whatif(
         )
         experiments = run_experiment(fitted(plan, found.topology), work.whole.wall_ns / found.iterations)
         verified = verify(work, found.topology, found.asked, experiments)
-    formats = {"text": partial(to_text, found, verified), "json": partial(to_json, found, verified)}
-    deliver(partial(render, found, verified), formats, chosen, output)
+    deliver(FORMATS, render, chosen, output, found, verified)

@@ -10,11 +10,11 @@ from importlib import import_module
 from rlprof.workloads.workload import Workload
 
 WORKLOADS = {
-    "petri": "Schedule a wafer cluster tool, a timed Petri net, with TorchRL's PPO.",
-    "ricochet": "Ricochet Robots from RGB images, with a ConvLSTM on sb3-contrib's RecurrentPPO.",
-    "distill": "From a scripted teacher to PPO: several agents in a grid world, a recurrent transformer policy.",
+    "petri": "PPO on TorchRL that schedules a wafer cluster tool, a timed Petri net.",
+    "ricochet": "RecurrentPPO of sb3-contrib with a ConvLSTM, on images of Ricochet Robots.",
+    "distill": "Imitation of a scripted teacher, then PPO, with several agents in a grid world.",
     "morph": "PPO that controls the training of small convolutional networks.",
-    "battle": "Pokemon battles against a real game server, one thread per environment.",
+    "battle": "PPO in Pokemon battles on a real game server, one thread per environment.",
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
 LINES = 10
 """Lines that a whole run writes to a file."""
@@ -27,7 +26,6 @@ class Progress:
         self._close: Callable[[], None] = lambda: None
         self._show = show and sys.stderr is not None
         self._began = self._last = time.perf_counter()
-        self._drawn = 0.0
 
     def begin(self, iterations: int) -> None:
         """Begin to show a training of so many iterations, once it is set up."""
@@ -52,7 +50,6 @@ class Progress:
 
     @property
     def known(self) -> list[float]:
-        """The scores without None."""
         return [score for score in self.scores if score is not None]
 
     @property
@@ -71,18 +68,19 @@ class Progress:
         from rich.progress import Progress as Bar  # noqa: PLC0415
 
         rich.reconfigure(stderr=True)
-        columns: tuple[Any, ...] = (
+        bar = Bar(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-            TextColumn("{task.fields[latest]}"),
+            TextColumn("{task.fields[latest]}"), console=rich.get_console(), auto_refresh=False,
         )  # fmt: skip
-        bar = Bar(*columns, console=rich.get_console(), auto_refresh=False)
         task = bar.add_task(self.name, total=self._iterations, latest="")
         bar.start()
 
+        drawn = 0.0
+
         def draw() -> None:
-            now = time.perf_counter()
-            if now > self._drawn + REDRAW_SECONDS or len(self.scores) == self._iterations:
-                self._drawn = now
+            nonlocal drawn
+            if self._last > drawn + REDRAW_SECONDS or len(self.scores) == self._iterations:
+                drawn = self._last
                 bar.update(task, completed=len(self.scores), latest=self._latest(), refresh=True)
 
         self._draw, self._close = draw, bar.stop

@@ -20,6 +20,7 @@ from rlprof.errors import MissingLibraryError, RlprofError
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 """One or more."""
+Several = Annotated[int, msgspec.Meta(ge=2)]
 Number = Annotated[int, msgspec.Meta(ge=0)]
 """Zero or more."""
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -38,17 +39,17 @@ class Settings:
     """Settings that every training has."""
 
     seed: int = 1
-    """Seed of environments, weights and sampling."""
+    """Random seed of environments, weights and sampling."""
     device: str = "cpu"
-    """Device of the networks: cpu, cuda, cuda:1."""
+    """Device of the networks, such as cpu, cuda or cuda:1."""
     iterations: Count = 20
-    """Rounds of collecting and updating."""
+    """Number of iterations. Each collects experience and updates the policy."""
     timesteps: Count | None = None
-    """Environment steps in total, instead of --iterations."""
+    """Total environment steps, instead of --iterations."""
     envs: Count = 1
     """Number of environments."""
     torch_threads: Count = 1
-    """Threads that torch computes with. More make small networks slower."""
+    """Number of torch threads. More than one slows small networks down."""
 
     @property
     def session_name(self) -> str:
@@ -73,9 +74,9 @@ class LearningSettings:
     learning_rate: Positive = 3e-4
     """Learning rate of Adam."""
     gamma: Share = 0.99
-    """Discount of the reward."""
+    """Discount factor of the reward."""
     gae_lambda: Share = 0.95
-    """Decay of the generalised advantage estimation."""
+    """Decay factor of generalised advantage estimation."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class PPOSettings(LearningSettings):
     """Settings of PPO."""
 
     clip: Positive = 0.2
-    """How far a probability ratio may be from 1 before it is clipped."""
+    """Largest change of a probability ratio from 1 before PPO clips it."""
     entropy: float = 0.01
     """Weight of the entropy bonus."""
 
@@ -105,7 +106,6 @@ def make_settings(cls: type[Made], *layers: tuple[str, Mapping[str, Any]]) -> Ma
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Read a mapping from a YAML or JSON file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -145,16 +145,13 @@ def read_overrides(words: Sequence[str]) -> dict[str, Any]:
     return overrides
 
 
-def as_words(settings: Settings) -> list[str]:
+def as_words(settings: Any, default: Any = None, path: str = "") -> Iterator[str]:
     """The settings that differ from their defaults, as `read_overrides` takes them."""
-    return list(_words(settings, type(settings)()))
-
-
-def _words(settings: Any, default: Any, path: str = "") -> Iterator[str]:
+    default = default or type(settings)()
     for field in fields(settings):
         value, usual = getattr(settings, field.name), getattr(default, field.name)
         if is_dataclass(value):
-            yield from _words(value, usual, f"{path}{field.name}.")
+            yield from as_words(value, usual, f"{path}{field.name}.")
         elif value != usual:
             yield f"{path}{field.name}={msgspec.json.encode(value).decode()}"
 
@@ -191,13 +188,11 @@ def describe(cls: type) -> dict[str, str]:
     for base in reversed(cls.__mro__):
         if not is_dataclass(base):
             continue
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for before, after in pairwise(body):
-            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
-                text = after.value if isinstance(after, ast.Expr) else None
-                if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                    found[before.target.id] = inspect.cleandoc(text.value)
+        tree: Any = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        for before, after in pairwise(tree.body):
+            match before, after:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found[name] = inspect.cleandoc(text)
     return found
 
 
@@ -211,9 +206,8 @@ def _merge(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
 
 def _readable(error: msgspec.ValidationError) -> str:
     """Turn "Expected `int`, got `str` - at `$.trainer.batch_size`" around, so that the place comes first."""
-    what, _, place = str(error).partition(" - at `$.")
-    what = what.replace("`", "")
-    return f"{place.rstrip('`')}: {what[:1].lower()}{what[1:]}" if place else what
+    what, _, place = str(error).replace("`", "").partition(" - at $.")
+    return f"{place}: {what[:1].lower()}{what[1:]}" if place else what
 
 
 def _with_numbers(read: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
+from rlprof import profile
 from rlprof.errors import MissingLibraryError
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import Settings
@@ -33,21 +34,14 @@ class Program(Protocol):
 class Workload:
     name: str
     settings: type[Settings]
-    score: str = "mean return"
-    """Name of the score that `progress` gets for each iteration."""
     components: Components = field(default_factory=dict)
     """The breakdown of its time, in the terms of its field."""
     cure: str = ""
     """The setting (`turbo`) that removes its bottleneck."""
-    before: str = ""
-    """`module:function` to call with the settings before recording. If it returns True, nothing is trained."""
-
-    def prepare(self, settings: Settings) -> bool:
-        """Do what must be done before recording. Returns True if nothing is to be trained."""
-        if not self.before:
-            return False
-        module, _, name = self.before.partition(":")
-        return bool(getattr(import_module(module), name)(settings))
+    score: str = "mean return"
+    """Name of the score that `progress` gets for each iteration."""
+    prepare: Callable[[Any], bool] = lambda _: False
+    """Called with the settings before recording. If it returns True, nothing is trained."""
 
     def load(self) -> Program:
         """Import the training with its libraries. Raises MissingLibraryError if one is not installed."""
@@ -58,3 +52,20 @@ class Workload:
                 raise
             raise MissingLibraryError(f"rlprof train {self.name}", error.name.partition(".")[0], "workloads") from error
         return program  # type: ignore[no-any-return]  # a module with the functions of one
+
+
+def part(do: Callable[[], object], steps: float) -> Callable[[], int]:
+    """A part that does the same amount of work in every call, as much as the training does for so many steps."""
+
+    def measured() -> int:
+        do()
+        return round(steps)
+
+    return measured
+
+
+def declare(**names: str) -> None:
+    """Give operations that only one training has a category: `declare(environment="net_step net_reset")`."""
+    for category, operations in names.items():
+        for operation in operations.split():
+            profile(operation, category=category)

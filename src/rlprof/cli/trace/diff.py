@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from rlprof.cli import options
 from rlprof.cli.help import command, option
-from rlprof.cli.output import deliver, format_of
+from rlprof.cli.output import Formats, deliver, format_of
 from rlprof.cli.trace.reading import no_limits, read_each
 from rlprof.trace.analysis.diff import compare
 from rlprof.trace.analysis.per_step import steps_of
@@ -17,7 +15,7 @@ from rlprof.trace.named import traces_named
 from rlprof.trace.render.diff import render, to_text
 from rlprof.trace.render.json import to_json
 
-FORMATS = ("text", "json")
+FORMATS: Formats = {"text": to_text, "json": to_json}
 
 
 @command(examples=("rlprof trace diff before.json after.json", "rlprof trace diff 'runs/a*.json.gz' runs/b/"))
@@ -37,9 +35,9 @@ def diff(
 ) -> None:
     """Show what differs per step between two trainings.
 
-    Also tells whether a difference is more than noise. A and B are each a trace, a folder, a pattern
-    ("runs/a*.json.gz") or a list (a1.json,a2.json). Several traces per side show the noise: how much the traces of one
-    side differ from each other.
+    Also shows whether a difference is more than noise. A and B are each a trace, a folder, a pattern
+    ("runs/a*.json.gz") or a list (a1.json,a2.json). The noise is how much several traces of one side differ from each
+    other.
     """
     if sides and (before or after):
         raise click.UsageError("Give the sides once, as A B or with --before and --after.")
@@ -53,4 +51,4 @@ def diff(
         raise click.UsageError("Give two sides: rlprof trace diff A B")
     chosen = format_ or format_of(output, FORMATS)
     found = compare(*(read_each(traces_named(side), steps_of, limits) for side in (before, after)))
-    deliver(partial(render, found), {"text": partial(to_text, found), "json": partial(to_json, found)}, chosen, output)
+    deliver(FORMATS, render, chosen, output, found)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import click
 
 from rlprof.cli import options
 from rlprof.cli.help import command
-from rlprof.cli.output import deliver, format_of
+from rlprof.cli.output import Formats, deliver, format_of
 from rlprof.cli.trace.reading import no_limits, read_each
 from rlprof.trace.analysis.summarize import summarize
 from rlprof.trace.analysis.summary import SCHEMA_VERSION, Summary
@@ -18,7 +15,14 @@ from rlprof.trace.named import traces_named
 from rlprof.trace.render.json import to_json
 from rlprof.trace.render.text import render, to_text
 
-FORMATS = ("text", "json", "html")
+
+def to_html(found: Summary) -> str:
+    from rlprof.trace.render import html  # noqa: PLC0415 - only where it is needed
+
+    return html.to_html(found)
+
+
+FORMATS: Formats = {"text": to_text, "json": to_json, "html": to_html}
 
 
 @command(examples=("rlprof trace summary last", "rlprof trace summary rank*.pt.trace.json.gz --output ranks.html"))
@@ -34,13 +38,4 @@ def summary(files: tuple[str, ...], format_: str | None, output: str | None, lim
     """
     chosen = format_ or format_of(output, FORMATS)
     found = Summary(SCHEMA_VERSION, tuple(read_each(traces_named(files), summarize, limits)))
-
-    def to_html() -> str:
-        from rlprof.trace.render import html  # noqa: PLC0415 - only where it is needed
-
-        return html.to_html(found)
-
-    formats: dict[str, Callable[[], str]] = {
-        "text": partial(to_text, found), "json": partial(to_json, found), "html": to_html,
-    }  # fmt: skip
-    deliver(partial(render, found), formats, chosen, output)
+    deliver(FORMATS, render, chosen, output, found)

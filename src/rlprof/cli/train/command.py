@@ -11,7 +11,7 @@ from rlprof.cli import options as shared
 from rlprof.cli.help import Command, Option, command, group, option
 from rlprof.cli.train.compare import compare_cure
 from rlprof.cli.train.options import given, options_of, spread
-from rlprof.cli.train.run import Request, run
+from rlprof.cli.train.run import run
 from rlprof.compare.paired import MOST_PAIRS
 from rlprof.workloads.settings import Settings, make_settings, read_config, read_overrides
 from rlprof.workloads.workload import Workload
@@ -55,15 +55,13 @@ class _Train(Command):
 
 
 def command_of(workload: Workload, help: str) -> click.Command:
-    """The command that trains this workload."""
-
     def train(words: tuple[str, ...], config: str | None, **options: Any) -> None:
         compare, pairs = options.pop("compare"), options.pop("pairs")
         settings = _settings(workload, words, config, options)
         if compare:
             compare_cure(workload, settings, pairs, options["breakdown"], options["cprofile"])
             return
-        run(workload, settings, _request(settings, workload, options))
+        run(workload, settings, **_requested(settings, workload, options))
 
     train.__doc__ = (
         f"{help}\n\nEvery setting can also be given as KEY=VALUE after the options, or as a key of the --config file."
@@ -94,7 +92,8 @@ def _settings(workload: Workload, words: tuple[str, ...], config: str | None, op
     return make_settings(workload.settings, *layers)
 
 
-def _request(settings: Settings, workload: Workload, options: dict[str, Any]) -> Request:
+def _requested(settings: Settings, workload: Workload, options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `run` for these options."""
     steps = options.pop("summary_steps")
     if steps is not None and options["summary_every"] is None:
         options["summary_every"] = max(1, round(steps / settings.steps_per_iteration))
@@ -108,4 +107,4 @@ def _request(settings: Settings, workload: Workload, options: dict[str, Any]) ->
     if captures:
         options["captures"] = captures
     recording = {name: value for name, value in options.items() if value is not None} if profile else None
-    return Request(recording, **afterwards)
+    return {"options": recording, **afterwards}

@@ -13,8 +13,8 @@ from rlprof.workloads.settings import FLAGS, Settings, describe
 
 
 def options_of(cls: type[Settings]) -> list[Option]:
-    """One option per field without parts. An option that is not given is None, so that a config file or the field's own
-    default decides. The field's other flags are aliases that five documents promise."""
+    """One option per field without parts. Options default to None, so that a config file or the field's own default
+    decides. The other flags of a field are aliases that the five documents promise."""
     texts = describe(cls)
     hints = get_type_hints(cls)
     options = []
@@ -44,15 +44,14 @@ def options_of(cls: type[Settings]) -> list[Option]:
 
 
 def given(cls: type[Settings], options: dict[str, Any]) -> dict[str, Any]:
-    """Takes the settings out of a command's options; only those that were given."""
+    """Take the settings that were given out of a command's options."""
     found = {field.name: options.pop(field.name) for field in fields(cls) if field.name in options}
-    return {
-        name: list(value) if isinstance(value, tuple) else value for name, value in found.items() if _is_given(value)
-    }
+    lists = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    return {name: value for name, value in lists.items() if value not in (None, [])}
 
 
 def spread(options: list[click.Option], args: list[str]) -> list[str]:
-    """`--devices a b` as `--devices a --devices b`: a repeatable option also takes several values at once."""
+    """Turn `--devices a b` into `--devices a --devices b`, so that a repeatable option takes several values at once."""
     several = {flag for option in options if option.multiple for flag in option.opts}
     spread: list[str] = []
     current = None
@@ -67,12 +66,8 @@ def spread(options: list[click.Option], args: list[str]) -> list[str]:
     return spread
 
 
-def _is_given(value: Any) -> bool:
-    return value is not None and value != ()
-
-
 def _bare(hint: Any) -> tuple[Any, bool]:
-    """The type without None, bounds and tuple, and whether it takes several values."""
+    """The type without None, bounds and tuple, and True if it takes several values."""
     if get_origin(hint) is Annotated:
         return _bare(get_args(hint)[0])
     if get_origin(hint) in (Union, types.UnionType):

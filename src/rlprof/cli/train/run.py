@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -23,40 +21,40 @@ from rlprof.report.text import render as render_report
 from rlprof.run.start import drive
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import Settings
-from rlprof.workloads.workload import Program, Workload
+from rlprof.workloads.workload import Workload
 
 
-@dataclass(frozen=True)
-class Request:
-    """The options that are not settings of the training."""
-
-    recording: dict[str, Any] | None
-    """The options of `drive`; None to train without a recording."""
-    breakdown: bool
-    reports: tuple[str, ...]
-    expect: bool
-    progress: bool
-
-
-def run(workload: Workload, settings: Settings, request: Request) -> None:
-    """Train, then show."""
-    for report in request.reports:
+def run(
+    workload: Workload, settings: Settings, options: dict[str, Any] | None,
+    *, breakdown: bool, reports: tuple[str, ...], expect: bool, progress: bool,
+) -> None:  # fmt: skip
+    """Train, then show what was requested. `options` are those of the recording, or None to train without one."""
+    for report in reports:
         format_of(report, NAMES)  # refuse an unknown ending before the training, not after it
     if workload.prepare(settings):
         return
-    progress = Progress(workload.name, workload.score, request.progress)
-    recording = drive({**request.recording, "settings": asdict(settings)}) if request.recording is not None else None
+    shown = Progress(workload.name, workload.score, progress)
+    recording = drive({**options, "settings": asdict(settings)}) if options is not None else None
     try:
         with recording or nullcontext():
             program = workload.load()
-            program.train(settings, progress)
+            program.train(settings, shown)
     finally:
-        progress.end()
-    click.echo(_learned(progress))
-    if recording is not None and recording.folder is not None:
-        _show(workload, recording.folder, request)
-    if request.expect:
-        _expect(workload, program, settings, progress)
+        shown.end()
+    click.echo(_learned(shown))
+    if recording is not None and recording.folder is not None and (breakdown or reports):
+        made = build(str(recording.folder))
+        if breakdown and workload.components:
+            show(partial(render_components, components(made.facts.breakdown, workload.components)))
+        elif breakdown:
+            show(partial(render_report, made))
+        for report in reports:
+            write(renderer(format_of(report, NAMES))(made), report)
+            click.echo(f"wrote {report}", err=True)
+    if expect:
+        click.echo(f"{workload.name}: measuring its parts in isolation", err=True)
+        expected = isolated_expectation(measure_isolated(program.parts(settings)), shown.steps_per_second)
+        show(partial(render_expectation, expected))
 
 
 def _learned(progress: Progress) -> str:
@@ -66,23 +64,3 @@ def _learned(progress: Progress) -> str:
     part = max(1, len(known) // 5)
     first, last = sum(known[:part]) / part, sum(known[-part:]) / part
     return f"{progress.name}: {progress.steps:,} steps, {progress.score} {first:,.4g} at first, {last:,.4g} at the end"
-
-
-def _show(workload: Workload, folder: Path, request: Request) -> None:
-    if not request.breakdown and not request.reports:
-        return
-    made = build(str(folder))
-    if request.breakdown and workload.components:
-        show(partial(render_components, components(made.facts.breakdown, workload.components)))
-    elif request.breakdown:
-        show(partial(render_report, made))
-    for report in request.reports:
-        write(renderer(format_of(report, NAMES))(made), report)
-        click.echo(f"wrote {report}", err=True)
-
-
-def _expect(workload: Workload, program: Program, settings: Settings, progress: Progress) -> None:
-    if sys.stderr is not None:
-        click.echo(f"{workload.name}: measuring its parts in isolation", err=True)
-    expected = isolated_expectation(measure_isolated(program.parts(settings)), progress.steps_per_second)
-    show(partial(render_expectation, expected))

@@ -6,9 +6,9 @@ The bottleneck is in the agents: every thread calls the networks by itself, with
 
 from __future__ import annotations
 
+from rlprof.workloads.battle.install import prepare
 from rlprof.workloads.battle.settings import BattleSettings
-from rlprof.workloads.categories import declare
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
 COMPONENTS = {
     "Environment Operations": {
@@ -23,19 +23,10 @@ COMPONENTS = {
         "Advantages": "advantage",
         "Batches": "update",
     },
-    "Agent Operations": {
-        "Action Selection": "agent_action_selection",
-        "Value Calculation": "agent_value_calculation",
-    },
+    "Agent Operations": {"Action Selection": "agent_action_selection", "Value Calculation": "agent_value_calculation"},
 }
 
-WORKLOAD = Workload(
-    name="battle",
-    settings=BattleSettings,
-    components=COMPONENTS,
-    cure="batched_inference",
-    before="rlprof.workloads.battle.install:prepare",
-)
+WORKLOAD = Workload("battle", BattleSettings, COMPONENTS, cure="batched_inference", prepare=prepare)
 
 declare(
     environment="env_parallel_execution server_reply message_parsing observation_encoding",

@@ -28,14 +28,9 @@ class Memory(NamedTuple):
 
     def where(self, rows: Tensor, other: Memory) -> Memory:
         """This memory in `rows`, and the other one elsewhere."""
-        column = rows[None, :, None]
-        return Memory(
-            torch.where(column, self.hidden, other.hidden),
-            torch.where(column, self.cell, other.cell),
-            torch.where(column, self.keys, other.keys),
-            torch.where(column, self.values, other.values),
-            torch.where(rows, self.known, other.known),
-        )
+        pairs = zip(self[:-1], other[:-1])
+        hidden, cell, keys, values = (torch.where(rows[None, :, None], own, its) for own, its in pairs)
+        return Memory(hidden, cell, keys, values, torch.where(rows, self.known, other.known))
 
 
 class BattleNetwork(nn.Module):
@@ -53,7 +48,6 @@ class BattleNetwork(nn.Module):
         nn.init.zeros_(self.head[-1].bias)  # type: ignore[arg-type]
 
     def empty(self, battles: int) -> Memory:
-        """Memory at the beginning of battles."""
         weight = self.embedding.weight
         state = weight.new_zeros(1, battles, self._hidden)
         recent = weight.new_zeros(self._look_back, battles, self._hidden)
@@ -61,13 +55,13 @@ class BattleNetwork(nn.Module):
 
     def forward(self, observations: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """Outputs (T x B x outputs) of T decisions in B battles each (T x B x features), and the memory after them."""
-        said, (hidden, cell) = self.lstm(torch.relu(self.embedding(observations)), memory[:2])
-        keys = torch.cat([memory.keys, self.key(said)])
-        values = torch.cat([memory.values, self.value(said)])
-        seen = self._attend(self.query(said), keys, values, memory.known)
+        outputs, (hidden, cell) = self.lstm(torch.relu(self.embedding(observations)), memory[:2])
+        keys = torch.cat([memory.keys, self.key(outputs)])
+        values = torch.cat([memory.values, self.value(outputs)])
+        seen = self._attend(self.query(outputs), keys, values, memory.known)
         back = self._look_back
-        known = (memory.known + len(said)).clamp(max=back)
-        return self.head(torch.cat([said, seen], -1)), Memory(hidden, cell, keys[-back:], values[-back:], known)
+        known = (memory.known + len(outputs)).clamp(max=back)
+        return self.head(torch.cat([outputs, seen], -1)), Memory(hidden, cell, keys[-back:], values[-back:], known)
 
     def _attend(self, query: Tensor, keys: Tensor, values: Tensor, known: Tensor) -> Tensor:
         """Attention from each decision to itself and to the remembered ones before it."""

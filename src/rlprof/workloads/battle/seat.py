@@ -79,27 +79,23 @@ class Seat:
     def read(self) -> bool:
         """Read until the server requests a decision from either player, or the battle has ended. Returns True if this
         player has to decide."""
-        asked = None
-        while asked is None:
+        decides = None
+        while decides is None:
             with profile("server_reply"):
                 message = self._get(self._inbox)
             with profile("message_parsing"):
-                asked = self._parse(message)
-        return asked
+                decides = self._parse(message)
+        return decides
 
-    def order(self, order: str) -> None:
-        self._say(f"/choose {order}")
-
-    def give_up(self) -> None:
-        self._say("/forfeit")
-
-    def leave(self) -> None:
-        self._say("/leave")
+    def send(self, command: str) -> None:
+        """Send a command in the battle: `/choose ORDER`, `/forfeit` or `/leave`."""
+        assert self.battle is not None
+        self._do(self._client.send_message(command, self.battle.battle_tag))
 
     def _parse(self, message: Message) -> bool | None:
-        """None if there is more to read."""
+        """True if this player has to decide, None if there is more to read."""
         tag = message[0][0].removeprefix(">")
-        asked = None
+        decides = None
         for words in message[1:]:
             kind = words[1] if len(words) > 1 else ""
             if kind == "init" and self.battle is None:
@@ -109,39 +105,32 @@ class Seat:
             elif kind == "request" and words[2]:
                 request: dict[str, Any] = json.loads("|".join(words[2:]))
                 self.battle.parse_request(request)
-                asked = None if request.get("update") else not request.get("wait", False)
+                decides = None if request.get("update") else not request.get("wait", False)
             elif kind == "win":
                 self.battle.won_by(words[2])
-                asked = False
+                decides = False
             elif kind == "tie":
                 self.battle.tied()  # type: ignore[no-untyped-call]
-                asked = False
+                decides = False
             elif kind == "error":  # forbidden by something that only the server knows, such as a hidden trap
-                self.order("default")
+                self.send("/choose default")
             elif kind not in ("", "t:", "expire", "uhtmlchange", "bigerror", "deinit", "request"):
                 self.battle.parse_message(words)
-        return asked
-
-    def _say(self, text: str) -> None:
-        assert self.battle is not None
-        self._do(self._client.send_message(text, self.battle.battle_tag))
+        return decides
 
     def _do(self, coroutine: Any) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop)
 
     def _get(self, queue: SimpleQueue[Any]) -> Any:
+        problem = "closed the connection during a battle"
         try:
             item = queue.get(timeout=ANSWER_SECONDS)
         except Empty:
-            raise RlprofError(
-                f"the game server at {self._address} did not answer for {ANSWER_SECONDS} s;"
-                " check that it still runs, then train again"
-            ) from None
+            item, problem = None, f"did not answer for {ANSWER_SECONDS} s"
         if item is None:
             self._hang_up()  # the next reader must find the end, too
             raise RlprofError(
-                f"the game server at {self._address} closed the connection during a battle;"
-                " check that it still runs, then train again"
+                f"the game server at {self._address} {problem}; check that it still runs, then train again"
             )
         return item
 

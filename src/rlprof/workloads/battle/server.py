@@ -8,11 +8,12 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import click
 
 from rlprof.errors import RlprofError
 from rlprof.workloads.battle.install import READY, STARTED_BY, check_installed, find, folder_of, package_of
@@ -69,8 +70,7 @@ class Server:
             )
 
     def wait_until_ready(self) -> None:
-        if sys.stderr is not None:
-            sys.stderr.write(f"battle: starting the game server at 127.0.0.1:{self._port}\n")
+        click.echo(f"battle: starting the game server at 127.0.0.1:{self._port}", err=True)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:

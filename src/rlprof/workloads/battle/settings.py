@@ -8,7 +8,7 @@ from typing import Literal
 from rlprof.workloads.settings import Count, Positive, PPOSettings, Settings, Share, setting
 
 TYPICAL_TURNS = 50
-"""Decisions of a battle between random players. Used to estimate how many battles `timesteps` take."""
+"""Typical number of decisions in a battle, to estimate how many battles `timesteps` take."""
 
 Format = Literal[
     "gen1randombattle", "gen2randombattle", "gen3randombattle", "gen4randombattle", "gen5randombattle",
@@ -19,37 +19,37 @@ Format = Literal[
 @dataclass(frozen=True)
 class BattleSettings(PPOSettings, Settings):
     batched_inference: bool = False
-    """Answer all threads together in one forward pass, instead of one thread at a time."""
+    """Run the networks once for all threads, instead of once per thread."""
     setup: bool = False
-    """Only install the game server with npm, then exit."""
+    """Install the game server with npm and exit."""
     server: str = ""
-    """Running server to play on: host:port or ws://host:port/showdown/websocket (default: start one)."""
+    """Address of a running game server, as host:port or ws://host:port/showdown/websocket (default: start one)."""
     server_dir: str = ""
-    """Folder of the game server (default: rlprof/pokemon-showdown in the user's data folder)."""
+    """Folder of the game server (default: rlprof/pokemon-showdown in $XDG_DATA_HOME or ~/.local/share)."""
     battle_format: Format = "gen1randombattle"
-    """Rules of the battles. Those of the first generation are the fastest."""
+    """Rules of the battles. The first generation is the fastest."""
     opponent: Literal["random", "max_damage", "self"] = "random"
-    """The opponent: random moves, the move with the most damage, or the policy itself."""
+    """Opponent that plays random moves, the move with the most damage, or the policy itself."""
     iterations: Count = setting(14, "--episodes")
-    """Episodes. Each is one battle per environment, then an update."""
+    """Number of iterations. Each plays one battle per environment and updates the policy."""
     envs: Count = setting(8, "--parallel")
-    """Battles at the same time, one thread each."""
+    """Number of battles at the same time, one thread each."""
     max_turns: Count = 200
-    """Decisions after which a battle is forfeited."""
+    """Most decisions of a battle, after which it is forfeited."""
     hidden: Count = 256
-    """Units of a network's first layer, its LSTM and its attention."""
+    """Units of the first layer, the LSTM and the attention of each network."""
     heads: Count = 8
-    """Attention heads. Must divide --hidden."""
+    """Number of attention heads. Must divide --hidden."""
     memory: Count = 16
-    """Earlier decisions of a battle that the attention sees."""
+    """Number of earlier decisions that the attention sees."""
     batch_size: Count = 4
     """Battles per gradient step."""
     epochs: Count = 4
-    """Passes over the battles of an episode."""
+    """Passes over the battles of each iteration."""
     learning_rate: Positive = 5e-4
     gamma: Share = 0.997
     max_gradient: Positive = 0.5
-    """Norm to which gradients are clipped."""
+    """Largest norm of the gradients."""
 
     @property
     def players(self) -> int:

@@ -5,24 +5,23 @@ from __future__ import annotations
 import atexit
 import random
 from contextlib import ExitStack
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rlprof import get_profiler, profile, profile_function
-from rlprof.workloads.battle.agent import Networks, RandomAgent, TogetherAgent, agent_of
-from rlprof.workloads.battle.collecting import Played, arena
+from rlprof.workloads.battle.agent import Agent, BatchedAgent, Networks, agent_of
+from rlprof.workloads.battle.environment import Played, arena
 from rlprof.workloads.battle.server import serving
 from rlprof.workloads.battle.settings import BattleSettings
 from rlprof.workloads.devices import prepare_torch
 from rlprof.workloads.progress import Progress
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 
-@dataclass(frozen=True)
-class BattleBatch:
+class BattleBatch(NamedTuple):
     """Battles side by side: decisions of the longest battle x battles. Shorter battles are padded."""
 
     observations: Tensor
@@ -35,7 +34,7 @@ class BattleBatch:
     """True except for padding."""
 
     def pick(self, battles: Tensor) -> BattleBatch:
-        return BattleBatch(*(getattr(self, name)[:, battles] for name in self.__dataclass_fields__))
+        return BattleBatch(*(column[:, battles] for column in self))
 
 
 @profile_function("advantage")
@@ -131,7 +130,7 @@ def parts(settings: BattleSettings) -> Parts:
     kept = ExitStack()
     atexit.register(kept.close)  # the parts are called until the program ends
     address = kept.enter_context(serving(settings))
-    cheaply = kept.enter_context(arena(settings, address, RandomAgent()))
+    cheaply = kept.enter_context(arena(settings, address, Agent()))
     agent = agent_of(networks, settings)
     battles = kept.enter_context(arena(settings, address, agent)).play()
     steps = sum(len(played.rewards) for played in battles)
@@ -143,20 +142,16 @@ def parts(settings: BattleSettings) -> Parts:
     def play() -> int:
         return sum(len(played.rewards) for played in cheaply.play())
 
-    def choose() -> int:
-        if isinstance(agent, TogetherAgent):
+    def choose() -> None:
+        if isinstance(agent, BatchedAgent):
             for _ in range(settings.players):
                 agent.forward({player: first[player] for player in range(settings.envs)}, set())
-            return settings.envs
+            return
         for player, seen in first.items():
             agent.choose(player, seen, battles[player % settings.envs].masks[0], chance)
-        return settings.envs
 
-    def learn() -> int:
-        update(networks, optimizer, battles, settings)
-        return steps
-
-    return {"battles": play, "agent": choose, "update": learn}
+    learn = part(lambda: update(networks, optimizer, battles, settings), steps)
+    return {"battles": play, "agent": part(choose, settings.envs), "update": learn}
 
 
 def _is_done(settings: BattleSettings, progress: Progress) -> bool:

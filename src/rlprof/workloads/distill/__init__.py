@@ -7,9 +7,8 @@ the tensors of the copies and of the replay, instead of allocating new ones.
 
 from __future__ import annotations
 
-from rlprof.workloads.categories import declare
 from rlprof.workloads.distill.settings import DistillSettings
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
 ROLLOUT = {
     "Student Forward": "policy_forward action_sampling",
@@ -40,15 +39,6 @@ COMPONENTS = {
     "Logging": "logging",
 }
 
-WORKLOAD = Workload(
-    name="distill",
-    settings=DistillSettings,
-    components=COMPONENTS,
-    cure="batched_teacher",
-)
+WORKLOAD = Workload("distill", DistillSettings, COMPONENTS, cure="batched_teacher")
 
-declare(
-    teacher="teacher_total teacher_reshape agent_calls",
-    transfer="stack_and_back",
-    storage="replay_store",
-)
+declare(teacher="teacher_total teacher_reshape agent_calls", transfer="stack_and_back", storage="replay_store")

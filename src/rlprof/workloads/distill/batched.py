@@ -9,20 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rlprof.workloads.distill.tokens import (
-    AGENT,
-    EXTRACTOR,
-    HOME_COLUMN,
-    HUB,
-    LOAD,
-    MOVES,
-    NOTHING,
-    RADIUS,
-    SIDE,
-    STAY,
-    Grid,
-    Places,
-)
+from rlprof.workloads.distill import tokens
+from rlprof.workloads.distill.tokens import MOVES, RADIUS, SIDE, Grid, Places
 
 Cells = NDArray[np.uint16]
 """Sets of cells [n, SIDE]."""
@@ -42,9 +30,9 @@ def choose_all(observations: Grid) -> Places:
     free = ~_sets(len(observations), at) & _WHOLE_ROW
     actions = _homewards(free, own[:, 1], own[:, 2])
     loaded = own[:, 0] == 1
-    rival = (feature == AGENT) & (value == 0) & ~loaded[agent]
+    rival = (feature == tokens.AGENT) & (value == 0) & ~loaded[agent]
     rivals = _sets(len(observations), (agent[rival], row[rival], column[rival]))
-    goal = feature == np.where(loaded, HUB, EXTRACTOR)[agent]
+    goal = feature == np.where(loaded, tokens.HUB, tokens.EXTRACTOR)[agent]
     if goal.any():
         agent, row, column, rest = agent[goal], row[goal], column[goal], value[goal].astype(np.int64)
         goals = _sets(len(agent), (np.arange(len(agent)), row, column))
@@ -61,12 +49,12 @@ def choose_all(observations: Grid) -> Places:
 
 def _read(observations: Grid) -> tuple[Grid, tuple[Places, Places, Places], Grid, Grid]:
     """The agents' own states [n, 3] in the order of their features, and the objects: where, what, and their values."""
-    length = int((observations[:, :, 0] != NOTHING).sum(axis=-1).max(initial=0))  # NOTHING comes last
+    length = int((observations[:, :, 0] != tokens.NOTHING).sum(axis=-1).max(initial=0))  # NOTHING comes last
     location, feature, value = observations[:, :length].transpose(2, 0, 1)
-    is_own = (feature >= LOAD) & (feature <= HOME_COLUMN)
+    is_own = (feature >= tokens.LOAD) & (feature <= tokens.HOME_COLUMN)
     own = np.zeros((len(observations), 3), np.uint8)
-    own[np.nonzero(is_own)[0], feature[is_own] - LOAD] = value[is_own]
-    there = ~is_own & (location != NOTHING)
+    own[np.nonzero(is_own)[0], feature[is_own] - tokens.LOAD] = value[is_own]
+    there = ~is_own & (location != tokens.NOTHING)
     where = location[there].astype(np.int64)
     return own, (np.nonzero(there)[0], where >> 4, where & 15), feature[there], value[there]
 
@@ -115,5 +103,5 @@ def _homewards(free: Cells, home_row: Grid, home_column: Grid) -> Places:
     on_row = (free[np.arange(len(free)), RADIUS + row] >> np.uint16(RADIUS)) & 1
     on_column = (free[:, RADIUS] >> (RADIUS + column).astype(np.uint16)) & 1
     return np.select(
-        [(row != 0) & (on_row == 1), (column != 0) & (on_column == 1)], [(row + 3) // 2, (column + 7) // 2], STAY
+        [(row != 0) & (on_row == 1), (column != 0) & (on_column == 1)], [(row + 3) // 2, (column + 7) // 2], tokens.STAY
     )

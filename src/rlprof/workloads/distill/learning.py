@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rlprof import profile
+from rlprof import profile, profile_function
 from rlprof.workloads.distill.policy import Student, precision
 from rlprof.workloads.distill.rollout import Rollout
 from rlprof.workloads.distill.settings import DistillSettings
@@ -22,9 +22,7 @@ class Learner:
         self.optimizer = torch.optim.Adam(student.parameters(), lr=settings.learning_rate, eps=1e-5)
 
     def learn(self, rollout: Rollout, supervised: bool) -> None:
-        advantages = self._advantages(rollout)
-        with profile("update"):
-            self._update(rollout, advantages, supervised)
+        self._update(rollout, self._advantages(rollout), supervised)
 
     def _advantages(self, rollout: Rollout) -> Tensor:
         """Generalised advantage estimation.
@@ -44,6 +42,7 @@ class Learner:
                 advantages[step] = advantage
         return advantages
 
+    @profile_function("update")
     def _update(self, rollout: Rollout, advantages: Tensor, supervised: bool) -> None:
         settings, steps = self.settings, rollout.steps
         for group in self.optimizer.param_groups:
@@ -60,12 +59,11 @@ class Learner:
                     log_probs, values, _ = self.student(observations, state)
                 with profile("loss"):
                     value_loss = (values - returns).square().mean()
-                    if supervised:
-                        policy_loss = imitation_loss(log_probs, steps.taught[:, pupils])
+                    if supervised:  # negative log-likelihood of the teacher's actions
+                        policy_loss = -_of(log_probs, steps.taught[:, pupils]).mean()
                     else:
-                        policy_loss = self._ppo_loss(
-                            log_probs, steps.actions[:, pupils], steps.log_probs[:, pupils], advantage
-                        )
+                        before = steps.log_probs[:, pupils]
+                        policy_loss = self._ppo_loss(log_probs, steps.actions[:, pupils], before, advantage)
                     loss = policy_loss + VALUE_WEIGHT * value_loss
                 self.optimizer.zero_grad()
                 loss.backward()
@@ -79,11 +77,6 @@ class Learner:
         gain = torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
         entropy = -(log_probs.exp() * log_probs).sum(-1)
         return -(gain + self.settings.entropy * entropy).mean()
-
-
-def imitation_loss(log_probs: Tensor, taught: Tensor) -> Tensor:
-    """Negative log-likelihood of the teacher's actions under the student's policy."""
-    return -_of(log_probs, taught).mean()
 
 
 def _of(log_probs: Tensor, actions: Tensor) -> Tensor:

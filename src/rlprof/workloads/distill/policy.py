@@ -21,16 +21,16 @@ class Layer(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.ask_norm, self.norm = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.ask, self.told = nn.Linear(width, width), nn.Linear(width, width)
+        self.query_norm, self.norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query, self.output = nn.Linear(width, width), nn.Linear(width, width)
         self.widen, self.narrow = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
 
     def forward(self, latents: Tensor, keys: Tensor, values: Tensor, there: Tensor) -> Tensor:
         """latents [n, latents, width]; keys and values [n, heads, tokens, ...]; there [n, tokens]: True for real
         tokens."""
-        ask = split(self.ask(self.ask_norm(latents)), self.heads)
-        told = scaled_dot_product_attention(ask, keys, values, attn_mask=there[:, None, None])
-        latents = latents + self.told(told.transpose(1, 2).flatten(2))
+        query = split(self.query(self.query_norm(latents)), self.heads)
+        attended = scaled_dot_product_attention(query, keys, values, attn_mask=there[:, None, None])
+        latents = latents + self.output(attended.transpose(1, 2).flatten(2))
         computed: Tensor = latents + self.narrow(gelu(self.widen(self.norm(latents))))
         return computed
 

@@ -28,13 +28,12 @@ class ProfilerSettings:
 @dataclass(frozen=True)
 class TrainerSettings:
     total_timesteps: Count | None = None
-    """Agent steps in total, instead of iterations."""
+    """Total agent steps, instead of iterations."""
     batch_size: Count = 128
     """Agent steps per gradient step, in whole segments of `bptt`."""
     mixed_precision: bool = False
     """Compute the policy in bfloat16 wherever autocast does."""
     profiler: ProfilerSettings = field(default_factory=ProfilerSettings)
-    """A torch trace of some iterations."""
 
 
 @dataclass(frozen=True)
@@ -64,37 +63,34 @@ class DistillSettings(PPOSettings, Settings):
     run: str = ""
     """Name of the session."""
     base_missions: Literal["extractor_hub_14", "extractor_hub_30", "extractor_hub_50"] = "extractor_hub_30"
-    """The grid world: its size, walls and extractors."""
+    """Grid world, with its size, walls and extractors."""
     supervised_steps: Number = 20_000
-    """Agent steps that imitate the teacher. After them the teacher is switched off and PPO begins."""
+    """Agent steps in which the student imitates the teacher, before PPO begins."""
     batched_teacher: bool = False
-    """Call the teacher for all agents at once, instead of one environment after the other."""
+    """Call the teacher once for all agents, instead of once per environment."""
     preallocated: bool = False
-    """Keep buffers on host and device, instead of allocating them at each step."""
+    """Reuse buffers on host and device, instead of allocating new ones per step."""
     timing_every: Number = 10
-    """Rollouts between two timing trees on standard error. 0: none."""
+    """Print a timing tree every so many rollouts, or never if 0."""
     iterations: Count = 30
     envs: Count = 8
-    """Grid worlds that are stepped together."""
+    """Number of grid worlds, stepped together."""
     agents: Count = 4
-    """Agents per world."""
+    """Number of agents per world."""
     bptt: Count = 32
-    """Steps of a rollout, and of a segment that the recurrent layer learns from."""
+    """Steps per rollout, through which the recurrent layer is trained."""
     episode_segments: Count = 2
-    """Rollouts until a world is replaced by a new one."""
+    """Number of rollouts before a world is replaced by a new one."""
     epochs: Count = 1
-    """Passes over a rollout."""
+    """Passes over each rollout."""
     learning_rate: Positive = 2e-3
     """Learning rate of Adam while the student imitates the teacher."""
     ppo_learning_rate: Positive = 3e-4
     """Learning rate of Adam in PPO."""
     gamma: Share = 0.97
     trainer: TrainerSettings = field(default_factory=TrainerSettings)
-    """Length, batches, precision and trace."""
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
-    """When the policy is evaluated."""
     policy: PolicySettings = field(default_factory=PolicySettings)
-    """The network."""
 
     @property
     def session_name(self) -> str:
@@ -120,7 +116,6 @@ class DistillSettings(PPOSettings, Settings):
         return min(self.total_iterations, -(-self.supervised_steps // self.steps_per_iteration))
 
     def check(self) -> None:
-        """Raise RlprofError for settings that do not fit together."""
         if self.seed < 0:
             raise RlprofError(f"seed={self.seed}: a seed must not be negative")
         batch = self.trainer.batch_size

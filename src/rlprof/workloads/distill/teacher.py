@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from rlprof.workloads.distill.tokens import (
-    AGENT,
-    EXTRACTOR,
-    HOME_COLUMN,
-    HOME_ROW,
-    HUB,
-    LOAD,
-    MOVES,
-    NOTHING,
-    RADIUS,
-    SIDE,
-    STAY,
-    Grid,
-)
+from rlprof.workloads.distill import tokens
+from rlprof.workloads.distill.tokens import HOME_COLUMN, HOME_ROW, LOAD, MOVES, RADIUS, SIDE, STAY, Grid
 
 Cell = tuple[int, int]
 """Row and column in the view."""
@@ -27,14 +15,11 @@ _MOVES = {action: (int(row), int(column)) for action, (row, column) in enumerate
 
 
 class View:
-    """The content of one observation."""
-
     def __init__(self, observation: Grid) -> None:
         self.own: dict[int, int] = {}
         self.objects: dict[Cell, tuple[int, int]] = {}
-        """Object and value by cell."""
         for location, feature, value in observation.tolist():
-            if location == NOTHING:
+            if location == tokens.NOTHING:
                 break
             if feature in (LOAD, HOME_ROW, HOME_COLUMN):
                 self.own[feature] = value
@@ -43,12 +28,12 @@ class View:
 
     def goals(self) -> dict[Cell, int]:
         """The goals with their remaining rest: the hub for an agent with a load, else the extractors."""
-        wanted = HUB if self.own[LOAD] else EXTRACTOR
+        wanted = tokens.HUB if self.own[LOAD] else tokens.EXTRACTOR
         return {cell: value for cell, (feature, value) in self.objects.items() if feature == wanted}
 
     def rivals(self) -> list[Cell]:
         """Other agents that also want an ore. None if this agent has a load."""
-        return [] if self.own[LOAD] else [cell for cell, found in self.objects.items() if found == (AGENT, 0)]
+        return [] if self.own[LOAD] else [cell for cell, found in self.objects.items() if found == (tokens.AGENT, 0)]
 
     def is_free(self, cell: Cell) -> bool:
         return cell not in self.objects and 0 <= cell[0] < SIDE and 0 <= cell[1] < SIDE

@@ -55,7 +55,7 @@ class RolloutTiming:
 
 
 def to_text(times: Mapping[Path, float], agent_step: int) -> str:
-    """`times`: ns per step of the innermost titles. Every printed figure is the sum of those below it."""
+    """The tree for `times`, in ns per step of the innermost titles. Every figure is the sum of those below it."""
     hundredths: Counter[Path] = Counter()
     for path, ns in times.items():
         for end in range(len(path) + 1):
@@ -63,7 +63,8 @@ def to_text(times: Mapping[Path, float], agent_step: int) -> str:
     largest = max(times, key=lambda path: hundredths[path])
     lines = [_RULE, f"Rollout Timing Profile (agent_step={agent_step})", _RULE]
     lines.append(_line("  Rollout Total:", hundredths[()]))
-    for path in _in_order(times):
+    titles = dict.fromkeys(path[:end] for path in times for end in range(1, len(path) + 1))
+    for path in titles:  # each before those below it
         mark = "  <-- BOTTLENECK" if path == largest else ""
         lines.append(_line(f"{_BULLETS[len(path) - 1]}{path[-1]}:", hundredths[path]) + mark)
     return "\n".join((*lines, _RULE, ""))
@@ -73,13 +74,7 @@ def _line(title: str, hundredths: int) -> str:
     return f"{title:<25}{hundredths / 100:>6.2f} ms"
 
 
-def _in_order(paths: Mapping[Path, Any]) -> list[Path]:
-    """All titles, each before those below it."""
-    return list(dict.fromkeys(path[:end] for path in paths for end in range(1, len(path) + 1)))
-
-
 def _paths(layout: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[str, Path]]:
-    """The path of the title of each operation."""
     for title, inside in layout.items():
         if isinstance(inside, Mapping):
             yield from _paths(inside, (*above, title))

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from dataclasses import asdict
 from itertools import cycle
 
+import click
 import numpy as np
+import torch
 
-from rlprof import TorchCapture, get_profiler, profile
+from rlprof import TorchCapture, get_profiler, profile, profile_function
 from rlprof.workloads.devices import prepare_torch
 from rlprof.workloads.distill import ROLLOUT
-from rlprof.workloads.distill.evaluation import Evaluator
 from rlprof.workloads.distill.learning import Learner
-from rlprof.workloads.distill.policy import Student
+from rlprof.workloads.distill.policy import Student, precision
 from rlprof.workloads.distill.rollout import Collector
 from rlprof.workloads.distill.settings import DistillSettings
 from rlprof.workloads.distill.timing import RolloutTiming
 from rlprof.workloads.distill.tokens import ACTIONS
+from rlprof.workloads.distill.world import Worlds
 from rlprof.workloads.progress import Progress
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 
 class Training:
-    """The parts of the training."""
-
     def __init__(self, settings: DistillSettings) -> None:
         settings.check()
+        self.settings = settings
         self.device = prepare_torch(settings)
         self.student = Student(settings.policy).to(self.device)
         self.collector = Collector(settings, self.student, self.device)
         self.learner = Learner(settings, self.student, self.device)
-        self.evaluator = Evaluator(settings, self.student, self.device)
+
+    @profile_function("evaluation")
+    @torch.no_grad()
+    def evaluate(self) -> float:
+        """Mean return of an agent over a rollout without random actions, always in the same, separate worlds. Uses none
+        of the training's random numbers."""
+        settings = self.settings
+        worlds = Worlds(settings.base_missions, settings.envs, settings.agents, (settings.seed, 1))
+        state = self.student.first_state(settings.pupils)
+        total = 0.0
+        for _ in range(settings.bptt):
+            observations = torch.from_numpy(worlds.observe()).flatten(0, 1).to(self.device)
+            with profile("policy_predict"), precision(settings, self.device):
+                log_probs, _, state = self.student(observations[None], state)
+                actions = log_probs[0].argmax(-1).cpu().numpy()
+            total += float(worlds.step(actions.reshape(settings.envs, settings.agents)).sum())
+        return total / settings.pupils
 
 
 def train(settings: DistillSettings, progress: Progress) -> None:
@@ -47,11 +63,12 @@ def train(settings: DistillSettings, progress: Progress) -> None:
                 timing.rollout_ended(iteration * settings.steps_per_iteration, settings.bptt)
                 training.learner.learn(rollout, supervised)
                 if settings.evaluator.evaluate_local and iteration % settings.evaluator.epoch_interval == 0:
-                    score = training.evaluator.mean_return()
+                    score = training.evaluate()
                     with profile("logging"):
                         _say(f"evaluation after {iteration} iterations: mean return {score:.4g}")
                 with profile("logging"):
-                    progress.advance(rollout.mean_return, settings.steps_per_iteration)
+                    score = rollout.steps.rewards.sum(dim=0).mean().item()
+                    progress.advance(score, settings.steps_per_iteration)
 
 
 def parts(settings: DistillSettings) -> Parts:
@@ -69,33 +86,19 @@ def parts(settings: DistillSettings) -> Parts:
         collector.worlds.step(chance.integers(0, ACTIONS, collector.worlds.load.shape))
         collector.worlds.observe()
 
-    def part(do: Callable[[], object], steps: int, iterations: int) -> Callable[[], int]:
-        def measured() -> int:
-            do()
-            return round(steps * settings.total_iterations / iterations)
-
-        return measured
-
-    step, whole = settings.pupils, settings.steps_per_iteration
-    taught, evaluated = settings.supervised_iterations, _evaluations(settings)
-    found = {
-        "env_step": part(env_step, step, settings.total_iterations),
-        "policy_forward": part(lambda: collector.act(next(seen)), step, settings.total_iterations),
-    }
+    step, total = settings.pupils, settings.total_iterations
+    whole = settings.steps_per_iteration * total
+    taught = settings.supervised_iterations
+    evaluations = total // settings.evaluator.epoch_interval if settings.evaluator.evaluate_local else 0
+    found = {"env_step": part(env_step, step), "policy_forward": part(lambda: collector.act(next(seen)), step)}
     if taught:
-        found["teacher_total"] = part(lambda: collector.teaching.actions(next(seen)), step, taught)
-        found["update, imitating"] = part(lambda: learner.learn(rollout, supervised=True), whole, taught)
-    if taught < settings.total_iterations:
-        found["update, PPO"] = part(
-            lambda: learner.learn(rollout, supervised=False), whole, settings.total_iterations - taught
-        )
-    if evaluated:
-        found["evaluation"] = part(training.evaluator.mean_return, whole, evaluated)
+        found["teacher_total"] = part(lambda: collector.teaching.actions(next(seen)), step * total / taught)
+        found["update, imitating"] = part(lambda: learner.learn(rollout, supervised=True), whole / taught)
+    if taught < total:
+        found["update, PPO"] = part(lambda: learner.learn(rollout, supervised=False), whole / (total - taught))
+    if evaluations:
+        found["evaluation"] = part(training.evaluate, whole / evaluations)
     return found
-
-
-def _evaluations(settings: DistillSettings) -> int:
-    return settings.total_iterations // settings.evaluator.epoch_interval if settings.evaluator.evaluate_local else 0
 
 
 def _capture(settings: DistillSettings) -> TorchCapture:
@@ -103,14 +106,7 @@ def _capture(settings: DistillSettings) -> TorchCapture:
     recorded = get_profiler().enabled
     if wanted.enabled and not recorded:
         _say("trainer.profiler writes no trace, because nothing is recorded")
-    capture = TorchCapture(
-        enabled=wanted.enabled and recorded,
-        wait_steps=wanted.wait_steps,
-        warmup_steps=wanted.warmup_steps,
-        active_steps=wanted.active_steps,
-        record_shapes=wanted.record_shapes,
-        step="iteration",
-    )
+    capture = TorchCapture(**{**asdict(wanted), "enabled": wanted.enabled and recorded}, step="iteration")
     capture.log = _say_in_settings
     capture.plan(settings.total_iterations)
     return capture
@@ -118,11 +114,10 @@ def _capture(settings: DistillSettings) -> TorchCapture:
 
 def _say_in_settings(text: str) -> None:
     """Report a capture's message with the names of the settings instead of the flags."""
-    for part in ("wait", "warmup", "active"):
-        text = text.replace(f"--torch-profiler-{part} ", f"trainer.profiler.{part}_steps=")
+    for kind in ("wait", "warmup", "active"):
+        text = text.replace(f"--torch-profiler-{kind} ", f"trainer.profiler.{kind}_steps=")
     _say(text)
 
 
 def _say(text: str) -> None:
-    if sys.stderr is not None:
-        sys.stderr.write(f"distill: {text}\n")
+    click.echo(f"distill: {text}", err=True)

@@ -8,18 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlprof.errors import RlprofError
-from rlprof.workloads.distill.tokens import (
-    AGENT,
-    EMPTY,
-    EXTRACTOR,
-    HUB,
-    MOVES,
-    RADIUS,
-    WALL,
-    Grid,
-    Places,
-    observe,
-)
+from rlprof.workloads.distill.tokens import AGENT, EMPTY, EXTRACTOR, HUB, MOVES, RADIUS, WALL, Grid, Places, observe
 
 TAKEN, DELIVERED = 0.2, 1.0
 """Rewards."""
@@ -77,12 +66,10 @@ class Worlds:
         self.reset(self._env)
 
     def reset(self, envs: Places) -> None:
-        """Generate these worlds again."""
         for env in envs:
             self._draw(env)
 
     def observe(self) -> Grid:
-        """The observations [envs, agents, TOKENS, 3]."""
         return observe(self.cells, self.values, self.positions, self.load, self.home)
 
     def step(self, actions: Places) -> NDArray[np.float32]:

@@ -7,14 +7,9 @@ same batches, bit for bit.
 
 from __future__ import annotations
 
-from rlprof.workloads.categories import declare
 from rlprof.workloads.morph.settings import MorphSettings
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
-WORKLOAD = Workload(
-    name="morph",
-    settings=MorphSettings,
-    cure="experimental_gpu_preload_gather",
-)
+WORKLOAD = Workload("morph", MorphSettings, cure="experimental_gpu_preload_gather")
 
 declare(environment="host_statistics host_morph")

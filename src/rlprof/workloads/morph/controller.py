@@ -12,7 +12,6 @@ from rlprof.workloads.morph.environment import HEADS, OBSERVATION
 from rlprof.workloads.morph.settings import ControllerSettings
 
 State = tuple[Tensor, Tensor]
-"""State of the LSTM."""
 
 
 class Controller(nn.Module):
@@ -74,13 +73,10 @@ def advantages_of(rollout: Rollout, settings: ControllerSettings) -> Tensor:
 
 @profile_function("update")
 def update(
-    controller: Controller,
-    optimizer: torch.optim.Optimizer,
-    rollout: Rollout,
-    advantages: Tensor,
-    settings: ControllerSettings,
+    controller: Controller, optimizer: torch.optim.Optimizer, rollout: Rollout, settings: ControllerSettings
 ) -> float:
     """Learn from whole sequences in several passes over the round. Returns the loss of the last pass."""
+    advantages = advantages_of(rollout, settings)
     with profile("batch_preparation"):
         returns = advantages + rollout.values
         advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)

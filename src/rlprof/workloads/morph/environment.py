@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rlprof import profile, profile_function
-from rlprof.workloads.morph.feeding import Batch
 from rlprof.workloads.morph.host import Host
-from rlprof.workloads.morph.images import chance_of
+from rlprof.workloads.morph.images import Batch, chance_of
 from rlprof.workloads.morph.settings import BLOCKS, MorphSettings
 
 LEARNING_RATE_FACTORS = (0.1, 1.0, 10.0, 30.0)
@@ -24,8 +23,9 @@ HEADS = (len(LEARNING_RATE_FACTORS), len(WEIGHT_DECAYS), 3)
 OBSERVATION = 128
 HISTORY = 8
 """Number of past epochs in an observation."""
-LOSS, ACCURACY, VALIDATION_LOSS, VALIDATION_ACCURACY, STATISTICS = range(5)
-"""Columns of the measurements of a host after an epoch. The last is the first of several."""
+MEASURED = ("loss", "accuracy", "validation_loss", "validation_accuracy")
+"""First columns of the measurements of a host after an epoch. Statistics of the layers follow."""
+VALIDATION_LOSS = MEASURED.index("validation_loss")
 LIMIT = 10.0
 """Limit of every measurement, so that a host whose training has failed is not infinitely bad."""
 
@@ -47,7 +47,7 @@ class Environments:
         self._settings = settings
         self._devices = devices
         self._validation = {device: (validation[0].to(device), validation[1].to(device)) for device in devices}
-        self._history = np.zeros((len(devices), HISTORY, STATISTICS), np.float32)
+        self._history = np.zeros((len(devices), HISTORY, len(MEASURED)), np.float32)
         self._episode = self._epoch = 0
 
     @profile_function("env_reset")
@@ -79,8 +79,9 @@ class Environments:
             host.grow()
         elif morph == PRUNE:
             host.prune()
-        factor = LEARNING_RATE_FACTORS[learning_rate]
-        host.set(factor * self._settings.host.learning_rate, WEIGHT_DECAYS[weight_decay])
+        rate = LEARNING_RATE_FACTORS[learning_rate] * self._settings.host.learning_rate
+        for group in host.optimizer.param_groups:
+            group.update(lr=rate, weight_decay=WEIGHT_DECAYS[weight_decay])
 
     def _train(self) -> list[Tensor]:
         """Train for an epoch. Returns mean loss and accuracy per host. Nothing waits for a device here, so that the
@@ -107,12 +108,12 @@ class Environments:
         action, grown branches, then zeros."""
         with profile("host_statistics"):
             self._history = np.roll(self._history, 1, axis=1)
-            self._history[:, 0] = self.measured[:, :STATISTICS]
+            self._history[:, 0] = self.measured[:, : len(MEASURED)]
             hosts = len(self.hosts)
             parts = [
                 np.full((hosts, 1), self._epoch / self._settings.episode_length),
                 self._history.reshape(hosts, -1),
-                self.measured[:, STATISTICS:],
+                self.measured[:, len(MEASURED) :],
                 *(
                     np.zeros((hosts, choices)) if actions is None else np.eye(choices)[actions[:, head]]
                     for head, choices in enumerate(HEADS)

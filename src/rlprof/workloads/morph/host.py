@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from rlprof import profile
-from rlprof.workloads.morph.feeding import Batch
-from rlprof.workloads.morph.images import CHANNELS
+from rlprof.workloads.morph.images import CHANNELS, Batch
 from rlprof.workloads.morph.settings import BLOCKS, MorphSettings
 
 
@@ -19,7 +18,6 @@ class Block(nn.Module):
         # A host lives for a few batches only, so running statistics would lag behind.
         self.norm = nn.BatchNorm2d(outputs, track_running_stats=False)
         self.branch: nn.Conv2d | None = None
-        """The grown branch."""
 
     def forward(self, image: Tensor) -> Tensor:
         seen = functional.max_pool2d(functional.relu(self.norm(self.convolution(image))), 2)
@@ -45,8 +43,6 @@ class HostNetwork(nn.Module):
 
 
 class Host:
-    """A network in training, on its device."""
-
     def __init__(self, settings: MorphSettings, device: torch.device, seed: int) -> None:
         with torch.random.fork_rng([]):  # so that making a host does not change the controller's sampling
             torch.default_generator.manual_seed(seed)
@@ -60,10 +56,6 @@ class Host:
     def grown(self) -> int:
         """Number of branches. They grow from the first block to the last, and are pruned in reverse."""
         return len(self.optimizer.param_groups) - 1
-
-    def set(self, learning_rate: float, weight_decay: float) -> None:
-        for group in self.optimizer.param_groups:
-            group.update(lr=learning_rate, weight_decay=weight_decay)
 
     def grow(self) -> None:
         """Add a branch that starts at zero, so that the network's output does not change."""
@@ -100,7 +92,6 @@ class Host:
 
     @torch.no_grad()
     def judge(self, batch: Batch) -> Tensor:
-        """Loss and accuracy on validation images."""
         scores = self.network(batch[0])
         return torch.stack((functional.cross_entropy(scores, batch[1]), _accuracy(scores, batch[1])))
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from rlprof.workloads.settings import Count, Number, Positive, PPOSettings, Settings, Share, setting
+from rlprof.workloads.settings import Count, Number, Positive, PPOSettings, Settings, Several, Share, setting
 
 BLOCKS = 3
 """Convolutions per host. Each halves the image."""
@@ -33,12 +33,12 @@ class HostSettings:
 class ImageSettings:
     size: Annotated[int, msgspec.Meta(ge=2**BLOCKS)] = 8
     """Width and height in pixels."""
-    classes: Annotated[int, msgspec.Meta(ge=2)] = 10
-    """Number of patterns to tell apart."""
+    classes: Several = 10
+    """Number of classes, each with a pattern of its own."""
     noise: Positive = 0.3
     """Standard deviation of the noise. That of a pattern is 0.25."""
     validation: Count = 64
-    """Images that the reward is measured on."""
+    """Number of validation images, from which the reward is computed."""
 
 
 @dataclass(frozen=True)
@@ -46,34 +46,34 @@ class ControllerSettings(PPOSettings):
     hidden: Count = 512
     """Units of the encoder and of the LSTM."""
     passes: Count = 4
-    """Passes of an update over the epochs of a round."""
+    """Passes of an update over the episodes of an iteration."""
     gamma: Share = 0.995
     gae_lambda: Share = 0.98
     entropy: float = 0.05
     max_gradient: Positive = 0.5
-    """Norm to which gradients are clipped."""
+    """Largest norm of the gradients."""
 
 
 @dataclass(frozen=True)
 class MorphSettings(Settings):
     iterations: Count = setting(20, "--rounds")
-    """Rounds. In each, every host is trained for an episode, then the controller learns."""
+    """Number of iterations. Each trains every host for one episode, then updates the controller."""
     envs: Count = 4
-    """Hosts that are trained side by side."""
+    """Number of hosts, trained side by side."""
     episode_length: Count = 8
-    """Epochs for which a host is trained."""
+    """Epochs per episode, the training of one host."""
     devices: tuple[str, ...] = ()
-    """Devices of the hosts, used in rotation (default: the controller's device)."""
+    """Devices of the hosts, used in rotation (default: --device)."""
     num_workers: Number = 0
-    """Processes that load batches. Unused if the images are on the device."""
+    """Number of processes that load batches. Ignored with --gpu-preload."""
     gpu_preload: bool = False
-    """Put all images on the hosts' devices at the start. A DataLoader still collates them one by one."""
+    """Copy all images to the hosts' devices at the start. A DataLoader still collates them one by one."""
     experimental_gpu_preload_gather: bool = False
     """Cut whole batches out of the preloaded images, without a DataLoader."""
     telemetry_dir: str | None = None
-    """Folder whose events.jsonl gets one JSON line per event of the training."""
+    """Folder for events.jsonl, with one JSON line per event of the training."""
     telemetry_level: Literal["off", "normal", "debug"] = "normal"
-    """Which events to write. debug adds every epoch of every host."""
+    """Events to write. The level debug adds every epoch of every host."""
     host: HostSettings = HostSettings()
     images: ImageSettings = ImageSettings()
     controller: ControllerSettings = ControllerSettings()

@@ -2,39 +2,57 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import asdict, replace
 from itertools import repeat
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
 
 import torch
 from torch import Tensor
 
 from rlprof import get_profiler, profile
+from rlprof.errors import RlprofError
 from rlprof.workloads.devices import find_device, prepare_torch
-from rlprof.workloads.morph.controller import Controller, Rollout, State, advantages_of, log_prob, update
-from rlprof.workloads.morph.environment import (
-    ACCURACY,
-    HEADS,
-    LOSS,
-    VALIDATION_ACCURACY,
-    VALIDATION_LOSS,
-    Environments,
-)
-from rlprof.workloads.morph.feeding import Feed, feed
-from rlprof.workloads.morph.images import chance_of, make_images, middle
+from rlprof.workloads.morph.controller import Controller, Rollout, State, log_prob, update
+from rlprof.workloads.morph.environment import HEADS, MEASURED, Environments
+from rlprof.workloads.morph.images import Feed, chance_of, feed, make_images, middle
 from rlprof.workloads.morph.settings import MorphSettings
-from rlprof.workloads.morph.telemetry import Telemetry
 from rlprof.workloads.progress import Progress
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 TRAINING, VALIDATION = range(2)
-"""Splits of the images."""
+
+
+class Telemetry:
+    """Writes events if there is a folder and the level is not off. Runs that share a folder append to one file."""
+
+    def __init__(self, settings: MorphSettings) -> None:
+        self._file: TextIO | None = None
+        self.is_debug = settings.telemetry_level == "debug"
+        if settings.telemetry_dir is None:
+            if self.is_debug:
+                raise RlprofError("telemetry_level=debug writes nothing without --telemetry-dir; give a folder")
+        elif settings.telemetry_level != "off":
+            folder = Path(settings.telemetry_dir)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._file = (folder / "events.jsonl").open("a", encoding="utf-8")
+            except OSError as error:
+                raise RlprofError(f"telemetry cannot be written to {folder}: {error.strerror}") from error
+
+    def write(self, event: str, **facts: Any) -> None:
+        if self._file is not None:
+            with profile("telemetry"):
+                self._file.write(json.dumps({"event": event, **facts}) + "\n")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 class Setup(NamedTuple):
-    """The parts of the training."""
-
     feed: Feed
     environments: Environments
     controller: Controller
@@ -45,7 +63,7 @@ class Setup(NamedTuple):
 def train(settings: MorphSettings, progress: Progress) -> None:
     """Train for as many rounds as `settings` has. `progress` gets the mean return of the episodes of each round."""
     profiler = get_profiler()
-    with Telemetry(settings) as telemetry:
+    with closing(Telemetry(settings)) as telemetry:
         made = set_up(settings)
         telemetry.write("run_began", settings=asdict(settings))
         progress.begin(settings.total_iterations)
@@ -54,8 +72,7 @@ def train(settings: MorphSettings, progress: Progress) -> None:
             for number in range(1, settings.total_iterations + 1):
                 with profiler.iteration():
                     collect(made, telemetry)
-                    advantages = advantages_of(made.rollout, settings.controller)
-                    loss = update(made.controller, made.optimizer, made.rollout, advantages, settings.controller)
+                    loss = update(made.controller, made.optimizer, made.rollout, settings.controller)
                     with profile("logging"):
                         score = made.rollout.rewards.sum(0).mean().item()
                         progress.advance(score, settings.steps_per_iteration)
@@ -80,7 +97,6 @@ def set_up(settings: MorphSettings) -> Setup:
 
 
 def collect(made: Setup, telemetry: Telemetry) -> None:
-    """Train every host for one episode."""
     profiler = get_profiler()
     rollout, environments = made.rollout, made.environments
     with profile("rollout"):
@@ -105,7 +121,6 @@ def collect(made: Setup, telemetry: Telemetry) -> None:
 
 
 def observe(controller: Controller, seen: Tensor, state: State | None) -> tuple[list[Tensor], Tensor, State]:
-    """Run the controller on the current observations."""
     with profile("policy_forward"), torch.no_grad():
         heads, value, state = controller(seen[None], state)
         return [head[0] for head in heads], value[0], state
@@ -125,46 +140,34 @@ def write_epoch(telemetry: Telemetry, epoch: int, action: Tensor, reward: Tensor
             action=action[number].tolist(),
             reward=reward[number].item(),
             grown=host.grown,
-            loss=measured[LOSS],
-            accuracy=measured[ACCURACY],
-            validation_loss=measured[VALIDATION_LOSS],
-            validation_accuracy=measured[VALIDATION_ACCURACY],
+            **dict(zip(MEASURED, measured)),
         )
 
 
 def parts(settings: MorphSettings) -> Parts:
-    """Data loading, training of hosts, choice of actions and the update, each measured separately."""
     made = set_up(settings)
     collect(made, Telemetry(replace(settings, telemetry_level="off")))
     rollout, controller, environments = made.rollout, made.controller, made.environments
     environments.feed = repeat(next(made.feed))
     chance = chance_of(settings.seed)
 
-    def load() -> int:
+    def load() -> None:
         for _ in range(settings.host.batches):
             next(made.feed)
-        return settings.envs
 
-    def train_hosts() -> int:
+    def train_hosts() -> None:
         environments.step(chance.integers(0, HEADS, (settings.envs, len(HEADS))))
-        return settings.envs
 
-    def make_hosts() -> int:
-        environments.reset()
-        return settings.steps_per_iteration
-
-    def choose_actions() -> int:
+    def choose_actions() -> None:
         choose(observe(controller, rollout.observations[0], None)[0])
-        return settings.envs
 
-    def learn() -> int:
-        update(controller, made.optimizer, rollout, advantages_of(rollout, settings.controller), settings.controller)
-        return settings.steps_per_iteration
+    def learn() -> None:
+        update(controller, made.optimizer, rollout, settings.controller)
 
     return {
-        "data loading": load,
-        "host training": train_hosts,
-        "new hosts": make_hosts,
-        "choice of actions": choose_actions,
-        "update": learn,
+        "data loading": part(load, settings.envs),
+        "host training": part(train_hosts, settings.envs),
+        "new hosts": part(environments.reset, settings.steps_per_iteration),
+        "choice of actions": part(choose_actions, settings.envs),
+        "update": part(learn, settings.steps_per_iteration),
     }

@@ -6,9 +6,8 @@ on numbers. The rest of an environment's step is TorchRL's and has its own accou
 
 from __future__ import annotations
 
-from rlprof.workloads.categories import declare
 from rlprof.workloads.petri.settings import PetriSettings
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
 COMPONENTS = {
     "Data Collection": {
@@ -29,11 +28,6 @@ COMPONENTS = {
     "Logging": "logging",
 }
 
-WORKLOAD = Workload(
-    name="petri",
-    settings=PetriSettings,
-    components=COMPONENTS,
-    cure="turbo",
-)
+WORKLOAD = Workload("petri", PetriSettings, COMPONENTS, cure="turbo")
 
 declare(environment="net_step net_reset")

@@ -22,7 +22,7 @@ _MOST_SECONDS = 1 << 31
 class ClusterTools(EnvBase):  # type: ignore[misc]  # TorchRL has no type hints
     """TorchRL's own work is the self time of `env_step`. The nets' work is `net_step` inside it."""
 
-    def __init__(self, nets: Nets | TurboNets, count: int) -> None:
+    def __init__(self, nets: Nets, count: int) -> None:
         super().__init__(device="cpu", batch_size=[count])
         self._nets = nets
         self.observation_spec = Composite(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,26 +43,16 @@ class Place:
     def has_room(self) -> bool:
         return len(self.tokens) < self.capacity
 
-    @property
-    def type(self) -> int:
-        if self.name in rules.ARMS:
-            return rules.ON_AN_ARM
-        if self.limit is not None:
-            return rules.MUST_LEAVE
-        return rules.AT_A_PORT if self.name.startswith("LP") else rules.FREE_TO_STAY
-
     def pass_time(self, seconds: int) -> int:
         """Let time pass. Returns the reward."""
         reward = 0
+        allowed = rules.ARM_SECONDS if self.name in rules.ARMS else self.processing_seconds
         for token in self.tokens:
             before, token.seconds = token.seconds, token.seconds + seconds
             in_process = min(token.seconds, self.processing_seconds) - min(before, self.processing_seconds)
             reward += rules.PROCESSING_REWARD * in_process
-            if self.limit is not None:
-                over = max(0, token.seconds - self.processing_seconds) - max(0, before - self.processing_seconds)
-                reward += rules.OVERTIME_REWARD * over
-            elif self.name in rules.ARMS:
-                over = max(0, token.seconds - rules.ARM_SECONDS) - max(0, before - rules.ARM_SECONDS)
+            if self.limit is not None or self.name in rules.ARMS:
+                over = max(0, token.seconds - allowed) - max(0, before - allowed)
                 reward += rules.OVERTIME_REWARD * over
         return reward
 
@@ -81,8 +72,6 @@ class Transition:
 
 
 class Net:
-    """One cluster tool."""
-
     def __init__(self) -> None:
         places = [
             Place(name, capacity, seconds, rules.limit_of(name))
@@ -112,8 +101,7 @@ class Net:
 
     def step(self, action: int) -> tuple[int, bool]:
         """Take an action. Returns the reward, and True if the tool has finished or made scrap."""
-        moving = None
-        transition = None
+        moving = transition = None
         if action != rules.WAIT:
             transition = self.transitions[action]
             if not transition.enabled:
@@ -133,9 +121,8 @@ class Net:
             if transition.target.name == "LP_done":
                 reward += rules.WAFER_REWARD
         scrap = any(
-            token.seconds > place.limit
+            place.limit is not None and token.seconds > place.limit
             for place in self.places.values()
-            if place.limit is not None
             for token in place.tokens
         )
         finished = len(self.places["LP_done"].tokens) == rules.WAFERS
@@ -148,9 +135,10 @@ class Net:
         for index, place in enumerate(self.places.values()):
             if place.name in rules.ROBOTS:
                 continue
+            kind = rules.type_of(place.name)
             for token in place.tokens:
                 left = -1 if place.limit is None else place.limit - token.seconds
-                wafers[token.number] = [token.number, index, place.type, token.seconds, left]
+                wafers[token.number] = [token.number, index, kind, token.seconds, left]
         return [feature for number in sorted(wafers) for feature in wafers[number]]
 
 
@@ -158,7 +146,7 @@ class Nets:
     """Several nets, stepped one after the other."""
 
     def __init__(self, count: int) -> None:
-        self._nets = [Net() for _ in range(count)]
+        self._nets: list[Any] = [Net() for _ in range(count)]
 
     def reset(self, which: Bools) -> None:
         for net, chosen in zip(self._nets, which):
@@ -167,8 +155,8 @@ class Nets:
 
     def step(self, actions: Ints) -> tuple[Ints, Bools]:
         """Take one action per net. Returns rewards, and True for nets that have finished or made scrap."""
-        results = [net.step(int(action)) for net, action in zip(self._nets, actions)]
-        return np.array([reward for reward, _ in results]), np.array([ended for _, ended in results])
+        rewards, ended = zip(*(net.step(action) for net, action in zip(self._nets, actions.tolist())))
+        return np.array(rewards), np.array(ended)
 
     def observations(self) -> Ints:
         return np.array([net.observation() for net in self._nets])

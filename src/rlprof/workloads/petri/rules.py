@@ -24,15 +24,11 @@ HOPS = tuple(pairwise(STATIONS))
 ARMS = tuple(f"d{number}" for number in range(1, len(HOPS) + 1))
 PLACES = (*STATIONS, *ARMS, *ROBOTS)
 
-TRANSITIONS = (
-    *(f"u{number}" for number in range(1, len(HOPS) + 1)),
-    *(f"t{number}" for number in range(1, len(HOPS) + 1)),
-)
+TRANSITIONS = tuple(f"{kind}{number}" for kind in "ut" for number in range(1, len(HOPS) + 1))
 WAIT = len(TRANSITIONS)
 ACTIONS = len(TRANSITIONS) + 1
 
 AT_A_PORT, ON_AN_ARM, FREE_TO_STAY, MUST_LEAVE = range(4)
-"""Number of the type of a wafer's place in an observation."""
 FEATURES = 5
 """Figures per wafer in an observation: number, place, its type, seconds there, seconds to scrap (-1: never)."""
 OBSERVATION = WAFERS * FEATURES
@@ -51,6 +47,15 @@ def robot_of(hop: tuple[str, str]) -> str:
     """The robot that reaches both ends."""
     (robot,) = (name for name, reach in ROBOTS.items() if set(hop) <= set(reach))
     return robot
+
+
+def type_of(place: str) -> int:
+    """Type of a wafer's place."""
+    if place in ARMS:
+        return ON_AN_ARM
+    if place in LIMITED:
+        return MUST_LEAVE
+    return AT_A_PORT if place.startswith("LP") else FREE_TO_STAY
 
 
 def limit_of(station: str) -> int | None:

@@ -10,21 +10,21 @@ from rlprof.workloads.settings import Count, PPOSettings, Settings, setting
 @dataclass(frozen=True)
 class PetriSettings(PPOSettings, Settings):
     turbo: bool = True
-    """Use nets of numbers instead of nets of objects. Both behave the same."""
+    """Compute the nets with numbers instead of objects. Both behave the same."""
     iterations: Count = setting(25, "--batches")
-    """Batches to collect and learn from."""
+    """Number of iterations. Each collects one batch and learns from it."""
     envs: Count = 16
-    """Cluster tools that are stepped together."""
+    """Number of cluster tools, stepped together."""
     frames_per_batch: Count = 640
     """Environment steps per batch."""
     minibatch: Count = 64
-    """Frames per gradient step."""
+    """Environment steps per gradient step."""
     epochs: Count = 10
-    """Passes over a batch."""
+    """Passes over each batch."""
     hidden: Count = 128
-    """Units per layer of the policy (4 layers) and of the value network (3 layers)."""
+    """Units per layer of the policy and of the value network."""
     horizon: Count = 600
-    """Steps after which an episode is cut off."""
+    """Most steps of an episode."""
 
     @property
     def steps_per_iteration(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlprof.workloads.petri import rules
-from rlprof.workloads.petri.net import Bools, Ints
+from rlprof.workloads.petri.net import Bools, Ints, Nets
 
 _NEVER = 1 << 40
 """Seconds."""
@@ -34,13 +34,7 @@ _OVERTIME = _along_the_route(
 )
 _CAPACITY = _along_the_route(list(rules.CAPACITIES), [1] * _HOPS)
 _INDEX = _along_the_route([*range(_HOPS + 1)], [*range(_HOPS + 1, 2 * _HOPS + 1)])
-_TYPE = _along_the_route(
-    [
-        rules.MUST_LEAVE if name in rules.LIMITED else rules.AT_A_PORT if name.startswith("LP") else rules.FREE_TO_STAY
-        for name in rules.STATIONS
-    ],
-    [rules.ON_AN_ARM] * _HOPS,
-)
+_TYPE = _along_the_route([rules.type_of(name) for name in rules.STATIONS], [rules.type_of(name) for name in rules.ARMS])
 _DONE = 2 * _HOPS
 
 # Transition `k` of the route takes a wafer from its place `k` to the next; the even ones are the u-transitions.
@@ -71,8 +65,7 @@ class _TurboNet:
         self._enable()
 
     def step(self, action: int) -> tuple[int, bool]:
-        moving = -1
-        k = 0
+        moving, k = -1, 0
         if action != rules.WAIT:
             if not self._mask[action]:
                 raise ValueError(f"{rules.TRANSITIONS[action]} is not enabled")
@@ -93,8 +86,7 @@ class _TurboNet:
         seen, route, since = self._seen, self._route, self._since
         reward, scrap = rules.TIME_REWARD * _STEP, False
         for wafer in range(rules.WAFERS):
-            seconds = now - since[wafer]
-            seen[5 * wafer + 3] = seconds
+            seen[5 * wafer + 3] = now - since[wafer]
         for wafer in range(self._left[_DONE - 1], self._left[0]):  # neither waiting at LP nor done
             if wafer == moving:
                 continue
@@ -140,23 +132,11 @@ class _TurboNet:
                 mask[_ACTION_OF_ROUTE[k]] = 1
 
 
-class TurboNets:
-    """The same as `Nets` of net.py."""
-
+class TurboNets(Nets):
     def __init__(self, count: int) -> None:
         self._seen = np.zeros((count, rules.OBSERVATION), np.int64)
         self._masks = np.zeros((count, rules.ACTIONS), np.bool_)
         self._nets = [_TurboNet(seen.data, mask.data) for seen, mask in zip(self._seen, self._masks.view(np.uint8))]
-
-    def reset(self, which: Bools) -> None:
-        for net, chosen in zip(self._nets, which):
-            if chosen:
-                net.reset()
-
-    def step(self, actions: Ints) -> tuple[Ints, Bools]:
-        results = [net.step(action) for net, action in zip(self._nets, actions.tolist())]
-        rewards, ended = zip(*results)
-        return np.array(rewards), np.array(ended)
 
     def observations(self) -> Ints:
         return self._seen.copy()

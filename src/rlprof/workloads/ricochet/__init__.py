@@ -6,9 +6,8 @@ observation. `--cached-rendering` draws them once per board. The images are the 
 
 from __future__ import annotations
 
-from rlprof.workloads.categories import declare
 from rlprof.workloads.ricochet.settings import RicochetSettings
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
 COMPONENTS = {
     "Environment": {
@@ -47,19 +46,10 @@ COMPONENTS = {
     },
 }
 
-WORKLOAD = Workload(
-    name="ricochet",
-    settings=RicochetSettings,
-    score="targets per 100 steps",
-    components=COMPONENTS,
-    cure="cached_rendering",
-)
+WORKLOAD = Workload("ricochet", RicochetSettings, COMPONENTS, cure="cached_rendering", score="targets per 100 steps")
 
+_operations = " ".join(words for inside in COMPONENTS.values() for words in inside.values()).split()
 declare(
-    rendering="env_rgb_observation_generation env_rgb_rendering env_rgb_resizing env_rgb_draw_grid env_rgb_draw_walls "
-    "env_rgb_draw_robots env_rgb_draw_target",
-    policy="convlstm_forward_pass convlstm_boundary_padding convlstm_conv_encoder convlstm_skip_connection "
-    "convlstm_layers convlstm_global_pooling convlstm_projection recurrent_policy_forward "
-    "recurrent_policy_get_hidden_states recurrent_policy_action_value recurrent_policy_action_dist "
-    "recurrent_policy_action_sampling",
+    rendering=" ".join(name for name in _operations if name.startswith("env_rgb_")),
+    policy=" ".join(name for name in _operations if name.startswith(("convlstm_", "recurrent_policy_"))),
 )

@@ -17,7 +17,6 @@ FLOOR, INLAY, LINE, WALL = (236, 228, 208), (226, 216, 192), (180, 170, 150), (6
 ROBOTS = ((214, 48, 49), (9, 132, 227), (0, 160, 90), (240, 180, 20))
 """Colours of robots, repeated if there are more robots. The target has that of the first robot."""
 POINTS = 5
-"""Points of the target's star."""
 
 
 class Drawing:
@@ -66,16 +65,14 @@ class Drawing:
     def _draw_grid(self, pen: ImageDraw.ImageDraw, board: Board) -> None:
         """Draw a tile with an inlay for each cell."""
         for cell in range(board.size**2):
-            left, top = self._corner(board, cell)
-            right, bottom = left + self._cell - 1, top + self._cell - 1
+            left, top, right, bottom = self._box(board, cell)
             pen.rectangle((left, top, right, bottom), fill=FLOOR, outline=LINE)
             pen.rectangle((left + 2, top + 2, right - 2, bottom - 2), fill=INLAY)
 
     @profile_function("env_rgb_draw_walls")
     def _draw_walls(self, pen: ImageDraw.ImageDraw, board: Board) -> None:
         for cell, side in sorted(board.blocked):
-            left, top = self._corner(board, cell)
-            right, bottom = left + self._cell - 1, top + self._cell - 1
+            left, top, right, bottom = self._box(board, cell)
             edges = (
                 (left, top, right, top),
                 (right, top, right, bottom),
@@ -86,17 +83,18 @@ class Drawing:
 
     @profile_function("env_rgb_draw_target")
     def _draw_target(self, pen: ImageDraw.ImageDraw, board: Board, target: int) -> None:
-        left, top = self._corner(board, target)
-        x, y = left + (self._cell - 1) / 2, top + (self._cell - 1) / 2
+        left, top, right, bottom = self._box(board, target)
+        x, y = (left + right) / 2, (top + bottom) / 2
         pen.polygon([(x + across, y + down) for across, down in self._star], fill=ROBOTS[0])
 
     @profile_function("env_rgb_draw_robots")
     def _draw_robots(self, pen: ImageDraw.ImageDraw, board: Board, robots: Sequence[int]) -> None:
         for number, cell in enumerate(robots):
-            left, top = self._corner(board, cell)
-            box = (left + 2, top + 2, left + self._cell - 3, top + self._cell - 3)
-            pen.ellipse(box, fill=ROBOTS[number % len(ROBOTS)], outline=WALL)
+            left, top, right, bottom = self._box(board, cell)
+            pen.ellipse((left + 2, top + 2, right - 2, bottom - 2), fill=ROBOTS[number % len(ROBOTS)], outline=WALL)
 
-    def _corner(self, board: Board, cell: int) -> tuple[int, int]:
+    def _box(self, board: Board, cell: int) -> tuple[int, int, int, int]:
+        """Left, top, right and bottom pixels of a cell."""
         row, column = divmod(cell, board.size)
-        return column * self._cell, row * self._cell
+        side = self._cell
+        return column * side, row * side, (column + 1) * side - 1, (row + 1) * side - 1

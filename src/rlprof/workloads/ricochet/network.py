@@ -30,10 +30,11 @@ class Encoder(BaseFeaturesExtractor):
             nn.ReLU(),
             nn.AdaptiveAvgPool2d(board_size),
         )
-        brightest = int(observation_space.high.max())
-        self._brightest = brightest
+        self._brightest = brightest = int(observation_space.high.max())
+        boundary = torch.full((rows, columns), float(brightest))
+        boundary[1:-1, 1:-1] = 0
         self.boundary: Tensor
-        self.register_buffer("boundary", _boundary(rows, columns) * brightest, persistent=False)
+        self.register_buffer("boundary", boundary, persistent=False)
 
     def mark_boundary(self, observations: Tensor) -> Tensor:
         """Add a plane that is bright at the edges, which convolutions cannot recognise by themselves."""
@@ -97,9 +98,3 @@ class ConvLstmLayer(nn.Module):
             hidden = leave * cell.tanh()
             outputs.append(hidden)
         return torch.stack(outputs), (hidden, cell)
-
-
-def _boundary(rows: int, columns: int) -> Tensor:
-    boundary = torch.ones(rows, columns)
-    boundary[1:-1, 1:-1] = 0
-    return boundary

@@ -7,9 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from rlprof.workloads.settings import Count, LearningSettings, Number, Positive, Settings
-
-Several = Annotated[int, msgspec.Meta(ge=2)]
+from rlprof.workloads.settings import Count, LearningSettings, Number, Positive, Settings, Several
 
 
 @dataclass(frozen=True)
@@ -55,27 +53,27 @@ class NetworkSettings:
 @dataclass(frozen=True)
 class RicochetSettings(LearningSettings, Settings):
     obs_mode: Literal["rgb_image", "symbolic"] = "rgb_image"
-    """Observations: a picture of the board, or one plane of zeros and ones per kind of object."""
+    """Observe an image of the board, or one plane of zeros and ones per kind of object."""
     convlstm: bool = True
     """Use a ConvLSTM instead of an LSTM."""
     cached_rendering: bool = False
-    """Draw the grid and walls of a board once, instead of for every observation."""
+    """Draw the grid and the walls once per board, instead of once per observation."""
     iterations: Count = 60
     envs: Count = 32
-    """Boards that are played together."""
+    """Number of boards, played together."""
     n_steps: Count = 8
-    """Steps per environment and iteration."""
+    """Steps per environment in each iteration."""
     batch_size: Several = 128
     """Steps per gradient step."""
     n_epochs: Count = 2
     """Passes over the collected steps."""
     learning_rate: Positive = 2e-3
     clip_range: Positive = 0.2
-    """How far a probability ratio may be from 1 before it is clipped."""
+    """Largest change of a probability ratio from 1 before PPO clips it."""
     ent_coef: float = 0.01
     """Weight of the entropy bonus."""
     max_episode_steps: Count = 20
-    """Steps after which an episode is cut off."""
+    """Most steps of an episode."""
     board: BoardSettings = field(default_factory=BoardSettings)
     image: ImageSettings = field(default_factory=ImageSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)

@@ -21,7 +21,7 @@ from rlprof.workloads.ricochet.environment import Ricochet
 from rlprof.workloads.ricochet.network import Encoder
 from rlprof.workloads.ricochet.policy import ConvLstmPolicy, LstmPolicy
 from rlprof.workloads.ricochet.settings import RicochetSettings
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 
 def train(settings: RicochetSettings, progress: Progress) -> None:
@@ -65,12 +65,17 @@ class IterationScores(BaseCallback):
 
 
 def make_model(settings: RicochetSettings) -> RecurrentPPO:
-    """The model with its environments."""
-    _check(settings)
+    steps = settings.steps_per_iteration
+    if steps % settings.batch_size == 1:
+        raise RlprofError(
+            f"batch_size={settings.batch_size} leaves a last batch of one of the {steps} steps per iteration, whose "
+            "advantage cannot be normalised; use another batch_size, n_steps or envs"
+        )
     prepare_torch(settings)
+    levels = make_levels(settings.board, np.random.default_rng(settings.seed))
     return RecurrentPPO(
         ConvLstmPolicy if settings.convlstm else LstmPolicy,
-        make_envs(settings),
+        DummyVecEnv([lambda: Monitor(Ricochet(settings, levels)) for _ in range(settings.envs)]),
         policy_kwargs=_policy_options(settings),
         n_steps=settings.n_steps,
         batch_size=settings.batch_size,
@@ -85,14 +90,7 @@ def make_model(settings: RicochetSettings) -> RecurrentPPO:
     )
 
 
-def make_envs(settings: RicochetSettings) -> DummyVecEnv:
-    """Environments that all have the same levels."""
-    levels = make_levels(settings.board, np.random.default_rng(settings.seed))
-    return DummyVecEnv([lambda: Monitor(Ricochet(settings, levels)) for _ in range(settings.envs)])
-
-
 def parts(settings: RicochetSettings) -> Parts:
-    """The environments, the policy and an update, each measured separately."""
     model = make_model(settings)
     model.learn(settings.steps_per_iteration)
     envs: Any = model.env
@@ -102,20 +100,15 @@ def parts(settings: RicochetSettings) -> Parts:
     starts = torch.zeros(settings.envs, device=model.device)
     chance = np.random.default_rng(settings.seed)
 
-    def step() -> int:
-        envs.step(chance.integers(actions, size=settings.envs))
-        return settings.envs
+    @torch.no_grad()
+    def act() -> None:
+        policy(obs_as_tensor(seen, model.device), model._last_lstm_states, starts)
 
-    def act() -> int:
-        with torch.no_grad():
-            policy(obs_as_tensor(seen, model.device), model._last_lstm_states, starts)
-        return settings.envs
-
-    def update() -> int:
-        model.train()
-        return settings.steps_per_iteration
-
-    return {"environment": step, "policy": act, "update": update}
+    return {
+        "environment": part(lambda: envs.step(chance.integers(actions, size=settings.envs)), settings.envs),
+        "policy": part(act, settings.envs),
+        "update": part(model.train, settings.steps_per_iteration),
+    }
 
 
 def _policy_options(settings: RicochetSettings) -> dict[str, Any]:
@@ -131,13 +124,3 @@ def _policy_options(settings: RicochetSettings) -> dict[str, Any]:
         "lstm_hidden_size": network.features,
         "n_lstm_layers": network.layers,
     }
-
-
-def _check(settings: RicochetSettings) -> None:
-    """Raise RlprofError for settings that would fail later or silently."""
-    steps = settings.steps_per_iteration
-    if steps % settings.batch_size == 1:
-        raise RlprofError(
-            f"batch_size={settings.batch_size} leaves a last batch of one of the {steps} steps per iteration, whose "
-            "advantage cannot be normalised; use another batch_size, n_steps or envs"
-        )
