@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from planted_trace import Planted
-from scipy.stats import t, ttest_ind
 from traces import REAL, SHARED
 
 from rlprof.trace.analysis.diff import ADDED, FASTER, GONE, NOISE, NOT_JUDGED, SHIFTED, SLOWER, T_95, compare
@@ -55,7 +54,8 @@ def test_a_phase_that_changed_is_named_where_the_step_did_not(tmp_path):
     assert (found.verdict, found.cause) == (SHIFTED, "policy_forward")
 
 
-def test_several_runs_a_side_say_what_noise_is(tmp_path):
+def test_several_runs_per_side_show_what_noise_is(tmp_path):
+    ttest_ind = pytest.importorskip("scipy.stats").ttest_ind
     one, other = planted(tmp_path, "a1", [1000, 1000]), planted(tmp_path, "a2", [1100, 1100])
     near = [planted(tmp_path, "b1", [820, 820]), planted(tmp_path, "b2", [890, 890])]
     found = compare([one, other], near)
@@ -71,7 +71,8 @@ def test_several_runs_a_side_say_what_noise_is(tmp_path):
     assert found.step.noise == pytest.approx((high - low) / 2 * US, rel=1e-3)
 
 
-def test_students_t_is_the_tables():
+def test_the_table_of_students_t_is_scipys():
+    t = pytest.importorskip("scipy.stats").t
     assert pytest.approx([t.ppf(0.975, freedom) for freedom in range(1, len(T_95) + 1)], abs=6e-4) == list(T_95)
 
 

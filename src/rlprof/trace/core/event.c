@@ -187,7 +187,6 @@ add_place(Events *events, const char *begin, const char *end)
 static Scan
 add(Events *events, const Draft *draft)
 {
-    events->seen++;
     char phase = draft->phase.at != NULL && draft->phase.size == 3 ? draft->phase.at[1] : 0;
     if (!is_wanted(phase) && !events->keeps_places) {
         return SCAN_OK;

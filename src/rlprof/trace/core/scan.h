@@ -78,7 +78,7 @@ typedef struct {
     int key_count;
     int8_t by_hash[256]; /* the first key with that hash, or -1; the others follow it */
     int64_t last_category, last_process, last_thread; /* the last event's, because they repeat */
-    uint64_t rows, seen, odd;
+    uint64_t rows, odd;
     bool keeps_places;     /* keeps the place of each event in the text; then arrows are rows, too */
     Column at, size;       /* int64_t, bytes */
     const char *origin;    /* the first byte of the buffer */
