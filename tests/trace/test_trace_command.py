@@ -29,7 +29,7 @@ def trace(tmp_path):
     )
 
 
-def test_the_text_says_what_there_is(trace):
+def test_the_text_has_steps_idle_time_advice_and_copies(trace):
     done = rlprof("trace", "summary", trace)
     assert (done.returncode, done.stderr) == (0, "")
     for sentence in (
@@ -126,7 +126,7 @@ def test_what_is_partly_usable_is_used_with_a_counted_warning(tmp_path):
 
 
 @pytest.mark.long
-def test_diff_says_which_phase_and_takes_several_a_side(tmp_path):
+def test_diff_names_the_phase_and_takes_several_traces_per_side(tmp_path):
     def made(name, loading):
         steps = [
             item
