@@ -21,7 +21,7 @@ from threading import Thread
 from time import perf_counter, sleep
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, figure_table, progress
+from _common import Bar, Options, conclude, describe_machine, figure_table, progress
 
 from rlprof import Profiler
 from rlprof.ledger.snapshot import SpanCost
@@ -220,15 +220,15 @@ def measure(options: Any) -> dict[str, Any]:
     return results
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="iteration rows of the session")
-    parser.add_argument("--seconds", type=int, default=200, help="number of seconds with a flush, and as many without")
-    parser.add_argument("--times", type=int, default=3, help="runs of each report, of which the median counts")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--rows", 1_000_000, "iteration rows of the session")
+    parser.number("--seconds", 200, "number of seconds with a flush, and as many without")
+    parser.number("--times", 3, "runs of each report, of which the median counts")
     options = parser.parse_args()
     results = measure(options)
-    return conclude(results, BARS, options, figure_table("Report speed", results))
+    conclude(results, BARS, options, figure_table("Report speed", results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,13 +9,12 @@ waiting, code runs with cold caches, with or without a profiler (a forward pass 
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from _arms import NAMES, TRAININGS
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress, run_recorded
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress, run_recorded
 from rich.table import Table
 
 from rlprof.analysis.facts import Facts
@@ -74,10 +73,10 @@ def table(results: dict[str, Any]) -> Table:
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--iterations", type=int, default=20, help="iterations of the run that shows unattributed time")
-    parser.add_argument("--training", choices=NAMES, action="append", help="measure only this training (repeatable)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--iterations", 20, "iterations of the run that shows unattributed time")
+    parser.only("training", NAMES)
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
     for training in options.training or NAMES:
@@ -86,8 +85,8 @@ def main() -> int:
     found = results["trainings"].values()
     results["unattributed"] = max(training["unattributed"] for training in found)
     results["worst_error"] = max(abs(training[place]["error"]) for training in found for place in OPERATIONS)
-    return conclude(results, BARS, options, table(results))
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,12 +9,11 @@ machine does not change the comparison.
 from __future__ import annotations
 
 import importlib.util
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress, run_recorded
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress, run_recorded
 from rich.table import Table
 
 from rlprof.analysis.facts import Facts
@@ -84,8 +83,8 @@ def wrong_counts(found: dict[str, Any]) -> int:
     return sum(found[key]["own"] != found[key]["rlprof"] for key in ("steps", "iterations"))
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
+def main() -> None:
+    parser = Options(__doc__)
     parser.add_argument(
         "--program", action="append", metavar="TEXT", help="run only programs whose name contains TEXT (repeatable)"
     )
@@ -110,8 +109,8 @@ def main() -> int:
     results["worst_rate_error"] = max(abs(found["rate_error"]) for found in every)
     points = [abs(cpu["own"] - cpu["rlprof"]) for found in every for cpu in found["cpu_percent"].values()]
     results["worst_cpu_error"] = max(points, default=None)
-    return conclude(results, BARS, options, table(results))
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
