@@ -267,7 +267,6 @@ scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_DECREF(scanner);
         return NULL;
     }
-    events_index_keys(&scanner->events);
     return (PyObject *)scanner;
 }
 
