@@ -147,7 +147,10 @@ def test_diff_names_the_phase_and_takes_several_traces_per_side(tmp_path):
     # 12.706 times the standard deviation of 7.07 us, times the root of 1.5.
     assert (found["unit"], found["step"]["noise"]) == ("runs", pytest.approx(110_037, rel=1e-4))
     assert json.loads(rlprof("trace", "diff", f"{a1},{a2}", b1, "--format", "json").stdout) == found
-    assert "Noise: a step takes 4.00 ms in A" in rlprof("trace", "diff", "-a", a1, "-a", a2, "-b", a2).stdout
+    assert (
+        "No difference beyond noise. A step takes 4.00 ms in A"
+        in rlprof("trace", "diff", "-a", a1, "-a", a2, "-b", a2).stdout
+    )
     assert rlprof("trace", "diff", a1, a2, b1).returncode == 2
     assert rlprof("trace", "diff", a1).returncode == 2
 

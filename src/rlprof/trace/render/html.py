@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from rlprof.analysis.figures import as_percent, count, duration, many, size
+from rlprof.analysis.figures import as_percent, duration, many, size
 from rlprof.render.html.advice import advice_card
 from rlprof.render.html.markup import Markup, colour, element, figures, join, plain_name, prose, swatch, table
 from rlprof.render.html.plain import page
@@ -67,7 +67,8 @@ def _trace(trace: TraceSummary, several: bool) -> Markup:
         caption = "By the call that waits, and its callers"
         parts.append(_section(tables.SYNCS, _table(caption, "call", tables.caller, trace.syncs, tables.SYNC_COLUMNS)))
     if trace.memory:
-        parts.append(_section("Memory peaks", _memory(trace)))
+        table_ = _table("Peak per device", "device", tables.peak_of, trace.memory, tables.MEMORY_COLUMNS)
+        parts.append(_section("Memory peaks", table_))
     return join(parts)
 
 
@@ -159,19 +160,3 @@ def _stack(parts: list[tuple[float, str]], class_: str = "") -> Markup:
 
 def _legend(entries: list[tuple[str, str]]) -> Markup:
     return element("ul", *(element("li", swatch(paint), name) for name, paint in entries), class_="legend")
-
-
-def _memory(trace: TraceSummary) -> Markup:
-    rows = [
-        (
-            peak.device,
-            size(peak.allocated),
-            "" if peak.reserved is None else size(peak.reserved),
-            plain_name(peak.phase) if peak.phase else "",
-            count(peak.changes),
-            size(peak.largest),
-        )
-        for peak in trace.memory
-    ]
-    headers = ("device", "allocated", "reserved", "in", "changes", "largest")
-    return table("Peak per device", headers, rows)

@@ -8,6 +8,7 @@ from rlprof.analysis.figures import as_percent, count, duration, size
 from rlprof.render.layout import Column
 from rlprof.trace.analysis.calls import Total
 from rlprof.trace.analysis.copies import Copies
+from rlprof.trace.analysis.memory import MemoryPeak
 from rlprof.trace.analysis.phases import Phase
 from rlprof.trace.analysis.summary import TraceSummary
 from rlprof.trace.analysis.syncs import Sync
@@ -21,7 +22,7 @@ WHY = {
     "launching": "work was launched but has not started",
     "data": "the host waits for data",
     "sync": "the host waits for the device and has launched nothing more",
-    "ending": "nothing more is launched",
+    "ending": "nothing more is launched before the end",
 }
 """Why a device is idle."""
 
@@ -61,6 +62,16 @@ SYNC_COLUMNS: tuple[Column[Sync], ...] = (
     Column("calls", 7, lambda sync: count(sync.calls)),
     Column("avg", 7, lambda sync: duration(sync.waited / sync.calls), 1),
 )
+MEMORY_COLUMNS: tuple[Column[MemoryPeak], ...] = (
+    Column("allocated", 9, lambda peak: size(peak.allocated)),
+    Column("reserved", 9, lambda peak: "" if peak.reserved is None else size(peak.reserved)),
+    Column("changes", 9, lambda peak: count(peak.changes)),
+    Column("largest", 9, lambda peak: size(peak.largest)),
+)
+
+
+def peak_of(peak: MemoryPeak) -> str:
+    return f"{peak.device} in {peak.phase}" if peak.phase else peak.device
 
 
 def label(trace: TraceSummary) -> str:

@@ -49,7 +49,7 @@ def _one(trace: TraceSummary, layout: Layout) -> None:
     _totals(trace, layout)
     _table("Copies", "direction", tables.direction, trace.copies, tables.COPY_COLUMNS, layout)
     _table(tables.SYNCS, "call", tables.caller, trace.syncs, tables.SYNC_COLUMNS, layout)
-    _memory(trace, layout)
+    _table("Memory peaks", "device", tables.peak_of, trace.memory, tables.MEMORY_COLUMNS, layout)
 
 
 def _head(trace: TraceSummary, layout: Layout) -> None:
@@ -129,7 +129,8 @@ def _totals(trace: TraceSummary, layout: Layout) -> None:
     if bound is not None:
         layout.line(
             f"Launch-bound: {bound.bound:,} of {bound.kernels:,} kernels found their device idle and took less time "
-            f"than the call that launched them (medians {duration(bound.kernel)} and {duration(bound.launch)})."
+            f"than their launch. The median kernel takes {duration(bound.kernel)}, the median launch "
+            f"{duration(bound.launch)}."
         )
 
 
@@ -152,16 +153,3 @@ def _table(
     layout.table(what, [name_of(row) for row in rows[:most]], rows[:most], columns)
     if len(rows) > most:
         layout.line(f"{len(rows) - most:,} more with less time are in --format json.")
-
-
-def _memory(trace: TraceSummary, layout: Layout) -> None:
-    if not trace.memory:
-        return
-    layout.heading("Memory peaks")
-    for peak in trace.memory:
-        where = f" in {peak.phase}" if peak.phase else ""
-        reserved = "" if peak.reserved is None else f", {size(peak.reserved)} reserved"
-        layout.line(
-            f"{peak.device}: {size(peak.allocated)} allocated{where}{reserved}; "
-            f"{peak.changes:,} allocations and releases, the largest {size(peak.largest)}"
-        )
