@@ -58,8 +58,8 @@ def compare(facts: Facts, own: dict[str, Any]) -> dict[str, Any]:
     cpu = {}
     for name, (wall, cpu_seconds) in own["phases"].items():
         rows = [row for row in facts.breakdown.top if row.operation == name]
-        said = 100 * sum(row.subtree_cpu_ns or 0 for row in rows) / max(1, sum(row.wall_ns for row in rows))
-        cpu[name] = {"own": 100 * cpu_seconds / wall, "rlprof": said}
+        reported = 100 * sum(row.subtree_cpu_ns or 0 for row in rows) / max(1, sum(row.wall_ns for row in rows))
+        cpu[name] = {"own": 100 * cpu_seconds / wall, "rlprof": reported}
     return {
         "steps": {"own": own["steps"], "rlprof": found.steps},
         "iterations": {"own": own["iterations"], "rlprof": found.iterations},
@@ -99,9 +99,8 @@ def main() -> None:
             progress(f"{name}: skipped, because {needs} is not installed. Try: pip install '.[counted]'")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            found = results["trainings"][name] = compare(
-                *run_recorded(COUNTED / words[0], words[1:], Path(folder), "OWN")
-            )
+            facts, own = run_recorded(COUNTED / words[0], words[1:], Path(folder), "OWN")
+        found = results["trainings"][name] = compare(facts, own)
         progress(f"{name}: {wrong_counts(found)} wrong counts, steps/s {100 * found['rate_error']:+.2f} %")
     every = results["trainings"].values()
     results["programs"] = len(every)

@@ -116,7 +116,7 @@ def measure(name: str, folder: Path, options: Any) -> list[dict[str, Any]]:
     progress(
         f"{name}: {', '.join(f'{one.operation} {one.cost.estimate:.3f}' for one in experiments.values() if one.cost)}"
     )
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (part, faster), real in truth(name, folder, options.blocks).items():
         saving = {part: 1 / faster}
         predicted = prediction(work, how, saving)

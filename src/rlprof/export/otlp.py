@@ -75,6 +75,10 @@ def _sum(name: str, description: str, unit: str, points: list[Json]) -> Json:
     return {"name": name, "description": description, "unit": unit, "sum": body}
 
 
+def _gauge(name: str, description: str, unit: str, points: list[Json]) -> Json:
+    return {"name": name, "description": description, "unit": unit, "gauge": {"dataPoints": points}}
+
+
 def _histogram(account: Account) -> Json:
     counts = dict(account.histogram)
     # The ledger's bucket 0 has calls of 0 or 1 ns: OTLP's zero bucket with a threshold of 1.
@@ -116,10 +120,6 @@ def _gauges(session: Session) -> Iterator[Json]:
     yield _gauge("rlprof.process.cpu", "Cores that the process kept busy.", "{core}", cpu)
     rss = [{"timeUnixNano": time, "asInt": str(sample.rss)} for time, sample in samples if sample.rss is not None]
     yield _gauge("rlprof.process.memory", "Resident memory of the process.", "By", rss)
-
-
-def _gauge(name: str, description: str, unit: str, points: list[Json]) -> Json:
-    return {"name": name, "description": description, "unit": unit, "gauge": {"dataPoints": points}}
 
 
 def _has_points(metric: Json) -> bool:
