@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -123,6 +123,15 @@ def run_recorded(
         raise RuntimeError(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
     (session,) = sessions.iterdir()
     return load_facts(str(session)), json.loads(truth.read_text())
+
+
+def measure_each(trainings: Iterable[str], measure: Callable[[str, Path, Any], Any], options: Any) -> dict[str, Any]:
+    """The results of measuring each training, in a folder of its own."""
+    results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
+    for training in trainings:
+        with tempfile.TemporaryDirectory() as folder:
+            results["trainings"][training] = measure(training, Path(folder), options)
+    return results
 
 
 def sum_error(snapshot: Snapshot) -> int:

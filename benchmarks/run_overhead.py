@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import random
 import sys
-import tempfile
 from math import comb, sqrt
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from _arms import NAMES, running, take_turns, tools
-from _common import Bar, Options, conclude, describe_machine, empty_table, progress
+from _common import Bar, Options, conclude, empty_table, measure_each, progress
 from rich.table import Table
 
 BARS = (Bar("slowdown", "<=", 1.01), Bar("worst_slowdown", "<=", 1.02))
@@ -96,10 +95,7 @@ def main() -> None:
     )
     parser.only("training", NAMES)
     options = parser.parse_args()
-    results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
-    for training in options.training or NAMES:
-        with tempfile.TemporaryDirectory() as folder:
-            results["trainings"][training] = measure(training, Path(folder), options)
+    results = measure_each(options.training or NAMES, measure, options)
     slowdowns = [found["rlprof"]["slowdown"] for found in results["trainings"].values()]
     results["slowdown"] = median(slowdowns)
     results["worst_slowdown"] = max(slowdowns)

@@ -156,8 +156,7 @@ class Soak:
         return None if self.warm is None or self.highest is None else max(0, self.highest - self.warm)
 
     def expected(self) -> Counter[str]:
-        rounds = self.rounds * self.threads
-        return Counter({name: count * rounds for name, count in SPANS.items()})
+        return Counter({name: count * self.rounds * self.threads for name, count in SPANS.items()})
 
 
 def timeline_is_exact(profiler: Profiler, spans: int) -> bool:
