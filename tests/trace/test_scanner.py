@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from fakes import CORES
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from traces import event, real_traces, unpacked
 
@@ -78,7 +78,7 @@ EVENTS = st.fixed_dictionaries(
 
 
 @pytest.mark.long
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(EVENTS | VALUES, max_size=8), st.dictionaries(st.text(max_size=5), VALUES, max_size=3), st.data())
 def test_both_find_the_same_wherever_the_text_is_cut(events, header, data):
     header.pop("traceEvents", None)
@@ -92,7 +92,7 @@ def test_both_find_the_same_wherever_the_text_is_cut(events, header, data):
         assert scanned(core, text, cuts) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(EVENTS, max_size=5), st.data())
 def test_what_comes_before_a_cut_is_whole(events, data):
     text = json.dumps({"a": 1, "traceEvents": events}).encode()
