@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from rich.table import Table
 from rlprof import Profiler, Snapshot
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.load import load_facts
+from rlprof.session.info import gather
 
 try:
     from rlprof.ledger import _core
@@ -59,7 +60,7 @@ def describe_machine() -> dict[str, Any]:
     profiler.disable()
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": _cpu_model(),
+        "cpu": gather("benchmark", 0, profiler.core, {}).processor,
         "cores": os.cpu_count(),
         "load": [round(load, 2) for load in os.getloadavg()],
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -69,16 +70,6 @@ def describe_machine() -> dict[str, Any]:
         "rlprof_clock": snapshot.clock,
         "rlprof_cpu": snapshot.cpu,
     }
-
-
-def _cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or "unknown"
 
 
 def _first_line(path: str) -> str | None:
@@ -96,12 +87,21 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return (action.help or "") + shown
 
 
-def argument_parser(explanation: str | None) -> argparse.ArgumentParser:
+class Options(argparse.ArgumentParser):
     """A parser with the options that every benchmark has."""
-    parser = argparse.ArgumentParser(description=explanation, formatter_class=_HelpFormatter, allow_abbrev=False)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="also write the JSON object to FILE")
-    return parser
+
+    def __init__(self, explanation: str | None) -> None:
+        super().__init__(description=explanation, formatter_class=_HelpFormatter, allow_abbrev=False)
+        self.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        self.add_argument("--output", type=Path, metavar="FILE", help="also write the JSON object to FILE")
+
+    def number(self, name: str, default: float, explanation: str) -> None:
+        """Add an option for a number of the type of its default."""
+        self.add_argument(name, type=type(default), default=default, help=explanation)
+
+    def only(self, what: str, names: Iterable[str]) -> None:
+        """Add an option that chooses what is measured."""
+        self.add_argument(f"--{what}", choices=names, action="append", help=f"measure only this {what} (repeatable)")
 
 
 def progress(message: str) -> None:
@@ -123,6 +123,15 @@ def run_recorded(
         raise RuntimeError(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
     (session,) = sessions.iterdir()
     return load_facts(str(session)), json.loads(truth.read_text())
+
+
+def measure_each(trainings: Iterable[str], measure: Callable[[str, Path, Any], Any], options: Any) -> dict[str, Any]:
+    """The results of measuring each training, in a folder of its own."""
+    results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
+    for training in trainings:
+        with tempfile.TemporaryDirectory() as folder:
+            results["trainings"][training] = measure(training, Path(folder), options)
+    return results
 
 
 def sum_error(snapshot: Snapshot) -> int:
@@ -172,16 +181,15 @@ def bar_table(judged: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
-def conclude(results: dict[str, Any], bars: Iterable[Bar], options: argparse.Namespace, *shown: RenderableType) -> int:
-    """Judge the results, and write them to standard output as JSON or as tables, and to the requested file. Returns the
-    exit code."""
+def conclude(results: dict[str, Any], bars: Iterable[Bar], options: argparse.Namespace, *shown: RenderableType) -> None:
+    """Judge the results, and write them to standard output as JSON or as tables, and to the requested file."""
     results["bars"] = judge(bars, results)
     text = json.dumps(results, indent=2)
     if options.output is not None:
         options.output.write_text(text + "\n")
     if options.json:
         print(text)
-        return 0
+        return
     console = Console() if sys.stdout.isatty() else Console(width=120)
     console.print(
         " | ".join(f"{key} {value}" for key, value in results["machine"].items()), style="dim", highlight=False
@@ -189,4 +197,3 @@ def conclude(results: dict[str, Any], bars: Iterable[Bar], options: argparse.Nam
     for part in (*shown, bar_table(results["bars"])):
         console.print()
         console.print(part)
-    return 0

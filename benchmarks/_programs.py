@@ -347,8 +347,7 @@ def plan_futures() -> History:
                 stays.append(Stay(f"worker-{worker}", "env_reset", start + step, over))
             heapq.heappush(free, (over, worker))
             end = max(end, over)
-        stays.append(Stay(DRIVER, "dispatch", at, begin))
-        stays.append(Stay(DRIVER, "wait_for_envs", begin, end, waits=True))
+        stays += [Stay(DRIVER, "dispatch", at, begin), Stay(DRIVER, "wait_for_envs", begin, end, waits=True)]
         stays.append(Stay(DRIVER, "update", end, end + UPDATE))
         at = end + UPDATE
     return planned(*stays)
@@ -376,8 +375,7 @@ def plan_seed() -> History:
     at = 0
     for _ in range(SEED_ROUNDS):
         begin, end = at + FORWARD, at + FORWARD + max(SEED_STEPS)
-        stays.append(Stay(DRIVER, "policy_forward", at, begin))
-        stays.append(Stay(DRIVER, "collect", begin, end, waits=True))
+        stays += [Stay(DRIVER, "policy_forward", at, begin), Stay(DRIVER, "collect", begin, end, waits=True)]
         stays += [Stay(f"worker-{i}", "env_step", begin, begin + ms) for i, ms in enumerate(SEED_STEPS)]
         stays.append(Stay(DRIVER, "learn", end, end + SEED_LEARN))
         at = end + SEED_LEARN

@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
-import sys
 from dataclasses import dataclass
 from statistics import median
 from time import process_time
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 
 from rlprof import Profiler
@@ -116,17 +115,17 @@ def table_of(results: dict[str, Any]) -> Table:
     return table
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=11, help="number of rounds")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--rounds", 11, "number of rounds")
     parser.add_argument(
         "--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="numbers of tasks at once"
     )
     options = parser.parse_args()
     figures = evaluate(measure(options.sizes, options.rounds))
     results = {"machine": describe_machine(), "rounds": options.rounds, **figures}
-    return conclude(results, BARS, options, table_of(results))
+    conclude(results, BARS, options, table_of(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

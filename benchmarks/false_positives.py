@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 import os
 import random
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
-from _load import ComingAndGoing
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 from scipy.stats import binomtest, mannwhitneyu
 
@@ -32,11 +33,44 @@ from rlprof.experiment.pairs import Pair, measured, run_pair
 
 TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"
 DRAWS = 1000
+BUSY_SECONDS = 4.0
+QUIET_SECONDS = 6.0
+"""Mean lengths. Both are drawn anew each time, so that nothing can fall into step with them."""
+
+_BURN = "import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end:\n    sum(range(10000))\n"
 BARS = (
     Bar("process_pairs", ">=", 100),
     Bar("false_positives", "<=", 0.05),
     Bar("upper_bound", "<=", 0.10),
 )
+
+
+class ComingAndGoing:
+    """A context manager that keeps a number of programs coming and going. Each computes for a while and pauses for a
+    while."""
+
+    def __init__(self, programs: int) -> None:
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._come_and_go, args=(seed,)) for seed in range(programs)]
+
+    def __enter__(self) -> ComingAndGoing:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _come_and_go(self, seed: int) -> None:
+        chance = random.Random(seed)
+        while not self._over.wait(chance.expovariate(1 / QUIET_SECONDS)):
+            seconds = chance.expovariate(1 / BUSY_SECONDS)
+            program = subprocess.Popen([sys.executable, "-c", _BURN.format(seconds=seconds)])
+            if self._over.wait(seconds):
+                program.terminate()
+            program.wait()
 
 
 def comparisons(pairs: Sequence[MeasuredPair], size: int) -> Iterator[Comparison]:
@@ -93,16 +127,16 @@ def upper_bound(wrong: int, of: int) -> float:
 def usual_way(pairs: Sequence[Pair]) -> dict[str, Any]:
     """A test on the iterations of two runs, one after the other: A of one pair and A of the next."""
     runs = [[block.a.wall_ns for block in pair.blocks] for pair in pairs]
-    tried = [(one, other) for one, other in zip(runs[::2], runs[1::2])]
+    tried = list(zip(runs[::2], runs[1::2]))
     wrong = sum(mannwhitneyu(one, other).pvalue < 0.05 for one, other in tried)
     return {"comparisons": len(tried), "false_positives": wrong / len(tried)}
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--pairs", type=int, default=500, help="pairs of processes")
-    parser.add_argument("--iterations", type=int, default=20, help="least number of iterations per process")
-    parser.add_argument("--load", type=int, default=2, help="number of other programs that come and go")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--pairs", 500, "pairs of processes")
+    parser.number("--iterations", 20, "least number of iterations per process")
+    parser.number("--load", 2, "number of other programs that come and go")
     options = parser.parse_args()
     if options.pairs < 2 * MOST_PAIRS:
         parser.error(f"--pairs must be at least {2 * MOST_PAIRS}, so that each rule makes a comparison")
@@ -132,33 +166,20 @@ def main() -> int:
         "usual_way": usual_way(pairs),
         "log_ratios": [round(one, 5) for one in logs],
     }
-    return conclude(results, BARS, options, table(results))
+    conclude(results, BARS, options, table(results))
 
 
 def table(results: dict[str, Any]) -> Table:
-    columns = (
-        "pairs per comparison",
-        "comparisons",
-        "wrong",
-        "bound",
-        "component wrong",
-        "CPU time wrong",
-        "half-width",
-    )
+    columns = ("pairs", "comparisons", "wrong", "bound", "component wrong", "CPU time wrong", "half-width")
     shown = empty_table("Equal trainings called different", *columns)
     for name, rule in results["by_rule"].items():
         shares = ("false_positives", "upper_bound", "a_component_marked", "by_cpu_time", "half_width")
         shown.add_row(name, str(rule["comparisons"]), *(f"{100 * rule[key]:.1f} %" for key in shares))
     again = results["by_rule"]["as the command stops"]["resampled"]
-    shown.add_row(
-        "the same, with resampled pairs", str(again["comparisons"]), f"{100 * again['false_positives']:.1f} %"
-    )
-    usual = results["usual_way"]
-    shown.add_row(
-        "two runs and a Mann-Whitney test", str(usual["comparisons"]), f"{100 * usual['false_positives']:.0f} %"
-    )
+    for name, found in (("the same, resampled", again), ("two runs, Mann-Whitney test", results["usual_way"])):
+        shown.add_row(name, str(found["comparisons"]), f"{100 * found['false_positives']:.1f} %")
     return shown
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -13,13 +13,12 @@ counts as disturbed. The worst error is reported with and without such runs.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress, sum_error
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress, sum_error
 from _programs import PROGRAMS, Program, Recorder
 from _truth import UNATTRIBUTED, accounts_of
 from rich.table import Table
@@ -149,8 +148,8 @@ def program_table(programs: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
+def main() -> None:
+    parser = Options(__doc__)
     parser.add_argument("--repeat", type=int, default=9, metavar="N", help="runs of each program")
     parser.add_argument("--core", default="auto", choices=("auto", "c", "python"), help="core of the ledger")
     options = parser.parse_args()
@@ -182,8 +181,8 @@ def main() -> int:
         f"Seed case, 16 threads in env_step: adding up durations gives {seed['naive_percent']:.0f} % of the wall time. "
         f"The ledger gives {seed['ledger_percent']:.1f} %, and the truth is {seed['truth_percent']:.1f} %."
     )
-    return conclude(results, BARS, options, program_table(programs), explained)
+    conclude(results, BARS, options, program_table(programs), explained)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

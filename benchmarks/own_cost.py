@@ -27,7 +27,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from torch import nn
 
 from rlprof import Profiler
@@ -161,12 +161,10 @@ def measure(name: str, options: Any) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--blocks", type=int, default=9, help="number of blocks, each with its own profiler")
-    parser.add_argument(
-        "--turns", type=int, default=50, help="alternations per block, each with 40 recorded and 40 unrecorded steps"
-    )
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--blocks", 9, "number of blocks, each with its own profiler")
+    parser.number("--turns", 50, "alternations per block, each with 40 recorded and 40 unrecorded steps")
     options = parser.parse_args()
     found = {"idle": measure("idle", options)}
     with busy_loops((os.cpu_count() or 1) + 1):
@@ -181,8 +179,8 @@ def main() -> int:
     for key in found["idle"]:
         if key != "blocks":
             table.add_row(key, *(f"{figure[key]:.3f}" for figure in found.values()))
-    return conclude({"machine": describe_machine(), **found, **figures}, BARS, options, table)
+    conclude({"machine": describe_machine(), **found, **figures}, BARS, options, table)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

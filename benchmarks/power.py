@@ -8,11 +8,10 @@ slower. Any other marked part is blamed wrongly.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 
 from rlprof.analysis.components import component_of
@@ -62,14 +61,12 @@ def table(results: dict[str, Any]) -> Table:
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--runs", type=int, default=20, help="number of comparisons")
-    parser.add_argument("--pairs", type=int, default=70, help="most pairs per comparison")
-    parser.add_argument("--iterations", type=int, default=20, help="least number of iterations per process")
-    parser.add_argument(
-        "--precision", type=float, default=0.004, help="half-width of the interval at which a comparison stops"
-    )
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--runs", 20, "number of comparisons")
+    parser.number("--pairs", 70, "most pairs per comparison")
+    parser.number("--iterations", 20, "least number of iterations per process")
+    parser.number("--precision", 0.004, "half-width of the interval at which a comparison stops")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     results: dict[str, Any] = {"machine": describe_machine(), "training": "small_ppo.py", "planted": SHARE, "runs": []}
@@ -81,8 +78,8 @@ def main() -> int:
     results["found"] = sum(one["found"] for one in runs) / len(runs)
     results["blamed_wrongly"] = sum(bool(one["blamed_wrongly"]) for one in runs) / len(runs)
     results["longest_seconds"] = max(one["seconds"] for one in runs)
-    return conclude(results, BARS, options, table(results))
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -21,7 +21,7 @@ from threading import Thread
 from time import perf_counter, sleep
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, figure_table, progress
+from _common import Bar, Options, conclude, describe_machine, figure_table, progress
 
 from rlprof import Profiler
 from rlprof.ledger.snapshot import SpanCost
@@ -103,27 +103,19 @@ class Training:
         return done
 
 
-class Flusher:
-    """Flushes on request in its own thread, as the thread of a recording does once per second."""
+class Flusher(Thread):
+    """Flushes once in its own thread, as the thread of a recording does once per second."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-        self._thread: Thread | None = None
-        self.began = self.ended = 0.0
+    def __init__(self, recording: Recording, after: float) -> None:
+        super().__init__(daemon=True)
+        self._recording, self._after = recording, after
+        self.start()
 
-    def flush_soon(self, after: float) -> None:
-        self._thread = Thread(target=self._run, args=(after,), daemon=True)
-        self._thread.start()
-
-    def _run(self, after: float) -> None:
-        sleep(after)
+    def run(self) -> None:
+        sleep(self._after)
         self.began = perf_counter()
         self._recording.flush()
         self.ended = perf_counter()
-
-    def wait(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
 
 
 def excess(done: Sequence[float], began: float, ended: float) -> float:
@@ -146,7 +138,6 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
     training = Training(profiler)
     warm = training.block(5)
     iterations = max(1, round(5 / (warm[-1] - warm[0])))
-    flusher = Flusher(recording)
     chance = random.Random(2)
     flushed: list[float] = []
     quiet: list[float] = []
@@ -156,12 +147,11 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
     for second in range(seconds):
         for flushes in chance.sample((True, False), 2):
             start = 0.2 + 0.5 * chance.random()
-            if flushes:
-                flusher.flush_soon(start)
+            flusher = Flusher(recording, start) if flushes else None
             done = training.block(iterations)
             spans += 68 * (len(done) - 1)
-            flusher.wait()
-            if flushes:
+            if flusher is not None:
+                flusher.join()
                 length = flusher.ended - flusher.began
                 windows.append(length)
                 flushed.append(excess(done, flusher.began, flusher.ended))
@@ -220,15 +210,15 @@ def measure(options: Any) -> dict[str, Any]:
     return results
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="iteration rows of the session")
-    parser.add_argument("--seconds", type=int, default=200, help="number of seconds with a flush, and as many without")
-    parser.add_argument("--times", type=int, default=3, help="runs of each report, of which the median counts")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--rows", 1_000_000, "iteration rows of the session")
+    parser.number("--seconds", 200, "number of seconds with a flush, and as many without")
+    parser.number("--times", 3, "runs of each report, of which the median counts")
     options = parser.parse_args()
     results = measure(options)
-    return conclude(results, BARS, options, figure_table("Report speed", results))
+    conclude(results, BARS, options, figure_table("Report speed", results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,13 +9,11 @@ waiting, code runs with cold caches, with or without a profiler (a forward pass 
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from _arms import NAMES, TRAININGS
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress, run_recorded
+from _common import Bar, Options, conclude, empty_table, measure_each, progress, run_recorded
 from rich.table import Table
 
 from rlprof.analysis.facts import Facts
@@ -38,9 +36,9 @@ def longer(usual: tuple[float, int], slow: tuple[float, int]) -> float:
     return slow[0] - usual[0] * (slow[1] / usual[1] if usual[1] else 0)
 
 
-def measure(training: str, folder: Path, iterations: int) -> dict[str, Any]:
+def measure(training: str, folder: Path, options: Any) -> dict[str, Any]:
     script = TRAININGS / f"{training}.py"
-    facts, _ = run_recorded(script, ("--iterations", str(iterations)), folder, "PLANTED")
+    facts, _ = run_recorded(script, ("--iterations", str(options.iterations)), folder, "PLANTED")
     unattributed = sum(row.ledger_ns for row in facts.breakdown.rows if row.category == "unattributed")
     results: dict[str, Any] = {
         "unattributed": unattributed / facts.breakdown.wall_ns,
@@ -74,20 +72,17 @@ def table(results: dict[str, Any]) -> Table:
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--iterations", type=int, default=20, help="iterations of the run that shows unattributed time")
-    parser.add_argument("--training", choices=NAMES, action="append", help="measure only this training (repeatable)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--iterations", 20, "iterations of the run that shows unattributed time")
+    parser.only("training", NAMES)
     options = parser.parse_args()
-    results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
-    for training in options.training or NAMES:
-        with tempfile.TemporaryDirectory() as folder:
-            results["trainings"][training] = measure(training, Path(folder), options.iterations)
+    results = measure_each(options.training or NAMES, measure, options)
     found = results["trainings"].values()
     results["unattributed"] = max(training["unattributed"] for training in found)
     results["worst_error"] = max(abs(training[place]["error"]) for training in found for place in OPERATIONS)
-    return conclude(results, BARS, options, table(results))
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

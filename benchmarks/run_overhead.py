@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import random
 import sys
-import tempfile
 from math import comb, sqrt
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from _arms import NAMES, running, take_turns, tools
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
+from _common import Bar, Options, conclude, empty_table, measure_each, progress
 from rich.table import Table
 
 BARS = (Bar("slowdown", "<=", 1.01), Bar("worst_slowdown", "<=", 1.02))
@@ -86,26 +85,23 @@ def table(results: dict[str, Any]) -> Table:
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--starts", type=int, default=12, help="starts of each training, plain and under rlprof")
-    parser.add_argument("--rounds", type=int, default=12, help="iterations per start")
-    parser.add_argument("--tool-rounds", type=int, default=15, help="iterations under each other profiler, 0 for none")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--starts", 12, "starts of each training, plain and under rlprof")
+    parser.number("--rounds", 12, "iterations per start")
+    parser.number("--tool-rounds", 15, "iterations under each other profiler, 0 for none")
     parser.add_argument(
         "--other", metavar="PYTHON", help="interpreter with another version of rlprof, which is measured, too"
     )
-    parser.add_argument("--training", choices=NAMES, action="append", help="measure only this training (repeatable)")
+    parser.only("training", NAMES)
     options = parser.parse_args()
-    results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
-    for training in options.training or NAMES:
-        with tempfile.TemporaryDirectory() as folder:
-            results["trainings"][training] = measure(training, Path(folder), options)
+    results = measure_each(options.training or NAMES, measure, options)
     slowdowns = [found["rlprof"]["slowdown"] for found in results["trainings"].values()]
     results["slowdown"] = median(slowdowns)
     results["worst_slowdown"] = max(slowdowns)
     results["noise"] = median(found["plain again"]["slowdown"] for found in results["trainings"].values())
-    return conclude(results, BARS, options, table(results))
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -24,7 +24,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, figure_table, progress, sum_error
+from _common import Bar, Options, conclude, describe_machine, figure_table, progress, sum_error
 
 from rlprof import Profiler, Snapshot
 from rlprof.ledger.rows import EVENT
@@ -156,8 +156,7 @@ class Soak:
         return None if self.warm is None or self.highest is None else max(0, self.highest - self.warm)
 
     def expected(self) -> Counter[str]:
-        rounds = self.rounds * self.threads
-        return Counter({name: count * rounds for name, count in SPANS.items()})
+        return Counter({name: count * self.rounds * self.threads for name, count in SPANS.items()})
 
 
 def timeline_is_exact(profiler: Profiler, spans: int) -> bool:
@@ -262,19 +261,17 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--spans", type=float, default=1e7, help="total number of spans; the memory figures need 1e6 or more"
-    )
-    parser.add_argument("--threads", type=int, default=4, help="number of recording threads")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--spans", 1e7, "total number of spans; the memory figures need 1e6 or more")
+    parser.number("--threads", 4, "number of recording threads")
     parser.add_argument("--core", default="auto", choices=("auto", "c", "python"), help="core of the ledger")
     options = parser.parse_args()
     if options.spans < 1 or options.threads < 1:
         parser.error("--spans and --threads must be at least 1")
     results = {"machine": describe_machine(), **run(options)}
-    return conclude(results, BARS, options, figure_table("Soak", results))
+    conclude(results, BARS, options, figure_table("Soak", results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

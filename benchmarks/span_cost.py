@@ -23,7 +23,7 @@ from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 import torch
-from _common import Bar, argument_parser, conclude, describe_machine, progress, tsc_refusal
+from _common import Bar, Options, conclude, describe_machine, progress, tsc_refusal
 from opentelemetry.sdk.trace import TracerProvider
 from rich.table import Table
 from torch._C._profiler import _RecordFunctionFast
@@ -140,12 +140,7 @@ def on(pool: ThreadPoolExecutor) -> Callable[[Loop], Loop]:
 def base_variants() -> list[Variant]:
     return [
         Variant(LOOP, "empty loop", "pass", {}),
-        Variant(
-            PAIR,
-            "perf_counter_ns() twice",
-            "perf_counter_ns(); perf_counter_ns()",
-            {"perf_counter_ns": perf_counter_ns},
-        ),
+        Variant(PAIR, "perf_counter_ns() twice", "now(); now()", {"now": perf_counter_ns}),
         Variant(CALL, "empty Python call", "empty()", {"empty": empty}),
     ]  # fmt: skip
 
@@ -293,10 +288,10 @@ def cost_table(variants: list[Variant], results: dict[str, Any]) -> Table:
     return table
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=101, help="number of rounds; use 41 or more for figures to quote")
-    parser.add_argument("--batch-ms", type=float, default=3.0, help="thread CPU time of a batch in ms")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--rounds", 101, "number of rounds; use 41 or more for figures to quote")
+    parser.number("--batch-ms", 3.0, "thread CPU time of a batch in ms")
     options = parser.parse_args()
     if options.rounds < 2:
         parser.error("--rounds must be at least 2, because quartiles need two rounds")
@@ -310,8 +305,8 @@ def main() -> int:
         variants = [*base_variants(), *rlprof_variants(pool), *other_variants()]
         times = measure(variants, options.rounds, options.batch_ms)
     results = {"machine": describe_machine(), "rounds": options.rounds, **evaluate(variants, times)}
-    return conclude(results, BARS, options, cost_table(variants, results))
+    conclude(results, BARS, options, cost_table(variants, results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

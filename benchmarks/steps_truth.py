@@ -9,12 +9,11 @@ machine does not change the comparison.
 from __future__ import annotations
 
 import importlib.util
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress, run_recorded
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress, run_recorded
 from rich.table import Table
 
 from rlprof.analysis.facts import Facts
@@ -59,8 +58,8 @@ def compare(facts: Facts, own: dict[str, Any]) -> dict[str, Any]:
     cpu = {}
     for name, (wall, cpu_seconds) in own["phases"].items():
         rows = [row for row in facts.breakdown.top if row.operation == name]
-        said = 100 * sum(row.subtree_cpu_ns or 0 for row in rows) / max(1, sum(row.wall_ns for row in rows))
-        cpu[name] = {"own": 100 * cpu_seconds / wall, "rlprof": said}
+        reported = 100 * sum(row.subtree_cpu_ns or 0 for row in rows) / max(1, sum(row.wall_ns for row in rows))
+        cpu[name] = {"own": 100 * cpu_seconds / wall, "rlprof": reported}
     return {
         "steps": {"own": own["steps"], "rlprof": found.steps},
         "iterations": {"own": own["iterations"], "rlprof": found.iterations},
@@ -84,8 +83,8 @@ def wrong_counts(found: dict[str, Any]) -> int:
     return sum(found[key]["own"] != found[key]["rlprof"] for key in ("steps", "iterations"))
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
+def main() -> None:
+    parser = Options(__doc__)
     parser.add_argument(
         "--program", action="append", metavar="TEXT", help="run only programs whose name contains TEXT (repeatable)"
     )
@@ -100,9 +99,8 @@ def main() -> int:
             progress(f"{name}: skipped, because {needs} is not installed. Try: pip install '.[counted]'")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            found = results["trainings"][name] = compare(
-                *run_recorded(COUNTED / words[0], words[1:], Path(folder), "OWN")
-            )
+            facts, own = run_recorded(COUNTED / words[0], words[1:], Path(folder), "OWN")
+        found = results["trainings"][name] = compare(facts, own)
         progress(f"{name}: {wrong_counts(found)} wrong counts, steps/s {100 * found['rate_error']:+.2f} %")
     every = results["trainings"].values()
     results["programs"] = len(every)
@@ -110,8 +108,8 @@ def main() -> int:
     results["worst_rate_error"] = max(abs(found["rate_error"]) for found in every)
     points = [abs(cpu["own"] - cpu["rlprof"]) for found in every for cpu in found["cpu_percent"].values()]
     results["worst_cpu_error"] = max(points, default=None)
-    return conclude(results, BARS, options, table(results))
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 
 BARS = (
@@ -40,22 +40,28 @@ GB = 1e9
 PACKED = ("rlprof gz", "hta", "hta parser")
 """Readers of the gzipped file."""
 
-PREPARE = {
-    "rlprof": "from rlprof.trace.read import read_trace",
-    "rlprof gz": "from rlprof.trace.read import read_trace",
-    "orjson": "import orjson",
-    "json": "import json",
-    "hta": "from hta.trace_analysis import TraceAnalysis; import logging; logging.disable(logging.CRITICAL)",
-    "hta parser": "import hta.common.trace_parser as hta, logging; logging.disable(logging.CRITICAL); "
-    "from hta.configs.parser_config import ParserConfig",
+_QUIET = "import logging; logging.disable(logging.CRITICAL); "
+READERS = {
+    "rlprof": ("from rlprof.trace.read import read_trace", "read_trace(path)"),
+    "rlprof gz": ("from rlprof.trace.read import read_trace", "read_trace(path)"),
+    "orjson": ("import orjson", "orjson.loads(open(path, 'rb').read())"),
+    "json": ("import json", "json.loads(open(path, 'rb').read())"),
+    "hta": (
+        _QUIET + "from hta.trace_analysis import TraceAnalysis",
+        "TraceAnalysis(trace_files={0: path}, trace_dir='.')",
+    ),
+    "hta parser": (
+        _QUIET + "import hta.common.trace_parser as hta; from hta.configs.parser_config import ParserConfig",
+        "hta.parse_trace_dataframe(path, ParserConfig.get_default_cfg())",
+    ),
 }
-READ = {
-    "rlprof": "kept = read_trace(path)",
-    "rlprof gz": "kept = read_trace(path)",
-    "orjson": "kept = orjson.loads(open(path, 'rb').read())",
-    "json": "kept = json.loads(open(path, 'rb').read())",
-    "hta": "kept = TraceAnalysis(trace_files={0: path}, trace_dir='.')",
-    "hta parser": "kept = hta.parse_trace_dataframe(path, ParserConfig.get_default_cfg())",
+"""What each reader imports before the measurement, and how it loads a file."""
+RATIOS = {
+    "ratio_to_orjson": ("rlprof", "orjson"),
+    "ratio_to_orjson_gz": ("rlprof gz", "orjson"),
+    "ratio_to_json": ("rlprof", "json"),
+    "ratio_to_hta": ("rlprof gz", "hta"),
+    "ratio_to_hta_parser": ("rlprof gz", "hta parser"),
 }
 PROGRAM = """
 import re, sys, time
@@ -66,7 +72,7 @@ def resident(what):
 before = resident("VmRSS")
 open("/proc/self/clear_refs", "w").write("5")  # resets the peak
 began = time.perf_counter()
-{read}
+kept = {read}
 seconds = time.perf_counter() - began
 print(seconds, resident("VmHWM") - before)
 """
@@ -74,7 +80,8 @@ print(seconds, resident("VmHWM") - before)
 
 def read_once(reader: str, path: Path) -> tuple[float, float] | None:
     """Seconds and peak memory in bytes, or None if the reader fails."""
-    program = PROGRAM.format(prepare=PREPARE[reader], read=READ[reader])
+    prepare, read = READERS[reader]
+    program = PROGRAM.format(prepare=prepare, read=read)
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         progress(f"  {reader} fails on {path.name}: {done.stderr.strip().splitlines()[-1:]}")
@@ -93,7 +100,7 @@ def measure(source: Path, folder: Path, rounds: int) -> dict[str, Any]:
     del data, text
     seconds: dict[str, list[float]] = {}
     memory: dict[str, list[float]] = {}
-    readers = list(READ)
+    readers = list(READERS)
     for number in range(rounds):
         for reader in random.Random(number).sample(readers, len(readers)):
             found = read_once(reader, packed if reader in PACKED else plain)
@@ -107,11 +114,7 @@ def measure(source: Path, folder: Path, rounds: int) -> dict[str, Any]:
         "bytes": size,
         "seconds_per_gb": {reader: value / (size / GB) for reader, value in taken.items()},
         "memory_ratio": {reader: median(values) / size for reader, values in memory.items()},
-        "ratio_to_orjson": paired(seconds, "rlprof", "orjson"),
-        "ratio_to_orjson_gz": paired(seconds, "rlprof gz", "orjson"),
-        "ratio_to_json": paired(seconds, "rlprof", "json"),
-        "ratio_to_hta": paired(seconds, "rlprof gz", "hta"),
-        "ratio_to_hta_parser": paired(seconds, "rlprof gz", "hta parser"),
+        **{figure: paired(seconds, one, other) for figure, (one, other) in RATIOS.items()},
     }
 
 
@@ -158,29 +161,23 @@ def synthetic(path: Path, size: int) -> None:
 
 
 def table(results: dict[str, Any]) -> Table:
-    shown = empty_table("Seconds per GB of JSON, and peak memory relative to the size of the JSON", "file", *READ)
+    shown = empty_table("Seconds per GB of JSON, and peak memory relative to the size of the JSON", "file", *READERS)
     for name, found in results["files"].items():
         cells = [
             f"{found['seconds_per_gb'][reader]:.1f} s, {found['memory_ratio'][reader]:.1f}x"
             if reader in found["seconds_per_gb"]
             else "-"
-            for reader in READ
+            for reader in READERS
         ]
         shown.add_row(name, *cells)
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
+def main() -> None:
+    parser = Options(__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="trace, gzipped or plain")
-    parser.add_argument("--rounds", type=int, default=5, help="number of rounds")
-    parser.add_argument(
-        "--synthetic",
-        type=float,
-        default=2.0,
-        metavar="GB",
-        help="also load a generated trace of this size, 0 for none",
-    )
+    parser.number("--rounds", 5, "number of rounds")
+    parser.number("--synthetic", 2.0, "also load a generated trace of this size in GB, 0 for none")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "files": {}}
     with tempfile.TemporaryDirectory() as name:
@@ -190,8 +187,7 @@ def main() -> int:
             results["files"][path.name] = measure(path, folder, options.rounds)
         results["synthetic_memory_gb"] = None
         if options.synthetic:
-            free = shutil.disk_usage(folder).free
-            if free < 2 * options.synthetic * GB:
+            if shutil.disk_usage(folder).free < 2 * options.synthetic * GB:
                 progress(f"skipped the generated trace: no room for {options.synthetic} GB")
             else:
                 progress(f"generated trace of {options.synthetic} GB")
@@ -204,18 +200,11 @@ def main() -> int:
                     "seconds_per_gb": found[0] / (large.stat().st_size / GB), "memory_gb": found[1] / GB,
                 }  # fmt: skip
                 results["synthetic_memory_gb"] = found[1] / GB
-    for figure, one, other in (
-        ("ratio_to_orjson", "rlprof", "orjson"),
-        ("ratio_to_orjson_gz", "rlprof gz", "orjson"),
-        ("ratio_to_json", "rlprof", "json"),
-        ("ratio_to_hta", "rlprof gz", "hta"),
-        ("ratio_to_hta_parser", "rlprof gz", "hta parser"),
-    ):
-        results[figure] = of_all(results["files"], one, other)
+    results |= {figure: of_all(results["files"], one, other) for figure, (one, other) in RATIOS.items()}
     counted = [found for found in results["files"].values() if found["bytes"] > 10e6] or list(results["files"].values())
     results["memory_ratio"] = max(found["memory_ratio"]["rlprof"] for found in counted)
-    return conclude(results, BARS, options, table(results))
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

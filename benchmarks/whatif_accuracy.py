@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 
 from rlprof.analysis.inference import jackknife
@@ -116,7 +116,7 @@ def measure(name: str, folder: Path, options: Any) -> list[dict[str, Any]]:
     progress(
         f"{name}: {', '.join(f'{one.operation} {one.cost.estimate:.3f}' for one in experiments.values() if one.cost)}"
     )
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (part, faster), real in truth(name, folder, options.blocks).items():
         saving = {part: 1 / faster}
         predicted = prediction(work, how, saving)
@@ -178,19 +178,12 @@ def table(results: dict[str, Any]) -> Table:
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--topology", choices=(*TOPOLOGIES, *HARD), action="append", help="measure only this topology (repeatable)"
-    )
-    parser.add_argument("--iterations", type=int, default=1500, help="iterations of the recorded session")
-    parser.add_argument(
-        "--blocks",
-        type=int,
-        default=600,
-        help="iterations of each variant for the truth; asynchronous topologies use a quarter of them",
-    )
-    parser.add_argument("--seconds", type=float, default=60.0, help="longest time of the experiment")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.only("topology", (*TOPOLOGIES, *HARD))
+    parser.number("--iterations", 1500, "iterations of the recorded session")
+    parser.number("--blocks", 600, "iterations of each variant for the truth, a quarter of them if asynchronous")
+    parser.number("--seconds", 60.0, "longest time of the experiment")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "rows": []}
     for name in options.topology or (*TOPOLOGIES, *HARD):
@@ -202,8 +195,8 @@ def main() -> int:
         name: summary([row for row in results["rows"] if row["topology"] == name]) for name in names
     }
     results |= summary([row for row in results["rows"] if row["topology"] in TOPOLOGIES])
-    return conclude(results, BARS, options, table(results))
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

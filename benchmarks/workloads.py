@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from _common import Bar, argument_parser, conclude, describe_machine, empty_table, progress
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 
 from rlprof.analysis.comparison import compare
 from rlprof.analysis.components import component_of, components
@@ -57,8 +57,11 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
         raise SystemExit(f"{name}: cannot find the score and the expected speed in the output: {done.stdout[-2000:]}")
     allowed, reached = (float(figure.replace(",", "")) for figure in expected.groups())
     unattributed, _ = facts.breakdown.rows[-2:]
-    accounts = sorted(facts.operations, key=lambda operation: -operation.ledger_ns)[:ROWS]
     wall = facts.breakdown.wall_ns
+    rows = [(line.title, line.depth, line.ledger_ns, line.share) for line in found.lines]
+    if not find_workload(name).components:
+        accounts = sorted(facts.operations, key=lambda operation: -operation.ledger_ns)[:ROWS]
+        rows = [(one.operation, 0, one.ledger_ns, round(100 * one.ledger_ns / wall, 1)) for one in accounts]
     return {
         "seconds": wall / 1e9,
         "score": learned[1],
@@ -69,18 +72,7 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
         "expect_ratio": reached / allowed,
         "unattributed": unattributed.ledger_ns / wall,
         "breakdown": [
-            {"title": line.title, "depth": line.depth, "seconds": line.ledger_ns / 1e9, "share": line.share}
-            for line in found.lines
-        ]
-        if find_workload(name).components
-        else [
-            {
-                "title": one.operation,
-                "depth": 0,
-                "seconds": one.ledger_ns / 1e9,
-                "share": round(100 * one.ledger_ns / wall, 1),
-            }
-            for one in accounts
+            {"title": title, "depth": depth, "seconds": ns / 1e9, "share": share} for title, depth, ns, share in rows
         ],
     }
 
@@ -112,13 +104,11 @@ def cure(
     }
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--workload", choices=WORKLOADS, action="append", help="measure only this workload (repeatable)"
-    )
-    parser.add_argument("--pairs", type=int, default=6, help="pairs of processes per cure")
-    parser.add_argument("--blocks", type=int, default=5, help="iterations per process")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.only("workload", WORKLOADS)
+    parser.number("--pairs", 6, "pairs of processes per cure")
+    parser.number("--blocks", 5, "iterations per process")
     parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help="setting for all trainings")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "workloads": {}}
@@ -137,17 +127,12 @@ def main() -> int:
     table = empty_table("Reference trainings and their cures", *columns, left=("score", "cure"))
     for name, found in results["workloads"].items():
         for key, one in found["cures"].items():
+            score = f"{found['first']:.4g} to {found['last']:.4g}"
+            speed = f"{found['steps_per_second']:,.0f}", f"{found['expect_ratio']:.2f}"
             low, high = (f"{100 * bound:+.1f}" for bound in one["interval"])
-            table.add_row(
-                name,
-                f"{found['first']:.4g} to {found['last']:.4g}",
-                f"{found['steps_per_second']:,.0f}",
-                f"{found['expect_ratio']:.2f}",
-                key,
-                f"{100 * one['speedup']:+.1f} % [{low}, {high}]",
-            )
-    return conclude({**results, **figures}, bars, options, table)
+            table.add_row(name, score, *speed, key, f"{100 * one['speedup']:+.1f} % [{low}, {high}]")
+    conclude({**results, **figures}, bars, options, table)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -16,7 +16,7 @@ from traces import RECORDED, record_trace
 @pytest.fixture(scope="session")
 def recorded_trace(tmp_path_factory) -> Path:
     """A real torch trace of a training on the CPU, recorded once for all workers of this run."""
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="torch is not installed, so no trace can be recorded here")
     base = tmp_path_factory.getbasetemp()
     folder = base.parent if base.name.startswith("popen-gw") else base
     path = folder / RECORDED.name

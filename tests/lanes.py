@@ -49,22 +49,10 @@ class Paper:
             works[lane, name][0] += end - start
             works[lane, name][1] += cpu
         pieces = []
-        for key in {*ledger, *works}:
-            lane, name = key
-            on_driver = lane == DRIVER
-            of = "main" if on_driver else "worker-#"
-            pieces.append(
-                Piece(
-                    (name,),
-                    lane,
-                    of,
-                    "thread" if on_driver else kind,
-                    on_driver,
-                    *works[key],
-                    ledger[key],
-                    overlapped[key],
-                )
-            )
+        for lane, name in {*ledger, *works}:
+            group = ("main", "thread", True) if lane == DRIVER else ("worker-#", kind, False)
+            key = lane, name
+            pieces.append(Piece((name,), lane, *group, *works[key], ledger[key], overlapped[key]))
         return IterationBatch(1, self.end, 10, tuple(pieces))
 
 
@@ -87,12 +75,10 @@ def pool(steps: Sequence[tuple[Task, Sequence[Task]]], one_at_a_time: bool = Fal
     for own, tasks in steps:
         for name, duration in own:
             now = paper.work(DRIVER, name, now, duration)
-        ends = (
-            [_unshared(paper, lane, task, now) for lane, task in enumerate(tasks)]
-            if not one_at_a_time
-            else [_sharing(paper, tasks, now)]
-        )
-        now = max(ends, default=now)
+        if one_at_a_time:
+            now = _sharing(paper, tasks, now)
+        else:
+            now = max((_unshared(paper, lane, task, now) for lane, task in enumerate(tasks)), default=now)
     paper.end = now
     return paper
 

@@ -40,6 +40,13 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
+def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> None:
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
+
 PYTHON = [
     pytest.param(block, id=page.name) for page in PAGES for block in blocks(page, "python") if not blocks(page, "sh")
 ]
@@ -49,10 +56,7 @@ PYTHON = [
 @pytest.mark.long
 @pytest.mark.parametrize("program", PYTHON)
 def test_a_python_example_runs_as_it_stands(program, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run([sys.executable, "-c", program], tmp_path)
 
 
 def is_long(page: Path) -> bool:
@@ -74,10 +78,7 @@ def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
     environment["XDG_DATA_HOME"] = str(DATA)  # for what a page installs
     commands = [line for block in blocks(page, "sh") for line in block.splitlines()]
     for program in blocks(page, "python") if commands else []:
-        done = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        run([sys.executable, "-c", program], tmp_path)
     for command in commands:
         words = shlex.split(command, comments=True)
         if words[0] == "make":
@@ -86,10 +87,7 @@ def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
             assert re.fullmatch(r"\.(\[(report|workloads)\])?", words[2])
         else:
             assert words[0] in ("rlprof", "python"), command
-            done = subprocess.run(
-                words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
-            )
-            assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+            run(words, tmp_path, environment)
 
 
 def test_every_command_and_option_is_documented():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from fakes import Actor, Fake
 from sessions import INFO, Written, sample
@@ -30,8 +33,27 @@ class Kept(Written):
         self.tick = self.fake.tick
         self.iteration = self.fake.profiler.iteration
 
+    def cross(self, first: str, second: str, ticks: int) -> None:
+        """Two spans that do not end in reverse order of their start."""
+        one, other = self.profile(first), self.profile(second)
+        one.__enter__()
+        self.tick(ticks)
+        other.__enter__()
+        self.tick(ticks)
+        one.__exit__(None, None, None)
+        self.tick(ticks)
+        other.__exit__(None, None, None)
+
     def session(self) -> Session:
         return Session(self.end())
+
+
+def exported(session: Session, write: Callable[[Session, BinaryIO], Any]) -> tuple[bytes, Any]:
+    """The file that an export writes, and the remark that it returns."""
+    file = io.BytesIO()
+    with session:
+        remark = write(session, file)
+    return file.getvalue(), remark
 
 
 STEP = 4 * MS

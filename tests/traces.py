@@ -78,6 +78,3 @@ def written(folder, events, name="made.pt.trace.json", **header):
     data = json.dumps({"schemaVersion": 1, **header, "traceEvents": events}).encode()
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return path
-
-
-CORES = tuple(os.environ.get("RLPROF_TEST_CORES", "c python").split())

@@ -12,7 +12,6 @@ CANDIDATES, ITERATIONS = 8, 20
 
 
 def episode(weights: torch.Tensor, seed: int) -> tuple[float, int]:
-    torch.set_num_threads(1)
     env, net = Env(), network(4, 2)
     torch.nn.utils.vector_to_parameters(weights, net.parameters())
     observation, _ = env.reset(seed=seed)
@@ -28,7 +27,6 @@ def episode(weights: torch.Tensor, seed: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     weights = torch.nn.Parameter(torch.nn.utils.parameters_to_vector(network(4, 2).parameters()).detach())
     optimizer = torch.optim.Adam([weights], 1e-2)
     with Parallel(n_jobs=2) as parallel:

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 import own
 import torch
-from parts import Env, network
+from parts import Env, descend, network, sample
 
 
 class Simulator:
@@ -40,7 +40,6 @@ ITERATIONS = 60
 
 def main() -> None:
     kind = sys.argv[1]
-    torch.set_num_threads(1)
     envs = [KINDS[kind]() for _ in range(3 if kind == "several" else 1)]
     net = network(4, 2)
     optimizer = torch.optim.Adam(net.parameters(), 1e-3)
@@ -53,15 +52,10 @@ def main() -> None:
             observation, _ = env.reset(seed=index)
             done = False
             while not done:
-                policy = torch.distributions.Categorical(logits=net(torch.from_numpy(observation)[None]))
-                action = policy.sample()
-                logs.append(policy.log_prob(action))
-                observation, _, terminated, truncated, _ = env.step(int(action))
+                observation, _, terminated, truncated, _ = env.step(sample(net, observation, logs))
                 own.steps += 1
                 done = terminated or truncated
-        optimizer.zero_grad()
-        (-torch.cat(logs).mean()).backward()
-        optimizer.step()
+        descend(optimizer, -torch.cat(logs).mean())
         own.iterations += 1
     own.write()
 

@@ -48,7 +48,6 @@ class CountingTrainer(OnPolicyTrainer):
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     train, test = (DummyVectorEnv([Env] * count) for count in (ENVS, 2))
     policy = ProbabilisticActorPolicy(
         actor=Actor(), dist_fn=torch.distributions.Categorical, action_space=Env.action_space, action_scaling=False

@@ -62,6 +62,10 @@ class Training:
         with profile("env_step"):
             self.env_work(60 / self.speeds["env_step"])
 
+    def env_steps(self) -> None:
+        for env in range(ENVS):
+            self.env_step(env)
+
     def policy_forward(self) -> None:
         with profile("policy_forward"):
             released(100 / self.speeds["policy_forward"])
@@ -71,60 +75,44 @@ class Training:
             released(units / self.speeds["update"])
 
 
-def serial(training: Training, iterations: int) -> None:
+def synchronous(training: Training, iterations: int, step_envs: Callable[[], object]) -> None:
+    """The environments step together, after the policy and before the update."""
     for _ in range(iterations):
         get_profiler().iteration()
         for _ in range(STEPS):
             training.policy_forward()
-            for env in range(ENVS):
-                training.env_step(env)
+            step_envs()
             get_profiler().add_steps(ENVS)
         training.update()
 
 
+def serial(training: Training, iterations: int) -> None:
+    synchronous(training, iterations, training.env_steps)
+
+
 def threads(training: Training, iterations: int) -> None:
     with ThreadPoolExecutor(ENVS) as pool:
-        for _ in range(iterations):
-            get_profiler().iteration()
-            for _ in range(STEPS):
-                training.policy_forward()
-                list(pool.map(training.env_step, range(ENVS)))
-                get_profiler().add_steps(ENVS)
-            training.update()
-
-
-def _serve(connection: Any, training: Training) -> None:
-    while connection.recv():
-        training.env_step(0)
-        connection.send(True)
+        synchronous(training, iterations, lambda: list(pool.map(training.env_step, range(ENVS))))
 
 
 def processes(training: Training, iterations: int) -> None:
     context = multiprocessing.get_context("fork")
     ends = [context.Pipe() for _ in range(ENVS)]
-    workers = [context.Process(target=_serve, args=(end, training), daemon=True) for _, end in ends]
-    for worker in workers:
-        worker.start()
-    for _ in range(iterations):
-        get_profiler().iteration()
-        for _ in range(STEPS):
-            training.policy_forward()
-            for end, _ in ends:
-                end.send(True)
-            for end, _ in ends:
-                end.recv()
-            get_profiler().add_steps(ENVS)
-        training.update()
 
+    def serve(connection: Any) -> None:
+        while connection.recv():
+            training.env_step(0)
+            connection.send(True)
 
-def _act(connection: Any, room: Any, training: Training) -> None:
-    while True:
-        room.acquire()
-        with profile("collect"):
-            for env in range(ENVS):
-                training.env_step(env)
-            training.policy_forward()
-        connection.send(ENVS)
+    def step_envs() -> None:
+        for end, _ in ends:
+            end.send(True)
+        for end, _ in ends:
+            end.recv()
+
+    for _, end in ends:
+        context.Process(target=serve, args=(end,), daemon=True).start()
+    synchronous(training, iterations, step_envs)
 
 
 def asynchronous(training: Training, iterations: int, update: float) -> None:
@@ -132,13 +120,22 @@ def asynchronous(training: Training, iterations: int, update: float) -> None:
     context = multiprocessing.get_context("fork")
     room = context.Semaphore(QUEUE)
     receiving, sending = context.Pipe(duplex=False)
-    context.Process(target=_act, args=(sending, room, training), daemon=True).start()
-    for _ in range(iterations):
-        get_profiler().iteration()
-        for _ in range(2 * STEPS):
-            get_profiler().add_steps(receiving.recv())
-            room.release()
-            training.update(update)
+
+    def act() -> None:
+        while True:
+            room.acquire()
+            with profile("collect"):
+                training.env_steps()
+                training.policy_forward()
+            sending.send(ENVS)
+
+    def receive() -> int:
+        steps: int = receiving.recv()
+        room.release()
+        return steps
+
+    context.Process(target=act, daemon=True).start()
+    learn(training, iterations, update, receive)
 
 
 def async_threads(training: Training, iterations: int, update: float) -> None:
@@ -148,16 +145,19 @@ def async_threads(training: Training, iterations: int, update: float) -> None:
     def act() -> None:
         while True:
             with profile("collect"):
-                for env in range(ENVS):
-                    training.env_step(env)
+                training.env_steps()
                 training.policy_forward()
                 made.put(ENVS)
 
     threading.Thread(target=act, daemon=True).start()
+    learn(training, iterations, update, made.get)
+
+
+def learn(training: Training, iterations: int, update: float, receive: Callable[[], int]) -> None:
     for _ in range(iterations):
         get_profiler().iteration()
         for _ in range(2 * STEPS):
-            get_profiler().add_steps(made.get())
+            get_profiler().add_steps(receive())
             training.update(update)
 
 

@@ -34,15 +34,10 @@ def limits(tmp_path: Path, membership: str) -> Limits:
     return read_limits(tmp_path / "membership", tmp_path)
 
 
-def test_the_limits_of_a_v2_group_are_read(tmp_path):
-    group(tmp_path, "job", cpu__max="150000 100000", memory__max="4096")
-    assert limits(tmp_path, "0::/job\n") == Limits(1.5, 4096)
-
-
-def test_the_tightest_limit_of_the_groups_around_it_holds(tmp_path):
-    group(tmp_path, "outer", cpu__max="100000 100000", memory__max="max")
+def test_the_tightest_limit_of_the_v2_groups_around_it_holds(tmp_path):
+    group(tmp_path, "outer", cpu__max="150000 100000", memory__max="max")
     group(tmp_path, "outer/inner", cpu__max="400000 100000", memory__max="8192")
-    assert limits(tmp_path, "0::/outer/inner\n") == Limits(1.0, 8192)
+    assert limits(tmp_path, "0::/outer/inner\n") == Limits(1.5, 8192)
 
 
 def test_the_limits_of_v1_groups_are_read_whatever_their_mounts_are_called(tmp_path):
@@ -66,7 +61,7 @@ def test_without_limits_there_are_none(tmp_path, membership):
 
 
 def test_without_proc_there_are_no_limits(tmp_path):
-    assert read_limits(tmp_path / "absent", tmp_path) == Limits(None, None)
+    assert read_limits(tmp_path / "absent", tmp_path) == Limits()
 
 
 def test_usable_cores_are_the_least_that_any_limit_leaves():
@@ -124,14 +119,11 @@ def test_processes_that_cannot_start_are_not_measured(monkeypatch):
 
 
 def test_a_copy_that_does_not_fit_is_not_measured(monkeypatch):
-    class Full:
-        available = 1 << 20
-
-    monkeypatch.setattr(speed.psutil, "virtual_memory", lambda: Full)
+    monkeypatch.setattr(speed.psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 20))
     assert speed.measure_copy() is None
 
 
-def test_one_thread_and_all_take_turns():
+def test_one_thread_and_all_alternate():
     calls: list[object] = []
     timed = machine_torch._in_turns(lambda: calls.append("work"), 2, 4, calls.append)
     assert calls[:8] == [1, "work", "work", "work", 4, "work", "work", "work"]
@@ -141,8 +133,7 @@ def test_one_thread_and_all_take_turns():
 
 def test_with_one_thread_there_is_nothing_to_compare():
     timed = machine_torch._in_turns(lambda: None, 2, 1, lambda _: None)
-    assert timed.all_ns is None
-    assert timed.slowdown is None
+    assert timed.all_ns is timed.slowdown is None
 
 
 def test_rare_long_calls_count_in_sustained_work(monkeypatch):
@@ -179,7 +170,7 @@ def test_busy_neighbours_are_gone_afterwards():
     assert alive == []
 
 
-def test_a_torch_that_cannot_be_imported_is_told_and_the_rest_measured(monkeypatch):
+def test_a_torch_that_cannot_be_imported_is_reported_and_the_rest_measured(monkeypatch):
     def broken(_cores: int) -> None:
         raise OSError("libcudart.so.12: cannot open shared object file")
 
@@ -226,7 +217,7 @@ def test_gpus_without_nvml_have_the_drivers_names(tmp_path, monkeypatch):
     assert software._gpus() == (software.Gpu("NVIDIA H100"),)
 
 
-def test_nvml_tells_what_the_gpus_do(monkeypatch):
+def test_nvml_has_memory_and_use_of_the_gpus(monkeypatch):
     class UnsupportedError(Exception):
         pass
 
@@ -252,18 +243,18 @@ def test_nvml_tells_what_the_gpus_do(monkeypatch):
 @pytest.mark.long
 def test_a_quick_look_measures_this_machine_and_imports_no_torch():
     program = (
-        "import sys; from rlprof.doctor.machine.machine import measure_machine; heard = []\n"
-        "seen = measure_machine(True, heard.append)\n"
+        "import sys; from rlprof.doctor.machine.machine import measure_machine; reported = []\n"
+        "seen = measure_machine(True, reported.append)\n"
         "assert seen.quick and seen.compute is None and seen.processes is None and seen.compute_error is None\n"
         "assert seen.took_ns > 0 and seen.clock.pair_ns > 0 and seen.clock.span_ns > 0\n"
-        "assert seen.steadiness.rounds == 200 and 4 < len(heard) == len(set(heard))\n"
+        "assert seen.steadiness.rounds == 200 and 4 < len(reported) == len(set(reported))\n"
         "assert not {'torch', 'numpy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 @pytest.mark.long
-def test_what_is_told_is_this_machine():
+def test_the_measurements_are_of_this_machine():
     seen = measure_machine(quick=True)
     assert seen.cores.logical == os.cpu_count()
     assert 0 < seen.cores.usable <= seen.cores.logical
@@ -282,7 +273,7 @@ def test_no_file_imports_torch_or_numpy_before_it_is_needed():
 
 
 @pytest.mark.long
-def test_pip_can_install_rlprof_from_what_is_said_to_be_its_source():
+def test_pip_can_install_rlprof_from_the_reported_source():
     source = software.look_at_software().source
     assert source is not None
     offline = ["--dry-run", "--no-index", "--no-build-isolation", "--quiet"]
@@ -301,7 +292,7 @@ def test_pip_can_install_rlprof_from_what_is_said_to_be_its_source():
         ("[]", None),
     ],
 )
-def test_the_source_of_rlprof_is_what_pip_has_written_down(written, source, monkeypatch):
+def test_the_source_of_rlprof_is_what_pip_recorded(written, source, monkeypatch):
     found = SimpleNamespace(read_text=lambda _: written)
     monkeypatch.setattr(software.metadata, "distribution", lambda _: found)
     assert software._source() == source

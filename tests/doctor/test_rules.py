@@ -52,7 +52,7 @@ def good_machine() -> Machine:
 
 
 def barely_measured() -> Machine:
-    """A sandbox that tells next to nothing."""
+    """A sandbox in which little can be measured."""
     return Machine(
         cores=Cores(1),
         memory=Memory(1 << 30, 1 << 30),
@@ -78,15 +78,8 @@ def part(name: str, **changes: Any) -> Machine:
     return replace(good, **{name: replace(getattr(good, name), **changes)})
 
 
-def test_a_good_machine_has_no_finding():
-    assert judge(good_machine()) == ()
-
-
-def test_a_machine_of_which_little_was_measured_has_no_finding():
-    assert judge(barely_measured()) == ()
-
-
-def test_a_quick_look_has_no_finding_about_what_was_left_out():
+def test_without_evidence_there_is_no_finding():
+    assert judge(good_machine()) == judge(barely_measured()) == ()
     assert judge(replace(good_machine(), compute=None, processes=None, quick=True)) == ()
 
 
@@ -138,12 +131,8 @@ def test_a_finding_appears_with_its_evidence_only(key, severity, name, bad, good
     assert key not in keys(part(name, **good))
 
 
-def software(**changes: Any) -> Machine:
-    return part("software", **changes)
-
-
 def test_a_missing_core_is_compiled_from_where_rlprof_came_from():
-    """Not by its name alone: pip then asks an index, and rlprof is on none."""
+    """Not by its name alone: pip would search an index, and rlprof is on none."""
     missing = part("clock", core="python", core_built=False)
     for source, command in ((None, "."), ("-e /src/rlprof", "-e /src/rlprof")):
         machine = replace(missing, software=replace(missing.software, source=source))
@@ -152,15 +141,15 @@ def test_a_missing_core_is_compiled_from_where_rlprof_came_from():
 
 def test_a_debug_python_is_bad_and_an_unoptimized_one_a_hint():
     python = good_machine().software.python
-    assert finding(software(python=replace(python, debug=True)), "debug_python").severity == "bad"
-    assert finding(software(python=replace(python, optimized=False)), "python_build").severity == "hint"
-    # One that does not say how it was built is no evidence, and of a debug build the other finding is enough.
-    assert keys(software(python=replace(python, optimized=None))) == []
-    assert keys(software(python=replace(python, debug=True, optimized=False))) == ["debug_python"]
+    assert finding(part("software", python=replace(python, debug=True)), "debug_python").severity == "bad"
+    assert finding(part("software", python=replace(python, optimized=False)), "python_build").severity == "hint"
+    # An unknown build is no evidence. One finding about a debug build is enough.
+    assert keys(part("software", python=replace(python, optimized=None))) == []
+    assert keys(part("software", python=replace(python, debug=True, optimized=False))) == ["debug_python"]
 
 
 def test_a_gpu_that_torch_cannot_use_is_bad():
-    good = software(gpus=(GPU,))
+    good = part("software", gpus=(GPU,))
     assert "a CPU build" in finding(good, "gpu_unused").what
     blind = replace(good, compute=replace(good.compute, cuda_build="12.8"))
     assert "built for CUDA 12.8 but finds no device" in finding(blind, "gpu_unused").what
@@ -169,7 +158,7 @@ def test_a_gpu_that_torch_cannot_use_is_bad():
     assert keys(replace(good, compute=None)) == []
 
 
-def test_a_gpu_at_work_for_others_is_told_with_its_number():
+def test_a_gpu_that_others_use_is_named_with_its_number():
     good = good_machine()
     cuda = replace(good.compute, cuda_build="12.8", cuda_available=True)
     gpus = (GPU, replace(GPU, busy_share=0.8))
@@ -185,14 +174,14 @@ def test_a_library_that_cannot_be_imported_is_bad():
     assert found.fix.endswith(" torch")
 
 
-def test_no_tsc_is_no_finding_where_there_is_none_to_have():
+def test_a_processor_without_tsc_is_no_finding():
     good = good_machine()
     arm = replace(good.software, system="Linux 6.1 aarch64")
     refused = replace(good.clock, tsc_refusal="only x86-64 Linux has a TSC to read", clock="monotonic")
     assert keys(replace(good, software=arm, clock=refused)) == []
 
 
-def test_of_several_slow_cases_the_worst_is_told():
+def test_the_worst_of_several_slow_cases_is_reported():
     machine = part("compute", acting=Threading(50_000, 60_000), crowded=Threading(4 * MS, 40 * MS))
     assert "10 times" in finding(machine, "slow_threads").what
 

@@ -36,7 +36,7 @@ def row(text: str, name: str) -> str:
     return found.strip().removeprefix(name).strip()
 
 
-def test_a_good_machine_is_told_so():
+def test_a_good_machine_has_no_problems():
     assert to_text(good_machine(), ()).startswith("No problems found.\n\ncores ")
 
 
@@ -52,7 +52,7 @@ def test_the_first_line_is_the_verdict(findings, verdict):
     assert to_text(good_machine(), findings).splitlines()[0] == verdict
 
 
-def test_a_finding_tells_what_why_and_the_fix_before_the_figures():
+def test_a_finding_has_its_reason_and_its_fix_before_the_figures():
     text = to_text(good_machine(), [PROBLEM, HINT])
     assert (
         "\n\nbad   Other programs keep 62% of 8 cores busy.\n      They take time.\n      Fix: see what runs (top)\n"
@@ -60,7 +60,7 @@ def test_a_finding_tells_what_why_and_the_fix_before_the_figures():
     ) in text
 
 
-def test_a_quick_look_says_what_it_left_out():
+def test_a_quick_look_names_what_it_skipped():
     text = to_text(replace(good_machine(), quick=True, compute=None, processes=None), (), 200)
     assert "--quick skipped torch and starting processes." in text.splitlines()[0]
     assert row(text, "torch") == "not measured"

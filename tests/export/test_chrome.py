@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections import Counter, defaultdict
 
 import pytest
-from timelines import ITERATION, MS, NASTY, ORIGIN, SPANS, STARTED, Kept, training
+from timelines import ITERATION, MS, NASTY, ORIGIN, SPANS, STARTED, Kept, exported, training
 
 from rlprof import SpanCost
 from rlprof.export.chrome import write_chrome
@@ -16,10 +15,8 @@ from rlprof.session.records import Mark
 
 
 def trace(session):
-    file = io.BytesIO()
-    with session:
-        remark = write_chrome(session, file)
-    return json.loads(file.getvalue()), remark
+    made, remark = exported(session, write_chrome)
+    return json.loads(made), remark
 
 
 @pytest.fixture
@@ -77,10 +74,7 @@ def test_nanoseconds_are_kept_as_fractions_of_a_microsecond(tmp_path):
     kept.tick(122)
     kept.work("backward", 1_001)
     made, _ = trace(kept.session())
-    assert sorted((event["ts"], event["dur"]) for event in spans(made)) == [
-        (36_000_000_000.0, 0.001),
-        (36_000_000_000.123, 1.001),
-    ]
+    assert {event["ts"]: event["dur"] for event in spans(made)} == {36_000_000_000.0: 0.001, 36_000_000_000.123: 1.001}
 
 
 def test_iterations_have_their_steps(made):
@@ -151,14 +145,7 @@ def test_what_began_before_the_recording_is_not_before_zero(tmp_path):
 
 def test_spans_that_cross_are_on_a_track_beside_their_lanes(tmp_path):
     kept = Kept(tmp_path)
-    a, b = kept.profile("a"), kept.profile("b")
-    a.__enter__()
-    kept.tick(MS)
-    b.__enter__()
-    kept.tick(MS)
-    a.__exit__(None, None, None)
-    kept.tick(MS)
-    b.__exit__(None, None, None)
+    kept.cross("a", "b", MS)
     made, _ = trace(kept.session())
     assert set(tracks(made)) == {"iterations", "main", "main (crossing spans 1)"}
     assert {event["dur"] for event in spans(made)} == {2000.0}
@@ -175,7 +162,7 @@ def test_marks_are_instants(tmp_path):
     assert (mark["ts"], mark["name"], mark["args"]["text"]) == (5.0, "warning", "careful")
 
 
-def test_a_session_with_nothing_in_it_is_still_a_trace(tmp_path):
+def test_an_empty_session_is_still_a_trace(tmp_path):
     made, _ = trace(Kept(tmp_path).session())
     assert {event["ph"] for event in made["traceEvents"]} == {"M"}
 
@@ -184,5 +171,4 @@ def test_every_figure_is_a_number(made):
     for event in made["traceEvents"]:
         assert isinstance(event["pid"], int)
         for key in ("ts", "dur"):
-            assert math.isfinite(event.get(key, 0.0))
-            assert event.get(key, 0.0) >= 0
+            assert 0 <= event.get(key, 0.0) < math.inf

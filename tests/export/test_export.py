@@ -122,7 +122,7 @@ def test_neither_a_folder_nor_the_session_is_overwritten(run, session, format_):
     before = (session / "session.db").read_bytes()
     code, _, err = run(session, "--to", format_, "--output", session / "session.db")
     assert code == 2
-    assert "is the session itself" in err
+    assert "would overwrite" in err
     assert run(session, "--to", format_, "--output", session)[0] == 2
     assert (session / "session.db").read_bytes() == before
     assert [path.name for path in session.iterdir()] == ["session.db"]

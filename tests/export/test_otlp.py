@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 from collections import Counter, defaultdict
 
 import pytest
-from timelines import BACKWARD, COLLECT, ITERATION, MS, NASTY, SPANS, STARTED, STEP, Kept, training
+from timelines import BACKWARD, COLLECT, ITERATION, MS, NASTY, SETTINGS, SPANS, STARTED, STEP, Kept, exported, training
 
 from rlprof.export.otlp import write_otlp_metrics
 from rlprof.export.otlp_traces import write_otlp_traces
 from rlprof.ledger.histogram import bucket_of
+from rlprof.session.reader import Session
 
 json_format = pytest.importorskip("google.protobuf.json_format")
 pytest.importorskip("opentelemetry.proto")
@@ -23,23 +23,17 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 CUMULATIVE = 2
 
 
-def written_json(session, write):
-    file = io.BytesIO()
-    with session:
-        remark = write(session, file)
-    return json.loads(file.getvalue()), remark
-
-
 def metrics(session):
-    made, _ = written_json(session, write_otlp_metrics)
-    request = json_format.ParseDict(made, ExportMetricsServiceRequest())
+    made, _ = exported(session, write_otlp_metrics)
+    request = json_format.ParseDict(json.loads(made), ExportMetricsServiceRequest())
     (resource,) = request.resource_metrics
     (scope,) = resource.scope_metrics
     return resource.resource, {metric.name: metric for metric in scope.metrics}
 
 
 def traces(session):
-    made, remark = written_json(session, write_otlp_traces)
+    written, remark = exported(session, write_otlp_traces)
+    made = json.loads(written)
     for span in made["resourceSpans"][0]["scopeSpans"][0]["spans"]:
         for key in ("traceId", "spanId", "parentSpanId"):
             if key in span:  # hexadecimal in OTLP's JSON, base64 in that of protocol buffers
@@ -59,6 +53,10 @@ def by_operation(metric):
     body = metric.sum if metric.WhichOneof("data") == "sum" else metric.exponential_histogram
     assert body.aggregation_temporality == CUMULATIVE
     return {attributes(point)["operation"]: point for point in body.data_points}
+
+
+def durations_of(kept):
+    return by_operation(metrics(kept.session())[1]["rlprof.operation.duration"])["env_step"]
 
 
 def test_the_ledger_sums_to_the_wall_time(tmp_path):
@@ -93,8 +91,7 @@ def test_every_duration_lies_in_the_bucket_that_otlp_gives_it(tmp_path, moves):
     kept = Kept(tmp_path)
     for duration in durations[moves:]:
         kept.work("env_step", duration)
-    _, found = metrics(kept.session())
-    point = by_operation(found["rlprof.operation.duration"])["env_step"]
+    point = durations_of(kept)
     assert point.scale == 5
     base = 2 ** (2**-point.scale)
     assert point.count == point.zero_count + sum(point.positive.bucket_counts) == len(durations) - moves
@@ -109,35 +106,30 @@ def test_every_duration_lies_in_the_bucket_that_otlp_gives_it(tmp_path, moves):
 def test_only_a_power_of_two_above_32_ns_is_a_bucket_too_high(tmp_path):
     kept = Kept(tmp_path)
     kept.work("env_step", 1 << 20)
-    _, found = metrics(kept.session())
-    point = by_operation(found["rlprof.operation.duration"])["env_step"]
+    point = durations_of(kept)
     assert point.positive.offset == bucket_of(1 << 20) == 20 * 32
 
 
 def test_counts_and_rates_come_with_their_times(tmp_path):
     _, found = metrics(training(tmp_path))
-    assert [point.as_int for point in found["rlprof.steps"].sum.data_points] == [600]
-    assert [point.as_int for point in found["rlprof.episodes"].sum.data_points] == [3]
-    assert [point.as_int for point in found["rlprof.iterations"].sum.data_points] == [3]
+    for name, total in (("steps", 600), ("episodes", 3), ("iterations", 3)):
+        assert [point.as_int for point in found[f"rlprof.{name}"].sum.data_points] == [total]
     rates = {point.time_unix_nano: point.as_double for point in found["rlprof.steps_per_second"].gauge.data_points}
     assert rates == pytest.approx({STARTED + (i + 1) * ITERATION: 100 * (i + 1) / (ITERATION / 1e9) for i in range(3)})
     assert [point.as_int for point in found["rlprof.process.memory"].gauge.data_points] == [10**6, 2 * 10**6, 3 * 10**6]
     assert [point.as_double for point in found["rlprof.process.cpu"].gauge.data_points] == [0.91, 0.92]
 
 
-def test_the_resource_says_what_was_run(tmp_path):
+def test_the_resource_describes_the_run(tmp_path):
     resource, _ = metrics(training(tmp_path))
     found = attributes(resource)
-    assert found["service.name"] == 'run "<b>"'
-    assert found["process.pid"] == 1234
+    assert (found["service.name"], found["process.pid"]) == ('run "<b>"', 1234)
     assert [item.string_value for item in found["process.command_args"].values] == ["python", "train.py", "--seed", "1"]
-    assert found["rlprof.setting.lr"] == 0.1
-    assert found["rlprof.setting.fast"] is True
-    assert found["rlprof.setting.batch"] == 64
-    assert "rlprof.setting.none" not in found
+    settings = {key: value for key, value in found.items() if key.startswith("rlprof.setting.")}
+    assert settings == {f"rlprof.setting.{key}": value for key, value in SETTINGS.items() if value is not None}
 
 
-def test_a_session_with_nothing_in_it_has_only_totals(tmp_path):
+def test_an_empty_session_has_only_totals(tmp_path):
     _, found = metrics(Kept(tmp_path).session())
     assert "rlprof.operation.duration" not in found
     assert "rlprof.steps_per_second" not in found
@@ -194,7 +186,5 @@ def test_a_span_around_all_iterations_does_not_put_them_into_one_trace(tmp_path)
 
 
 def test_the_same_session_gets_the_same_ids_again(tmp_path):
-    session = training(tmp_path)
-    first, _ = written_json(session, write_otlp_traces)
-    session = type(session)(tmp_path)
-    assert written_json(session, write_otlp_traces)[0] == first
+    first = exported(training(tmp_path), write_otlp_traces)
+    assert exported(Session(tmp_path), write_otlp_traces) == first

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from typing import Literal
 
 import msgspec
 import pytest
-from timelines import BACKWARD, COLLECT, ITERATION, MS, NASTY, SPANS, STEP, Kept, training
+from timelines import BACKWARD, COLLECT, ITERATION, MS, NASTY, SPANS, STEP, Kept, exported, training
 
 from rlprof import SpanCost
 from rlprof.export.speedscope import write_speedscope
@@ -24,19 +23,18 @@ class Event(Strict):
     at: int
 
 
-class Evented(Strict, tag_field="type", tag="evented"):
+class Profile(Strict, tag_field="type"):
     name: str
     unit: Literal["nanoseconds"]
     startValue: int  # noqa: N815 - the format's
     endValue: int  # noqa: N815
+
+
+class Evented(Profile, tag="evented"):
     events: list[Event]
 
 
-class Sampled(Strict, tag_field="type", tag="sampled"):
-    name: str
-    unit: Literal["nanoseconds"]
-    startValue: int  # noqa: N815
-    endValue: int  # noqa: N815
+class Sampled(Profile, tag="sampled"):
     samples: list[list[int]]
     weights: list[int]
 
@@ -64,10 +62,8 @@ class File(Strict):
 
 
 def scope(session) -> tuple[File, str | None]:
-    file = io.BytesIO()
-    with session:
-        remark = write_speedscope(session, file)
-    made = msgspec.json.decode(file.getvalue(), type=File)
+    written, remark = exported(session, write_speedscope)
+    made = msgspec.json.decode(written, type=File)
     for profile in made.profiles:
         check(profile, len(made.shared.frames))
     assert 0 <= made.activeProfileIndex < max(1, len(made.profiles))
@@ -155,7 +151,7 @@ def test_the_call_tree_has_each_place_with_its_self_time(tmp_path):
     }
 
 
-def test_without_a_timeline_there_are_call_trees_and_it_says_why(tmp_path):
+def test_without_a_timeline_there_are_call_trees_and_a_remark(tmp_path):
     made, remark = scope(training(tmp_path, timeline=0))
     assert {type(profile) for profile in made.profiles} == {Sampled}
     assert "record(timeline=" in remark
@@ -196,6 +192,6 @@ def test_deep_recursion_keeps_its_depth(tmp_path):
     assert max(map(len, made.profile("main: call tree (self time)").samples)) == 500
 
 
-def test_a_session_with_nothing_in_it_is_still_a_file(tmp_path):
+def test_an_empty_session_is_still_a_file(tmp_path):
     made, _ = scope(Kept(tmp_path).session())
     assert made.profiles == []

@@ -26,11 +26,15 @@ def scalars(folder):
     }
 
 
+def written(session, folder):
+    with session:
+        write_tensorboard(session, folder / "events")
+    return scalars(folder / "events")
+
+
 @pytest.fixture
 def found(tmp_path):
-    with training(tmp_path) as session:
-        write_tensorboard(session, tmp_path / "events")
-    return scalars(tmp_path / "events")
+    return written(training(tmp_path), tmp_path)
 
 
 def test_speed_has_the_iteration_as_step_and_its_real_time(found):
@@ -66,9 +70,7 @@ def test_samples_of_one_iteration_are_one_point(tmp_path):
         sample(ORIGIN + 20, cpu=40.0, rss=9, weight=2 * 10**9),
         sample(ORIGIN + 30, cpu=None, rss=7),
     ]
-    with kept.session() as session:
-        write_tensorboard(session, tmp_path / "events")
-    found = scalars(tmp_path / "events")
+    found = written(kept.session(), tmp_path)
     assert [event[1:] for event in found["rlprof_system/cpu_percent_of_a_core"]] == [(1, 30.0)]
     assert [event[1:] for event in found["rlprof_system/rss_bytes"]] == [(1, 9.0)]
 
@@ -77,9 +79,7 @@ def test_without_iterations_a_step_is_a_second(tmp_path):
     kept = Kept(tmp_path)
     kept.work("env_step", 5)
     kept.samples = [sample(ORIGIN + i * 1_000_000_000) for i in range(3)]
-    with kept.session() as session:
-        write_tensorboard(session, tmp_path / "events")
-    found = scalars(tmp_path / "events")
+    found = written(kept.session(), tmp_path)
     assert [step for _, step, _ in found["rlprof_system/rss_bytes"]] == [0, 1, 2]
     assert not any(tag.startswith("rlprof_speed/") for tag in found)
 
@@ -92,7 +92,7 @@ def test_a_second_export_replaces_the_first(tmp_path):
     assert len(scalars(tmp_path / "events")["rlprof_speed/steps_per_second"]) == 3
 
 
-def test_without_the_library_it_says_what_to_install(tmp_path, monkeypatch):
+def test_without_the_library_the_error_names_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard.compat.proto", None)
     with training(tmp_path) as session:
         with pytest.raises(MissingLibraryError, match=r"pip install 'rlprof\[tensorboard\]'"):

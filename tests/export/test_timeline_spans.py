@@ -35,10 +35,8 @@ def test_children_lie_below_the_span_around_them(kept):
         kept.tick(1)
         with kept.profile("b"):
             kept.tick(2)
-            with kept.profile("c"):
-                kept.tick(3)
-        with kept.profile("d"):
-            kept.tick(4)
+            kept.work("c", 3)
+        kept.work("d", 4)
     assert read(kept) == [
         ("a", 0, 10, 0, None),
         ("b", 1, 6, 0, "a"),
@@ -50,37 +48,25 @@ def test_children_lie_below_the_span_around_them(kept):
 def test_a_child_that_was_flushed_long_before_its_parent_finds_it(kept):
     with kept.profile("training"):
         for _ in range(3):
-            with kept.profile("env_step"):
-                kept.tick(5)
+            kept.work("env_step", 5)
             kept.flush()
     assert [row[4] for row in read(kept)] == [None, "training", "training", "training"]
 
 
 def test_spans_of_no_length_are_where_they_were(kept):
-    with kept.profile("before"):
-        pass
+    kept.work("before", 0)
     with kept.profile("long"):
-        with kept.profile("first"):
-            pass
+        kept.work("first", 0)
         kept.tick(5)
-        with kept.profile("last"):
-            pass
-    with kept.profile("after"):
-        pass
+        kept.work("last", 0)
+    kept.work("after", 0)
     found = {row[0]: row[4] for row in read(kept)}
     assert found == {"before": None, "long": None, "first": "long", "last": "long", "after": None}
 
 
 def test_spans_that_cross_go_to_a_track_of_their_own(kept):
-    a, b = kept.profile("a"), kept.profile("b")
     with kept.profile("outer"):
-        a.__enter__()
-        kept.tick(5)
-        b.__enter__()
-        kept.tick(5)
-        a.__exit__(None, None, None)
-        kept.tick(5)
-        b.__exit__(None, None, None)
+        kept.cross("a", "b", 5)
     rows = {row[0]: row[1:] for row in read(kept)}
     assert rows["outer"] == (0, 15, 0, None)
     assert rows["b"] == (5, 15, 0, "outer")
@@ -91,20 +77,17 @@ def test_where_the_parent_was_lost_the_next_one_out_is_taken(tmp_path):
     kept = Kept(tmp_path, timeline=2)
     with kept.profile("outer"):
         with kept.profile("middle"):
-            with kept.profile("inner"):
-                kept.tick(3)
+            kept.work("inner", 3)
             kept.flush()
         for _ in range(5):
-            with kept.profile("other"):
-                kept.tick(1)
+            kept.work("other", 1)
     assert {row[0]: row[4] for row in read(kept)} == {"outer": None, "inner": "outer", "other": "outer"}
 
 
 def test_lost_spans_are_counted_and_reported(tmp_path):
     kept = Kept(tmp_path, timeline=8)
     for _ in range(1_000):
-        with kept.profile("env_step"):
-            kept.tick(1)
+        kept.work("env_step", 1)
     with kept.session() as session:
         spans = Spans(session)
         assert len(list(spans)) == 8
@@ -112,10 +95,9 @@ def test_lost_spans_are_counted_and_reported(tmp_path):
         assert spans.remark().startswith("992 of 1,000 spans are missing")
 
 
-def test_a_session_without_a_timeline_says_how_to_keep_one(tmp_path):
+def test_a_session_without_a_timeline_has_a_remark_how_to_keep_one(tmp_path):
     kept = Kept(tmp_path, timeline=0)
-    with kept.profile("env_step"):
-        kept.tick(1)
+    kept.work("env_step", 1)
     with kept.session() as session:
         spans = Spans(session)
         assert not spans.kept
@@ -126,8 +108,7 @@ def test_a_session_without_a_timeline_says_how_to_keep_one(tmp_path):
 
 
 def test_spans_whose_place_is_unknown_are_left_out_and_counted(kept):
-    with kept.profile("env_step"):
-        kept.tick(1)
+    kept.work("env_step", 1)
     batch = kept.batch()
     batch.events += EVENT.pack(*TimelineEvent(start=1_000, duration=5, node=77, depth=1))
     kept.writer.write(batch)
@@ -140,8 +121,7 @@ def test_spans_whose_place_is_unknown_are_left_out_and_counted(kept):
 def test_a_long_timeline_comes_whole_and_backwards(tmp_path):
     kept = Kept(tmp_path, timeline=16_384)
     for _ in range(10_000):
-        with kept.profile("env_step"):
-            kept.tick(1)
+        kept.work("env_step", 1)
     with kept.session() as session:
         spans = Spans(session)
         assert [span.start for span in spans] == list(range(10_999, 999, -1))
@@ -155,8 +135,7 @@ def test_an_export_needs_little_more_memory_than_the_packed_spans(tmp_path, writ
     kept = Kept(tmp_path, timeline=65_536)
     with kept.profile("training"):
         for _ in range(50_000):
-            with kept.profile("env_step"):
-                kept.tick(1)
+            kept.work("env_step", 1)
     with kept.session() as session, open(os.devnull, "wb") as file:
         tracemalloc.start()
         try:

@@ -56,10 +56,10 @@ def refused(path, limits=SMALL):
 
 def test_a_gzip_bomb_is_left_after_a_few_pieces(tmp_path):
     path = bomb(tmp_path / "bomb.json.gz", 64 * PIECE)
-    told = []
+    reported = []
     with pytest.raises(UnreadableError, match="unpacks to more than 20 times its size"):
-        read_trace(path, lambda *done: told.append(done), limits=SMALL)
-    assert len(told) <= SMALL.free // PIECE + 1
+        read_trace(path, lambda *done: reported.append(done), limits=SMALL)
+    assert len(reported) <= SMALL.free // PIECE + 1
     assert "20 times" in refused(path)
 
 
@@ -96,7 +96,6 @@ def test_more_text_than_the_limit_is_refused_before_it_is_read(tmp_path):
 
 
 def test_a_header_without_end_is_refused(tmp_path):
-    """Random text: gzip does not make it smaller, so that only the value's own limit can refuse it."""
     path = tmp_path / "header.json"
     path.write_bytes(b'{"a": "' + b"x" * (3 * PIECE) + b'", "traceEvents": [' + json.dumps(event()).encode() + b"]}")
     assert "the value at byte 1 of its text is larger than 1.0 MB" in refused(path)

@@ -86,14 +86,14 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
+def writing(path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
     """A file that is written whole or not at all, compressed if its name ends with .gz.
 
-    A pipe, a device or the target of a link is written to directly. The session itself is never overwritten.
+    A pipe, a device or the target of a link is written to directly. `source`, the file that is read, is kept.
     """
     with explained(path):
-        if session is not None and path.exists() and path.samefile(session):
-            raise RlprofError(f"{path} is the session itself. Choose another name for --output.")
+        if source is not None and path.exists() and path.samefile(source):
+            raise RlprofError(f"--output {path} would overwrite {source}, which is being read. Choose another name.")
         if path.exists() and (path.is_symlink() or not path.is_file()):
             with path.open("wb") as file:
                 yield file

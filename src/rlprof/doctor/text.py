@@ -67,12 +67,8 @@ class _Page:
 
 def _verdict(machine: Machine, findings: Sequence[Finding]) -> str:
     bad = sum(finding.severity == BAD for finding in findings)
-    hints = len(findings) - bad
-    found = []
-    if bad:
-        found.append(many(bad, "problem"))
-    if hints:
-        found.append(many(hints, "hint"))
+    counts = ((bad, "problem"), (len(findings) - bad, "hint"))
+    found = [many(count, what) for count, what in counts if count]
     skipped = " --quick skipped torch and starting processes." if machine.quick else ""
     return f"{' and '.join(found) or 'No problems'} found.{skipped}"
 
@@ -80,7 +76,10 @@ def _verdict(machine: Machine, findings: Sequence[Finding]) -> str:
 def _rows(machine: Machine) -> Iterator[tuple[str, str]]:
     cores, memory, software, steady = machine.cores, machine.memory, machine.software, machine.steadiness
     yield "cores", _cores(machine)
-    yield "other programs", _optional_share(cores.busy_share) + " of the cores busy" + _load(machine)
+    busy = "unknown share" if cores.busy_share is None else f"{cores.busy_share:.0%}"
+    load = "" if cores.load_1m is None else f", load {cores.load_1m:.2f}"
+    stolen = f", {cores.stolen_share:.0%} stolen" if cores.stolen_share else ""
+    yield "other programs", f"{busy} of the cores busy{load}{stolen}"
     yield (
         "steadiness",
         f"work of {duration(steady.median_ns)}: 95% within {duration(steady.p95_ns)}, worst"
@@ -92,8 +91,12 @@ def _rows(machine: Machine) -> Iterator[tuple[str, str]]:
     if memory.shm_total is not None:
         yield "/dev/shm", f"{size(memory.shm_total)}, {size(memory.shm_free or 0)} free"
     yield "disk", _disk(machine)
-    yield from _processes(machine)
-    yield from _clock(machine)
+    yield "processes", _processes(machine)
+    clock = machine.clock
+    core = "C core" if clock.core == "c" else "Python twin"
+    cost = f"{duration(clock.span_ns)} +- {duration(max(1, clock.span_uncertainty_ns))}"
+    yield "span cost", f"{cost} ({core}, clock {clock.clock}, CPU time {clock.cpu})"
+    yield "clock", f"{duration(clock.pair_ns)} for two readings of perf_counter_ns"
     yield from _compute(machine)
     yield "GPU", "; ".join(gpu.name for gpu in software.gpus) or "none found"
     yield "system", f"{software.system}, SQLite {software.sqlite}"
@@ -112,12 +115,6 @@ def _cores(machine: Machine) -> str:
     if cores.governors:
         parts.append(f"governor {' and '.join(cores.governors)} ({cores.frequency_driver or 'driver unknown'})")
     return ", ".join(parts)
-
-
-def _load(machine: Machine) -> str:
-    cores = machine.cores
-    load = "" if cores.load_1m is None else f", load {cores.load_1m:.2f}"
-    return load + (f", {cores.stolen_share:.0%} stolen" if cores.stolen_share else "")
 
 
 def _memory(machine: Machine) -> str:
@@ -139,20 +136,11 @@ def _disk(machine: Machine) -> str:
     return ", ".join(parts)
 
 
-def _processes(machine: Machine) -> Iterator[tuple[str, str]]:
+def _processes(machine: Machine) -> str:
     processes = machine.processes
     if processes is None:
-        yield "processes", _NOT_MEASURED
-        return
-    yield "processes", f"{_time(processes.spawn_ns)} to start Python, {_time(processes.fork_ns)} to fork"
-
-
-def _clock(machine: Machine) -> Iterator[tuple[str, str]]:
-    clock = machine.clock
-    core = "C core" if clock.core == "c" else "Python twin"
-    cost = f"{duration(clock.span_ns)} +- {duration(max(1, clock.span_uncertainty_ns))}"
-    yield "span cost", f"{cost} ({core}, clock {clock.clock}, CPU time {clock.cpu})"
-    yield "clock", f"{duration(clock.pair_ns)} for two readings of perf_counter_ns"
+        return _NOT_MEASURED
+    return f"{_time(processes.spawn_ns)} to start Python, {_time(processes.fork_ns)} to fork"
 
 
 def _compute(machine: Machine) -> Iterator[tuple[str, str]]:
@@ -162,8 +150,7 @@ def _compute(machine: Machine) -> Iterator[tuple[str, str]]:
         return
     parts = [compute.version]
     if compute.threads is not None:
-        parts.append(f"{compute.threads} thread{'s' if compute.threads > 1 else ''}")
-        parts.append(f"{compute.interop_threads} interop")
+        parts += [many(compute.threads, "thread"), f"{compute.interop_threads} interop"]
     parts += [f"{name}={value}" for name, value in machine.software.thread_settings.items() if value is not None]
     if compute.import_ns is not None:
         parts.append(f"import {duration(compute.import_ns)}")
@@ -202,7 +189,3 @@ def _python(machine: Machine) -> str:
 
 def _time(ns: float | None) -> str:
     return _NOT_MEASURED if ns is None else duration(ns)
-
-
-def _optional_share(share: float | None) -> str:
-    return "unknown share" if share is None else f"{share:.0%}"

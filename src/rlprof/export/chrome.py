@@ -32,13 +32,14 @@ def write_chrome(session: Session, file: BinaryIO) -> str | None:
     spans = Spans(session)
     iterations = session.iterations()
     points = series(session, spans.snapshot, iterations, POINTS)
+    categories = {account.operation: account.category for account in spans.snapshot.accounts}
     pid, origin = session.info.pid, _zero(session, spans, iterations)
     tracks: dict[tuple[int, int], int] = {}
     # The names of the tracks come last, when all tracks are known.
     events = chain(
         _spans(spans, pid, origin, tracks),
         (_iteration(iteration, pid, origin) for iteration in iterations),
-        _ledger(points, _categories(spans.snapshot), pid, session.info.origin - origin),
+        _ledger(points, categories, pid, session.info.origin - origin),
         _samples(session, pid, origin),
         _marks(session, pid, origin),
         _names(session, spans.snapshot, tracks, pid),
@@ -94,10 +95,6 @@ def _iteration(iteration: IterationRow, pid: int, origin: int) -> Event:
     }
 
 
-def _categories(snapshot: Snapshot) -> dict[str, str]:
-    return {account.operation: account.category for account in snapshot.accounts}
-
-
 def _ledger(points: Series, categories: dict[str, str], pid: int, shift: int) -> Iterator[Event]:
     """One counter per category in ms per iteration, the mean for merged iterations. Over the categories they sum to the
     wall time of an iteration."""
@@ -144,9 +141,8 @@ def _counter(name: str, unit: str, value: float, ts: float, pid: int) -> Event:
 
 def _marks(session: Session, pid: int, origin: int) -> Iterator[Event]:
     for mark in session.marks():
-        args = {"text": mark.text}
-        ts = (mark.time - origin) / 1000
-        yield {"ph": "i", "s": "p", "name": mark.kind, "pid": pid, "tid": _ITERATIONS, "ts": ts, "args": args}
+        place = {"pid": pid, "tid": _ITERATIONS, "ts": (mark.time - origin) / 1000}
+        yield {"ph": "i", "s": "p", "name": mark.kind, **place, "args": {"text": mark.text}}
 
 
 def _names(session: Session, snapshot: Snapshot, tracks: dict[tuple[int, int], int], pid: int) -> Iterator[Event]:

@@ -26,8 +26,8 @@ Json = dict[str, Any]
 def write_otlp_metrics(session: Session, file: BinaryIO) -> None:
     """Totals as of the last flush; steps per second, CPU and memory over time."""
     snapshot = session.snapshot()
-    metrics = [metric for metric in (*_totals(session, snapshot), *_gauges(session)) if _points(metric)]
-    scoped = {"scope": scope(), "metrics": metrics}
+    metrics = (*_totals(session, snapshot), *_gauges(session))
+    scoped = {"scope": scope(), "metrics": [metric for metric in metrics if _has_points(metric)]}
     request = {"resourceMetrics": [{"resource": resource(session), "scopeMetrics": [scoped]}]}
     file.write(msgspec.json.encode(request) + b"\n")
 
@@ -49,12 +49,9 @@ def _totals(session: Session, snapshot: Snapshot) -> Iterator[Json]:
     ledger[RLPROF] = (RLPROF, snapshot.rlprof_ns)
     overlapped = {account.operation: (account.category, account.overlapped_ns) for account in accounts}
     cpu = {account.operation: (account.category, account.cpu_ns) for account in accounts}
+    described = "The driver's wall time that each operation accounts for. The values sum to rlprof.wall_time."
     for name, description, values in (
-        (
-            "ledger_time",
-            "The driver's wall time that each operation accounts for. The values sum to rlprof.wall_time.",
-            ledger,
-        ),
+        ("ledger_time", described, ledger),
         ("overlapped_time", "Work while the driver was busy with something else.", overlapped),
         ("cpu_time", "Thread CPU time of the operation itself.", cpu),
     ):
@@ -78,13 +75,15 @@ def _sum(name: str, description: str, unit: str, points: list[Json]) -> Json:
     return {"name": name, "description": description, "unit": unit, "sum": body}
 
 
+def _gauge(name: str, description: str, unit: str, points: list[Json]) -> Json:
+    return {"name": name, "description": description, "unit": unit, "gauge": {"dataPoints": points}}
+
+
 def _histogram(account: Account) -> Json:
     counts = dict(account.histogram)
     # The ledger's bucket 0 has calls of 0 or 1 ns: OTLP's zero bucket with a threshold of 1.
     zero = counts.pop(0, 0)
-    buckets: dict[int, int] = {}
-    for bucket, count in counts.items():
-        buckets[_otlp_bucket(bucket)] = count
+    buckets = {_otlp_bucket(bucket): count for bucket, count in counts.items()}
     first, last = min(buckets, default=0), max(buckets, default=-1)
     return {
         "attributes": attributes({"operation": account.operation, "category": account.category}),
@@ -123,14 +122,8 @@ def _gauges(session: Session) -> Iterator[Json]:
     yield _gauge("rlprof.process.memory", "Resident memory of the process.", "By", rss)
 
 
-def _gauge(name: str, description: str, unit: str, points: list[Json]) -> Json:
-    return {"name": name, "description": description, "unit": unit, "gauge": {"dataPoints": points}}
-
-
-def _points(metric: Json) -> list[Json]:
-    kind = next(kind for kind in ("gauge", "sum", "exponentialHistogram") if kind in metric)
-    points: list[Json] = metric[kind]["dataPoints"]
-    return points
+def _has_points(metric: Json) -> bool:
+    return any(isinstance(body, dict) and body["dataPoints"] for body in metric.values())
 
 
 def unix_time(session: Session, time: int) -> int:

@@ -112,28 +112,19 @@ def _write_evented(file: BinaryIO, name: str, events: _Events) -> None:
 
 def _forwards(events: _Events) -> Iterator[dict[str, Any]]:
     for at, frame in zip(reversed(events.at), reversed(events.frame)):
-        if frame >= 0:
-            yield {"type": "O", "frame": frame, "at": at}
-        else:
-            yield {"type": "C", "frame": -1 - frame, "at": at}
+        yield {"type": "O" if frame >= 0 else "C", "frame": frame if frame >= 0 else -1 - frame, "at": at}
 
 
 def _trees(snapshot: Snapshot, frames: _Frames) -> Iterator[dict[str, Any]]:
     """One profile per lane, the driver first: the stack of every place, weighted by its self time. With `unattributed`
     and `rlprof` the weights sum to the lifetime of the lane."""
     by_lane: defaultdict[int, list[tuple[Node, Node]]] = defaultdict(list)
-    for pair in zip(snapshot.nodes, _net(snapshot)):
-        by_lane[pair[0].lane].append(pair)
+    net = {node.id: node for node in snapshot.net_nodes}  # without rlprof's cost
+    for node in snapshot.nodes:
+        by_lane[node.lane].append((node, net.get(node.id, node)))
     for lane in sorted(snapshot.lanes, key=lambda lane: (not lane.on_driver, lane.id)):
         if any(node.self_ns for node, _ in by_lane[lane.id]):
             yield _tree(lane, by_lane[lane.id], frames)
-
-
-def _net(snapshot: Snapshot) -> Iterator[Node]:
-    """The places without rlprof's cost, in the order of `snapshot.nodes`."""
-    net = {node.id: node for node in snapshot.net_nodes}
-    for node in snapshot.nodes:
-        yield net.get(node.id, node)
 
 
 def _tree(lane: Lane, pairs: Sequence[tuple[Node, Node]], frames: _Frames) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -67,11 +68,7 @@ class Texts:
 def _decode(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
-    except (
-        msgspec.DecodeError,
-        UnicodeDecodeError,
-        RecursionError,
-    ):  # a control character or half a multi-byte one: use the raw text
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # invalid text, such as half a character
         return text.decode("utf-8", "replace").strip('"')
 
 
@@ -102,8 +99,6 @@ class Trace:
     too."""
     size: NDArray[np.int64]
     """Bytes of each event."""
-    labels: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    """`name` and `labels` of each process, which is an index of `texts`."""
 
     def rows(self, *kinds: Kind) -> Rows:
         """The events of these kinds, in the order of the file."""
@@ -125,3 +120,13 @@ class Trace:
 
     def names(self, rows: Rows) -> list[str]:
         return [self.texts.name(int(index)) for index in self.name[rows]]
+
+    def matching(self, rows: Rows, pattern: re.Pattern[str]) -> Rows:
+        """Those of the rows whose name matches."""
+        names = [index for index in np.unique(self.name[rows]) if pattern.search(self.texts.name(int(index)))]
+        found: Rows = rows[np.isin(self.name[rows], names)]
+        return found
+
+    def lanes(self, rows: Rows) -> NDArray[np.int64]:
+        """The process and thread of each row, as one number."""
+        return self.process[rows].astype(np.int64) << 32 | self.thread[rows]

@@ -15,7 +15,7 @@ class Scanner:
     """Takes the text of a trace in pieces and returns the columns of its events, which scan.h describes."""
 
     def __init__(self, numbers: tuple[str, ...], texts: tuple[str, ...], places: bool = False) -> None:
-        self.seen = self.odd = self.offset = 0
+        self.odd = self.offset = 0
         self.waiting = self.text_bytes = 0  # always 0: it takes the text as a whole
         self.broken_at = -1
         self.ended = self.has_events = False
@@ -58,7 +58,6 @@ class Scanner:
         if not isinstance(event, dict):
             self.odd += 1
             return
-        self.seen += 1
         phase = event.get("ph")
         if phase in ("s", "t", "f") and not self._keeps_places:
             return

@@ -8,9 +8,9 @@ import secrets
 import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
-from shutil import copyfileobj
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote, unquote, urlsplit
 
 from rlprof.errors import MissingLibraryError, RlprofError
@@ -79,40 +79,26 @@ class _Handler(SimpleHTTPRequestHandler):
         given = self.path.split("/")[1:2] or [""]
         return self.path.count("/") > 1 and secrets.compare_digest(given[0].encode(), self.server.token.encode())
 
-    def do_GET(self) -> None:
-        if self._is_trace():
-            self._send_trace()
-        else:
-            super().do_GET()
-
-    def do_HEAD(self) -> None:
-        if self._is_trace():
-            self._send_trace()
-        else:
-            super().do_HEAD()
-
     def translate_path(self, path: str) -> str:
         return super().translate_path(path.removeprefix(f"/{self.server.token}"))
 
     def list_directory(self, path: Any) -> None:  # noqa: ARG002 - the base class's signature
         self.send_error(404)
 
-    def _is_trace(self) -> bool:
-        return unquote(urlsplit(self.path).path) == f"/{self.server.token}{TRACE}{self.server.trace.name}"
-
-    def _send_trace(self) -> None:
+    def send_head(self) -> BinaryIO | BytesIO | None:
+        """The headers of an answer to GET or HEAD. Returns the open file, which the base class sends and closes."""
+        if unquote(urlsplit(self.path).path) != f"/{self.server.token}{TRACE}{self.server.trace.name}":
+            return super().send_head()
         try:
             file = self.server.trace.open("rb")
         except OSError:
             self.send_error(404, "The trace was removed.")
-            return
-        with file:
-            self.send_response(200)
-            self.send_header("Content-Type", "application/octet-stream")
-            self.send_header("Content-Length", str(os.fstat(file.fileno()).st_size))
-            self.end_headers()
-            if self.command == "GET":
-                copyfileobj(file, self.wfile)
+            return None
+        self.send_response(200)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Length", str(os.fstat(file.fileno()).st_size))
+        self.end_headers()
+        return file
 
     def end_headers(self) -> None:
         self.send_header("Content-Security-Policy", POLICY)

@@ -10,9 +10,12 @@ HOST, GPU = {"pid": 100, "tid": 100}, {"pid": 0, "tid": 7}
 class Planted:
     """Events of the host are added in order. What they launch runs at the given time."""
 
-    def __init__(self):
+    def __init__(self, step=None):
+        """With one step of this length, if it is given."""
         self.events = []
         self.correlation = 0
+        if step is not None:
+            self.annotation("ProfilerStep#1", 0, step)
 
     def host(self, name, start, end, cat="cpu_op", **args):
         self.events.append(event(name, ts=start, dur=end - start, cat=cat, **HOST, **args))
@@ -32,17 +35,6 @@ class Planted:
 
     def sync(self, start, end, call="cudaStreamSynchronize"):
         self.host(call, start, end, "cuda_runtime")
-
-    def arrows(self):
-        """As Kineto draws them, from a call to what it launched."""
-        for number, item in enumerate(list(self.events)):
-            correlation = item["args"].get("correlation")
-            if correlation:
-                shape = "s" if item["cat"] == "cuda_runtime" else "f"
-                self.events.append(
-                    {"ph": shape, "id": correlation, "pid": item["pid"], "tid": item["tid"], "ts": item["ts"],
-                     "cat": "ac2g", "name": "ac2g", "n": number}
-                )  # fmt: skip
 
     def write(self, folder, name="planted.pt.trace.json", **header):
         return written(folder, self.events, name, **header)

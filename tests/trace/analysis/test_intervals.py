@@ -41,10 +41,8 @@ def test_sets_are_what_sets_are(one, other):
 @settings(deadline=None)
 @given(PAIRS, PAIRS)
 def test_how_much_lies_within_each_of_others(one, others):
-    start = np.array([a for a, _ in others], np.int64)
-    end = np.array([b for _, b in others], np.int64)
-    expected = [len(instants(one) & instants([pair])) for pair in others]
-    assert made(one).within(start, end).tolist() == expected
+    start, end = (np.array([pair[side] for pair in others], np.int64) for side in (0, 1))
+    assert made(one).within(start, end).tolist() == [len(instants(one) & instants([pair])) for pair in others]
 
 
 def test_nothing_is_a_set_too():

@@ -1,13 +1,12 @@
-"""Who called whom on a thread, against a stack that is pushed and popped."""
+"""Callers and callees on a thread, against a stack that is pushed and popped."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from traces import event, written
 
 from rlprof.trace.analysis.nesting import nest
 from rlprof.trace.kinds import Kind
@@ -45,16 +44,14 @@ def oracle(events):
 @given(st.lists(calls(), min_size=1, max_size=3))
 def test_self_times_are_those_of_a_stack(tmp_path_factory, threads):
     events = [
-        {"ph": "X", "cat": "cpu_op", "name": f"{tid}", "pid": 1, "tid": tid, "ts": start / 1000, "dur": duration / 1000}
+        event(f"{tid}", start / 1000, duration / 1000, tid=tid)
         for tid, thread in enumerate(threads)
         for start, duration in thread
         if duration > 0
     ]
     if not events:
         return
-    path = tmp_path_factory.mktemp("nesting") / "made.json"
-    path.write_text(json.dumps({"traceEvents": events}))
-    trace = read_trace(path)
+    trace = read_trace(written(tmp_path_factory.mktemp("nesting"), events))
     found = nest(trace, trace.rows(Kind.OPERATOR))
     for tid, thread in enumerate(threads):
         real = sorted(((start, duration) for start, duration in thread if duration > 0), key=lambda x: (x[0], -x[1]))
@@ -64,10 +61,7 @@ def test_self_times_are_those_of_a_stack(tmp_path_factory, threads):
 
 
 def test_events_that_cross_are_counted(tmp_path):
-    path = tmp_path / "crossing.json"
-    crossing = [{"ph": "X", "cat": "cpu_op", "name": "n", "pid": 1, "tid": 1, "ts": ts, "dur": 10} for ts in (0, 5)]
-    path.write_text(json.dumps({"traceEvents": crossing}))
-    trace = read_trace(path)
+    trace = read_trace(written(tmp_path, [event(ts=ts, dur=10) for ts in (0, 5)]))
     found = nest(trace, trace.rows(Kind.OPERATOR))
     assert found.overlaps == 1
     assert found.self_time.tolist() == [5_000, 10_000]

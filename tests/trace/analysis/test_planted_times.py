@@ -8,7 +8,7 @@ import pytest
 from planted_trace import Planted, training
 
 from rlprof.trace.analysis.summarize import summarize
-from rlprof.trace.analysis.summary import SCHEMA_VERSION, Summary
+from rlprof.trace.analysis.summary import SCHEMA_VERSION, IdleParts, Summary
 from rlprof.trace.read import read_trace
 from rlprof.trace.render.text import to_text
 
@@ -24,15 +24,12 @@ def test_a_device_is_busy_and_idle_for_known_reasons(tmp_path):
     (device,) = found.devices
     assert found.window == 2000 * US
     assert (device.busy, device.idle) == (600 * US, 1400 * US)
-    why = device.why_idle
-    assert why.data == 400 * US
-    assert why.launching == 2 * (20 + 80) * US
-    assert why.sync == 2 * (80 + 70) * US
-    assert why.host == 2 * (200 + 50) * US
-    assert why.ending == 0
+    assert device.why_idle == IdleParts(
+        launching=2 * (20 + 80) * US, data=400 * US, sync=2 * (80 + 70) * US, host=2 * (200 + 50) * US, ending=0
+    )
 
 
-def test_phases_are_the_innermost_annotations_and_say_who_worked(tmp_path):
+def test_phases_are_the_innermost_annotations_with_the_time_of_host_and_device(tmp_path):
     phases = {phase.name: phase for phase in summary_of(training(), tmp_path).phases}
     times = {name: (phase.wall // US, phase.cpu // US, phase.gpu // US, phase.overlapped // US, phase.idle // US)
              for name, phase in phases.items()}  # fmt: skip
@@ -51,10 +48,7 @@ def test_phases_are_the_innermost_annotations_and_say_who_worked(tmp_path):
 
 def test_steps_operators_and_kernels(tmp_path):
     found = summary_of(training(), tmp_path)
-    assert [(step.name, step.ns) for step in found.steps] == [
-        ("ProfilerStep#3", 1000 * US),
-        ("ProfilerStep#4", 1000 * US),
-    ]
+    assert {step.name: step.ns for step in found.steps} == {"ProfilerStep#3": 1000 * US, "ProfilerStep#4": 1000 * US}
     operators = {total.name: total for total in found.operators}
     # aten::linear lasts 60, of which aten::addmm takes 40, of which the launch takes 10.
     assert (operators["aten::linear"].total, operators["aten::linear"].calls) == (40 * US, 2)
@@ -64,7 +58,7 @@ def test_steps_operators_and_kernels(tmp_path):
     assert {total.name: total.total for total in found.kernels} == {"gemm": 200 * US, "loss": 400 * US}
 
 
-def test_syncs_name_who_made_them(tmp_path):
+def test_syncs_name_the_code_that_waits(tmp_path):
     planted = training()
     planted.host("train.py(12): learn", 480, 600, "python_function")
     planted.host("torch/_tensor.py(40): item", 495, 600, "python_function")
@@ -81,8 +75,7 @@ def test_syncs_name_who_made_them(tmp_path):
 
 
 def test_copies_by_direction_with_bytes_and_rate(tmp_path):
-    planted = Planted()
-    planted.annotation("ProfilerStep#1", 0, 1000)
+    planted = Planted(step=1000)
     copy = {"call": "cudaMemcpyAsync", "cat": "gpu_memcpy"}
     planted.launch(0, 5, 10, 110, "Memcpy HtoD (Pageable -> Device)", **copy, bytes=1_000_000)
     planted.launch(200, 205, 210, 310, "Memcpy HtoD (Pageable -> Device)", **copy, bytes=3_000_000)
@@ -100,8 +93,7 @@ def test_copies_by_direction_with_bytes_and_rate(tmp_path):
 
 
 def test_kernels_shorter_than_their_launch_on_a_dry_device_are_launch_bound(tmp_path):
-    planted = Planted()
-    planted.annotation("ProfilerStep#1", 0, 1000)
+    planted = Planted(step=1000)
     planted.launch(0, 10, 20, 25, "tiny")  # dry, shorter than its launch
     planted.launch(30, 40, 50, 55, "tiny")  # the same
     planted.launch(60, 70, 80, 200, "long")  # dry, but longer
@@ -133,8 +125,7 @@ def test_memory_peaks_and_where_they_were(tmp_path):
 
 
 def test_two_devices_are_told_apart(tmp_path):
-    planted = Planted()
-    planted.annotation("ProfilerStep#1", 0, 100)
+    planted = Planted(step=100)
     planted.launch(0, 5, 10, 60, device=0)
     planted.launch(5, 10, 10, 30, device=1)
     found = summary_of(planted, tmp_path)
@@ -160,8 +151,7 @@ def test_ranks_come_from_the_header(tmp_path):
 
 
 def test_copies_beside_kernels_and_the_profilers_own_time(tmp_path):
-    planted = Planted()
-    planted.annotation("ProfilerStep#1", 0, 1000)
+    planted = Planted(step=1000)
     planted.launch(0, 5, 100, 400)
     planted.launch(5, 10, 300, 600, "Memcpy HtoD (Pinned -> Device)", call="cudaMemcpyAsync", cat="gpu_memcpy", bytes=8)
     planted.host("Profiler flush", 700, 750, "overhead")

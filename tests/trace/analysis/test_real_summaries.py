@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from decimal import Decimal
 
 import pytest
@@ -13,16 +14,8 @@ from rlprof.trace.analysis.summarize import summarize
 from rlprof.trace.read import read_trace
 
 WORK = {"kernel", "gpu_memcpy", "memcpy", "gpu_memset", "memset"}
-HOST = {
-    "cpu_op",
-    "operator",
-    "user_annotation",
-    "python_function",
-    "cuda_runtime",
-    "hip_runtime",
-    "cuda_driver",
-    "runtime",
-}
+RUNTIME = {"cuda_runtime", "hip_runtime", "cuda_driver", "runtime"}
+HOST = {"cpu_op", "operator", "user_annotation", "python_function"} | RUNTIME
 US = 1000
 
 
@@ -53,6 +46,9 @@ def test_busy_and_idle_are_all_of_the_window(path):
     low, high = window_of(events)
     found = summarize(read_trace(path))
     assert found.window / US == pytest.approx(float(high - low), abs=1)
+    assert {device.number for device in found.devices} == {
+        item["args"]["device"] for item in events if item["cat"] in WORK
+    }
     for device in found.devices:
         mine = [item for item in events if item["cat"] in WORK and item["args"]["device"] == device.number]
         inside = [(max(item["ts"], low), min(item["ts"] + item["dur"], high)) for item in mine]
@@ -84,8 +80,7 @@ def test_copies_are_those_of_the_trace(path):
 @real_traces()
 def test_every_wait_for_the_device_is_there(path):
     waits = re.compile(r"Synchronize|^(cuda|hip|cu)Memcpy(?!.*Async)")
-    runtime = {"cuda_runtime", "hip_runtime", "cuda_driver", "runtime"}
-    mine = [item for item in events_of(path) if item["cat"] in runtime and waits.search(item["name"])]
+    mine = [item for item in events_of(path) if item["cat"] in RUNTIME and waits.search(item["name"])]
     found = summarize(read_trace(path)).syncs
     assert sum(sync.calls for sync in found) == len(mine)
     assert sum(sync.waited for sync in found) / US == pytest.approx(float(sum(item["dur"] for item in mine)), abs=1)
@@ -98,3 +93,22 @@ def test_phases_are_all_of_the_window(path):
     for phase in found.phases:
         assert phase.cpu + phase.gpu + phase.overlapped + phase.idle == phase.wall
         assert min(phase.cpu, phase.gpu, phase.overlapped, phase.idle) >= 0
+
+
+@real_traces()
+def test_steps_are_those_that_the_profiler_marked(path):
+    marked = [item for item in events_of(path) if "gpu" not in item["cat"]]
+    expected = {item["name"]: float(item["dur"]) for item in marked if item["name"].startswith("ProfilerStep")}
+    steps = summarize(read_trace(path)).steps
+    assert {step.name: step.ns / US for step in steps} == pytest.approx(expected, abs=1)
+
+
+@real_traces()
+def test_kernels_sum_to_what_they_took(path):
+    expected, found = Counter(), Counter()
+    for item in events_of(path):
+        if item["cat"] == "kernel":
+            expected[item["name"]] += float(item["dur"])
+    for total in summarize(read_trace(path)).kernels:
+        found[total.name] += total.total / US
+    assert dict(found) == pytest.approx(dict(expected), abs=1)

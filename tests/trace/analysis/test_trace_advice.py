@@ -1,4 +1,4 @@
-"""Each rule speaks where its cause was planted, with the figures of that, and is silent elsewhere."""
+"""Each rule gives advice where its cause was planted, with its figures, and nowhere else."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ def advice_of(planted, folder):
 
 
 def busy():
-    """A device that is never idle: nothing to say."""
-    planted = Planted()
-    planted.annotation("ProfilerStep#1", 0, 1000)
+    """A device that is never idle."""
+    planted = Planted(step=1000)
     planted.launch(0, 5, 0, 1000)
     return planted
 
 
-def test_nothing_is_said_of_a_busy_device(tmp_path):
+def test_a_busy_device_gets_no_advice(tmp_path):
     assert advice_of(busy(), tmp_path) == {}
 
 
@@ -38,8 +37,7 @@ def test_waiting_for_data(tmp_path):
 
 
 def test_waiting_for_environments(tmp_path):
-    planted = Planted()
-    planted.annotation("ProfilerStep#1", 0, 1000)
+    planted = Planted(step=1000)
     planted.annotation("env_step", 0, 600)
     planted.launch(600, 605, 610, 1000)
     advice = advice_of(planted, tmp_path)["waiting_for_environments"]
@@ -49,8 +47,7 @@ def test_waiting_for_environments(tmp_path):
 
 
 def test_bound_by_launches(tmp_path):
-    planted = Planted()
-    planted.annotation("ProfilerStep#1", 0, 1000)
+    planted = Planted(step=1000)
     for start in range(0, 1000, 50):
         planted.launch(start, start + 10, start + 12, start + 14, "tiny")
     advice = advice_of(planted, tmp_path)["bound_by_launches"]
@@ -59,8 +56,7 @@ def test_bound_by_launches(tmp_path):
 
 
 def test_synchronising(tmp_path):
-    planted = Planted()
-    planted.annotation("ProfilerStep#1", 0, 1000)
+    planted = Planted(step=1000)
     for start in range(0, 1000, 100):
         planted.launch(start, start + 5, start + 5, start + 60)
         planted.host("aten::item", start + 10, start + 100)
@@ -85,15 +81,13 @@ def test_pageable_copies_and_many_small_ones(tmp_path):
 
 
 def test_tiny_operators_on_a_cpu(tmp_path):
-    planted = Planted()
-    planted.annotation("ProfilerStep#1", 0, 1000)
+    planted = Planted(step=1000)
     for start in range(0, 1000, 10):
         planted.host("aten::add", start, start + 8)
     advice = advice_of(planted, tmp_path)["tiny_operators"]
     assert advice.title == "80.0% of the time is spent in operators of less than 10.0 us per call."
     assert advice.evidence == ("100 calls per step, 8.00 us each.",)
-    large = Planted()
-    large.annotation("ProfilerStep#1", 0, 1000)
+    large = Planted(step=1000)
     large.host("aten::mm", 0, 900)
     assert advice_of(large, tmp_path) == {}
 

@@ -7,14 +7,17 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import psutil  # type: ignore[import-untyped, unused-ignore]  # it ships no types
 
 from rlprof.doctor.machine.cgroup import Limits
+from rlprof.doctor.machine.speed import measure_fsync
 from rlprof.session.folder import sessions_folder
 
 _CPUS = Path("/sys/devices/system/cpu")
 _LOOK_S = 0.5
+_WRITES = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +120,14 @@ def folder_for_sessions() -> str:
     return str(folder)
 
 
-def disk_free(folder: str) -> int | None:
+def look_at_disk() -> Disk:
+    folder = folder_for_sessions()
+    times = measure_fsync(folder, _WRITES)
     try:
-        return shutil.disk_usage(folder).free
+        free = shutil.disk_usage(folder).free
     except OSError:
-        return None
+        free = None
+    return Disk(folder, free, filesystem(folder), median(times) if times else None, max(times, default=None))
 
 
 def filesystem(folder: str) -> str | None:

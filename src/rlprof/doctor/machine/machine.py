@@ -6,36 +6,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from statistics import median
 from time import perf_counter_ns
 
+from rlprof.doctor.machine import speed
 from rlprof.doctor.machine.cgroup import read_limits
-from rlprof.doctor.machine.cores_and_memory import (
-    Cores,
-    Disk,
-    Memory,
-    disk_free,
-    filesystem,
-    folder_for_sessions,
-    look_at_cores,
-    look_at_memory,
-)
+from rlprof.doctor.machine.cores_and_memory import Cores, Disk, Memory, look_at_cores, look_at_disk, look_at_memory
 from rlprof.doctor.machine.software import Software, look_at_software
-from rlprof.doctor.machine.speed import (
-    Clock,
-    Processes,
-    Rounds,
-    Steadiness,
-    measure_clock,
-    measure_copy,
-    measure_fsync,
-    measure_processes,
-)
 from rlprof.doctor.machine.torch import Compute, measure_numpy, measure_torch
 
 _ROUNDS = 100
-"""Rounds of the fixed work, at the start and again at the end."""
-_WRITES = 15
+"""speed.Rounds of the fixed work, at the start and again at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +26,11 @@ class Machine:
     memory: Memory
     disk: Disk
     software: Software
-    clock: Clock
-    steadiness: Steadiness
+    clock: speed.Clock
+    steadiness: speed.Steadiness
     copy_bytes_per_s: float | None = None
     """Copy from memory to memory, on one thread."""
-    processes: Processes | None = None
+    processes: speed.Processes | None = None
     compute: Compute | None = None
     compute_error: str | None = None
     """Why an installed torch or numpy could not be measured."""
@@ -69,20 +49,18 @@ def measure_machine(quick: bool = False, report: Callable[[str], None] = lambda 
     cores = look_at_cores(limits)
     memory = look_at_memory(limits)
     report("how steady the machine is")
-    rounds = Rounds()
+    rounds = speed.Rounds()
     rounds.run(_ROUNDS)
     report("what a span costs")
-    clock = measure_clock()
+    clock = speed.measure_clock()
     report("memory and disk")
-    copy = measure_copy()
-    disk = _disk()
+    copy = speed.measure_copy()
+    disk = look_at_disk()
     software = look_at_software()
-    processes: Processes | None = None
-    compute: Compute | None = None
-    error: str | None = None
+    processes, compute, error = None, None, None
     if not quick:
         report("starting processes")
-        processes = measure_processes()
+        processes = speed.measure_processes()
         report("torch with one thread and with all" if find_spec("torch") else "matrices")
         compute, error = _compute(max(1, math.ceil(cores.usable)))
     report("how steady the machine is, once more")
@@ -100,18 +78,6 @@ def measure_machine(quick: bool = False, report: Callable[[str], None] = lambda 
         compute_error=error,
         quick=quick,
         took_ns=perf_counter_ns() - began,
-    )
-
-
-def _disk() -> Disk:
-    folder = folder_for_sessions()
-    times = measure_fsync(folder, _WRITES)
-    return Disk(
-        folder=folder,
-        free=disk_free(folder),
-        filesystem=filesystem(folder),
-        fsync_ns=median(times) if times else None,
-        fsync_worst_ns=max(times) if times else None,
     )
 
 

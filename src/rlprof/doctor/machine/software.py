@@ -14,17 +14,12 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
-_LIBRARIES = {
-    "torch": "torch",
-    "numpy": "numpy",
-    "plotly": "plotly",
-    "matplotlib": "matplotlib",
-    "tensorboard": "tensorboard",
-    "nvidia-ml-py": "pynvml",
-}
-"""The module of each distribution."""
+_LIBRARIES = ("torch", "numpy", "plotly", "matplotlib", "tensorboard", "nvidia-ml-py")
+_MODULES = {"nvidia-ml-py": "pynvml"}
+"""Modules whose name differs from that of their distribution."""
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
 
@@ -66,7 +61,7 @@ def look_at_software() -> Software:
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         python=_python(),
         sqlite=sqlite3.sqlite_version,
-        libraries={name: _version(name, module) for name, module in _LIBRARIES.items()},
+        libraries={name: _version(name) for name in _LIBRARIES},
         thread_settings={name: os.environ.get(name) for name in _THREAD_SETTINGS},
         gpus=_gpus(),
         source=_source(),
@@ -103,8 +98,8 @@ def _python() -> Python:
     )
 
 
-def _version(name: str, module: str) -> str | None:
-    if find_spec(module) is None:
+def _version(name: str) -> str | None:
+    if find_spec(_MODULES.get(name, name)) is None:
         return None
     try:
         return metadata.version(name)
@@ -123,16 +118,14 @@ def _gpus() -> tuple[Gpu, ...]:
     except pynvml.NVMLError:  # no driver: the normal case on a machine without a GPU
         return _gpus_of_driver()
     try:
-        return tuple(_gpu(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(pynvml.nvmlDeviceGetCount()))
+        return tuple(_gpu(pynvml, pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(pynvml.nvmlDeviceGetCount()))
     except pynvml.NVMLError:
         return _gpus_of_driver()
     finally:
         pynvml.nvmlShutdown()
 
 
-def _gpu(handle: object) -> Gpu:
-    import pynvml  # noqa: PLC0415 - optional
-
+def _gpu(pynvml: Any, handle: object) -> Gpu:
     name = pynvml.nvmlDeviceGetName(handle)
     memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
     try:

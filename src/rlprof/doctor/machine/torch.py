@@ -210,11 +210,8 @@ def _busy_cores(cores: int) -> Iterator[int]:
     if not hasattr(os, "fork"):
         yield 0
         return
-    first = subprocess.Popen(
-        [sys.executable, "-c", _NEIGHBOURS, str(cores)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
+    command = [sys.executable, "-c", _NEIGHBOURS, str(cores)]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert first.stdout is not None
     try:
         yield cores if first.stdout.readline() else 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from rlprof.analysis.figures import duration
 from rlprof.doctor.machine.machine import Machine
-from rlprof.doctor.rules.finding import BAD, HINT, Finding, optional_duration
+from rlprof.doctor.rules.finding import BAD, HINT, Finding
 
 SLOWER = 1.1
 """Factor of all threads against one thread: repeated measurements differ by less."""
@@ -68,7 +69,7 @@ def _slower_with_threads(machine: Machine) -> Iterator[Finding]:
         "slow_threads",
         BAD if slowdown >= MUCH_SLOWER else HINT,
         f"{what} takes {_times(slowdown)} as long with {compute.threads} torch threads as with 1:"
-        f" {optional_duration(case.all_ns)} against {optional_duration(case.one_ns)}.",
+        f" {duration(case.all_ns or 0)} against {duration(case.one_ns or 0)}.",
         why,
         fix,
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlprof.analysis.figures import duration
-
 BAD = "bad"
 HINT = "hint"
 
@@ -21,7 +19,3 @@ class Finding:
     what: str
     why: str
     fix: str
-
-
-def optional_duration(ns: float | None) -> str:
-    return "?" if ns is None else duration(ns)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlprof.analysis.figures import size
+from rlprof.analysis.figures import duration, size
 from rlprof.doctor.machine.machine import Machine
-from rlprof.doctor.rules.finding import BAD, HINT, Finding, optional_duration
+from rlprof.doctor.rules.finding import BAD, HINT, Finding
 
 SLOW_FSYNC_NS = 50e6
 """Time of a write. A session is written about once per second, so this is 5 % of the time."""
@@ -58,7 +58,7 @@ def disk(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             "slow_disk",
             HINT,
-            f"Writing 64 KiB safely to the disk takes {optional_duration(disk.fsync_ns)} in {disk.folder}.",
+            f"Writing 64 KiB safely to the disk takes {duration(disk.fsync_ns)} in {disk.folder}.",
             "Checkpoints and logs wait for the disk. rlprof itself writes in a separate thread, once per second.",
             "Set RLPROF_DIR to a folder on a local disk, and keep checkpoints there, too.",
         )
@@ -94,7 +94,7 @@ def processes(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             "slow_spawn",
             HINT,
-            f"Starting a bare Python takes {optional_duration(processes.spawn_ns)}.",
+            f"Starting a bare Python takes {duration(processes.spawn_ns)}.",
             "Every environment process starts like this, and then imports its libraries.",
             "Run python -X importtime -c pass to find the cause: often a network disk or a .pth file in site-packages.",
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlprof.analysis.figures import many
+from rlprof.analysis.figures import duration, many
 from rlprof.doctor.machine.machine import Machine
-from rlprof.doctor.rules.finding import BAD, HINT, Finding, optional_duration
+from rlprof.doctor.rules.finding import BAD, HINT, Finding
 
 SLOW_CLOCK_NS = 500
 """Two readings inside the process take 30 to 100 ns. Through the kernel they take several times that."""
@@ -27,7 +27,7 @@ def _again(source: str | None) -> str:
 
 def recording(machine: Machine) -> Iterator[Finding]:
     clock = machine.clock
-    cost = f"A span costs {optional_duration(clock.span_ns)}"
+    cost = f"A span costs {duration(clock.span_ns)}"
     if not clock.core_built:
         yield Finding(
             "core_missing",
@@ -82,8 +82,8 @@ def noise(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             "noisy",
             HINT,
-            f"The same work takes {optional_duration(steady.median_ns)}, but in one of twenty cases"
-            f" {optional_duration(steady.p95_ns)} or more"
+            f"The same work takes {duration(steady.median_ns)}, but in one of twenty cases"
+            f" {duration(steady.p95_ns)} or more"
             f" ({steady.off_cpu_share:.1%} of the time off the CPU{switched}).",
             "A smaller difference between two runs may be chance.",
             "Compare several interleaved runs (rlprof compare), stop other programs, or use a dedicated machine.",

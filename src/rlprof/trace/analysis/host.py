@@ -41,7 +41,7 @@ class Host:
         """The thread with the steps. Without steps, the thread that operators or Python kept busy longest."""
         annotations = trace.rows(Kind.ANNOTATION)
         steps = annotations[[name.startswith(STEP_PREFIX) for name in trace.names(annotations)]]
-        for rows in (steps, trace.rows(Kind.OPERATOR), trace.rows(Kind.ANNOTATION), trace.rows(*_HOST)):
+        for rows in (steps, trace.rows(Kind.OPERATOR), annotations, trace.rows(*_HOST)):
             if len(rows):
                 return cls(trace, _busiest(trace, rows))
         return cls(trace, (-1, -1))
@@ -77,24 +77,19 @@ class Host:
     @cached_property
     def waits(self) -> Intervals:
         """Time while the host waits for the device."""
-        rows = self.rows(Kind.RUNTIME)
-        return self._named(rows, WAITS)
+        return self._during(self.trace.matching(self.rows(Kind.RUNTIME), WAITS))
 
     @cached_property
     def loads(self) -> Intervals:
         """Time while the host waits for data."""
-        return self._named(self.rows(Kind.ANNOTATION, Kind.OPERATOR), LOADS)
+        return self._during(self.trace.matching(self.rows(Kind.ANNOTATION, Kind.OPERATOR), LOADS))
 
-    def _named(self, rows: Rows, pattern: re.Pattern[str]) -> Intervals:
-        trace = self.trace
-        used = np.unique(trace.name[rows])
-        wanted = [index for index in used if pattern.search(trace.texts.name(int(index)))]
-        rows = rows[np.isin(trace.name[rows], wanted)]
-        return Intervals.of(trace.start[rows], trace.end[rows])
+    def _during(self, rows: Rows) -> Intervals:
+        return Intervals.of(self.trace.start[rows], self.trace.end[rows])
 
 
 def _busiest(trace: Trace, rows: Rows) -> tuple[int, int]:
-    lanes, lane = np.unique(trace.process[rows].astype(np.int64) << 32 | trace.thread[rows], return_inverse=True)
+    lanes, lane = np.unique(trace.lanes(rows), return_inverse=True)
     busy = np.bincount(lane, trace.duration[rows].astype(np.float64) + 1)
     chosen = int(lanes[np.argmax(busy)])
     return chosen >> 32, chosen & 0xFFFFFFFF

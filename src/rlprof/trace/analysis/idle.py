@@ -36,8 +36,7 @@ class Idle:
 
 
 def idle_of(host: Host, device: Device, window: tuple[int, int]) -> Idle:
-    inside = Intervals.one(*window)
-    total = inside - device.busy
+    total = Intervals.one(*window) - device.busy
     launching, ending = _launching(host.trace, device, total)
     waiting = total - launching - ending
     data = waiting & host.loads
@@ -47,8 +46,7 @@ def idle_of(host: Host, device: Device, window: tuple[int, int]) -> Idle:
 
 def _launching(trace: Trace, device: Device, total: Intervals) -> tuple[Intervals, Intervals]:
     """The part of each gap after the launch that ends the gap, and the gaps that no launch ends."""
-    order = np.argsort(trace.start[device.rows], kind="stable")
-    rows = device.rows[order]
+    rows = device.rows[np.argsort(trace.start[device.rows], kind="stable")]
     starts = trace.start[rows]
     place = np.searchsorted(starts, total.end)
     ended = place < len(rows)
@@ -57,7 +55,4 @@ def _launching(trace: Trace, device: Device, total: Intervals) -> tuple[Interval
     calls = launches_of(trace, next_row)
     called = np.where(calls >= 0, trace.start[np.maximum(calls, 0)], total.end)
     began = np.clip(called, total.start, total.end)
-    return (
-        Intervals.of(began[ended], total.end[ended]),
-        Intervals.of(total.start[~ended], total.end[~ended]),
-    )
+    return Intervals.of(began[ended], total.end[ended]), Intervals.of(total.start[~ended], total.end[~ended])

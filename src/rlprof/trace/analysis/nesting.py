@@ -26,7 +26,7 @@ class Nesting:
 
 def nest(trace: Trace, rows: Rows) -> Nesting:
     """Computed level by level, because a loop over millions of events would take too long."""
-    lanes, lane = np.unique(trace.process[rows].astype(np.int64) << 32 | trace.thread[rows], return_inverse=True)
+    lanes, lane = np.unique(trace.lanes(rows), return_inverse=True)
     start, duration = trace.start[rows], trace.duration[rows]
     order = np.lexsort((-duration, start, lane))
     rows, lane, start = rows[order], lane[order], start[order]

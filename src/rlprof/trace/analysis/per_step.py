@@ -102,14 +102,17 @@ def _idle(host: Host, devices: list[Device], steps: list[Step]) -> Parts:
         return Parts({}, {})
     device = max(devices, key=lambda device: device.busy.total)
     why = idle_of(host, device, host.window)
-    start, end = (np.array([getattr(step, side) for step in steps], np.int64) for side in ("start", "end"))
     parts = {"launching": why.launching, "data": why.data, "sync": why.sync, "host": why.host, "ending": why.ending}
-    ns = {name: part.within(start, end).astype(np.float64) for name, part in parts.items()}
+    ns = {name: part.within(*_bounds(steps)).astype(np.float64) for name, part in parts.items()}
     return Parts(ns, {name: np.ones(len(values)) for name, values in ns.items()})  # idle time has no calls
 
 
+def _bounds(steps: list[Step]) -> tuple[Times, Times]:
+    return np.array([step.start for step in steps], np.int64), np.array([step.end for step in steps], np.int64)
+
+
 def _step_of(steps: list[Step], when: Times) -> NDArray[np.int64]:
-    start, end = (np.array([getattr(step, side) for step in steps], np.int64) for side in ("start", "end"))
+    start, end = _bounds(steps)
     place = np.searchsorted(start, when, "right") - 1
     return np.where((place >= 0) & (when < end[np.maximum(place, 0)]), place, -1)
 

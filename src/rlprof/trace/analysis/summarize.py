@@ -94,5 +94,5 @@ def _oddities(calls: Calls) -> list[str]:
     overlaps = calls.nesting.overlaps
     if not overlaps:
         return []
-    what = "operator or call ends" if overlaps == 1 else "operators or calls end"
-    return [f"{overlaps:,} {what} after its caller; the time outside counts separately"]
+    what = "operator or call outlasts its caller" if overlaps == 1 else "operators or calls outlast their callers"
+    return [f"{overlaps:,} {what}; the time after the caller's end is counted separately"]

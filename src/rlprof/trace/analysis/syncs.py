@@ -10,7 +10,7 @@ import numpy as np
 
 from rlprof.trace.analysis.host import WAITS
 from rlprof.trace.analysis.nesting import Nesting, nest
-from rlprof.trace.columns import Rows, Trace
+from rlprof.trace.columns import Trace
 from rlprof.trace.kinds import STEP_PREFIX, Kind
 
 NOT_THE_USERS = re.compile(r"^(torch/|.*/torch/|<built-in|<frozen|nn\.Module|builtins)|site-packages/(torch|numpy)/")
@@ -36,12 +36,11 @@ class Sync:
 
 def syncs_of(trace: Trace) -> list[Sync]:
     """Synchronizations of all threads, longest wait first."""
-    rows = _waits(trace)
+    rows = trace.matching(trace.rows(Kind.RUNTIME), WAITS)
     if not len(rows):
         return []
-    lanes = np.unique(trace.process[rows].astype(np.int64) << 32 | trace.thread[rows])
     around = trace.rows(Kind.OPERATOR, Kind.ANNOTATION, Kind.PYTHON)
-    around = around[np.isin(trace.process[around].astype(np.int64) << 32 | trace.thread[around], lanes)]
+    around = around[np.isin(trace.lanes(around), trace.lanes(rows))]
     found = nest(trace, np.concatenate([around, rows]))
     place = np.full(len(trace.kind), -1, np.int64)
     place[found.rows] = np.arange(len(found.rows))
@@ -52,13 +51,6 @@ def syncs_of(trace: Trace) -> list[Sync]:
         total[1] += int(trace.duration[row])
     syncs = [Sync(*key, calls, waited) for key, (calls, waited) in totals.items()]
     return sorted(syncs, key=lambda sync: (-sync.waited, sync.call, sync.operator, sync.function, sync.phase))
-
-
-def _waits(trace: Trace) -> Rows:
-    rows = trace.rows(Kind.RUNTIME)
-    names = [index for index in np.unique(trace.name[rows]) if WAITS.search(trace.texts.name(int(index)))]
-    waits: Rows = rows[np.isin(trace.name[rows], names)]
-    return waits
 
 
 def _callers(trace: Trace, found: Nesting, place: int) -> tuple[str, str, str]:

@@ -9,49 +9,15 @@ typedef struct {
     Text of_key[MAX_KEYS];
 } Draft;
 
-static uint8_t
-hash_of(const char *name, size_t size)
-{
-    return (uint8_t)(size * 7 + (uint8_t)name[0] * 31 + (uint8_t)name[size - 1]);
-}
-
-/* Keys with the same hash are neighbours. */
-void
-events_index_keys(Events *events)
-{
-    for (int i = 1; i < events->key_count; i++) {
-        for (int j = i; j > 0; j--) {
-            Key *one = &events->keys[j - 1], *other = &events->keys[j];
-            if (hash_of(one->name, one->size) <= hash_of(other->name, other->size)) {
-                break;
-            }
-            Key moved = *one;
-            *one = *other;
-            *other = moved;
-        }
-    }
-    memset(events->by_hash, -1, sizeof events->by_hash);
-    for (int i = events->key_count - 1; i >= 0; i--) {
-        events->by_hash[hash_of(events->keys[i].name, events->keys[i].size)] = (int8_t)i;
-    }
-}
-
+/* There are few keys, and most members differ from all of them in size. */
 static int
 key_named(const Events *events, Text quoted)
 {
-    const char *name = quoted.at + 1;
     size_t size = quoted.size - 2;
-    if (size == 0) {
-        return -1;
-    }
-    uint8_t hash = hash_of(name, size);
-    for (int i = events->by_hash[hash]; i >= 0 && i < events->key_count; i++) {
+    for (int i = 0; i < events->key_count; i++) {
         const Key *key = &events->keys[i];
-        if (key->size == size && memcmp(key->name, name, size) == 0) {
+        if (key->size == size && memcmp(key->name, quoted.at + 1, size) == 0) {
             return i;
-        }
-        if (hash_of(key->name, key->size) != hash) {
-            return -1;
         }
     }
     return -1;
@@ -187,7 +153,6 @@ add_place(Events *events, const char *begin, const char *end)
 static Scan
 add(Events *events, const Draft *draft)
 {
-    events->seen++;
     char phase = draft->phase.at != NULL && draft->phase.size == 3 ? draft->phase.at[1] : 0;
     if (!is_wanted(phase) && !events->keeps_places) {
         return SCAN_OK;

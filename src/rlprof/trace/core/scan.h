@@ -62,7 +62,7 @@ int64_t texts_add_after(Texts *texts, Text text, int64_t *last); /* `last` is ch
 void texts_free(Texts *texts);
 
 /* event.c */
-enum { MAX_KEYS = 48 };
+enum { MAX_KEYS = 16 };
 
 typedef struct {
     char name[40];
@@ -76,9 +76,8 @@ typedef struct {
     Texts texts;
     Key keys[MAX_KEYS];
     int key_count;
-    int8_t by_hash[256]; /* the first key with that hash, or -1; the others follow it */
     int64_t last_category, last_process, last_thread; /* the last event's, because they repeat */
-    uint64_t rows, seen, odd;
+    uint64_t rows, odd;
     bool keeps_places;     /* keeps the place of each event in the text; then arrows are rows, too */
     Column at, size;       /* int64_t, bytes */
     const char *origin;    /* the first byte of the buffer */
@@ -87,7 +86,6 @@ typedef struct {
 
 #define ABSENT INT64_MIN
 
-void events_index_keys(Events *events);
 Scan events_read(Events *events, Cursor *cursor);
 void events_free(Events *events);
 

@@ -13,7 +13,7 @@ typedef struct {
     Place place;
     Column rest;     /* text that is not used yet */
     size_t wanted;   /* bytes to wait for before reading again */
-    size_t waiting;  /* bytes of an incomplete value */
+    uint64_t waiting; /* bytes of an incomplete value */
     uint64_t offset; /* place of `rest` in the whole text */
     Column header;   /* "key":value of all members beside the events */
     long long broken_at;
@@ -124,8 +124,8 @@ take(Scanner *scanner, const char *data, size_t size)
             return found;
         }
         scanner->wanted = 0;
-        scanner->waiting = (size_t)(cursor.end - cursor.at);
-        return column_add(&scanner->rest, cursor.at, scanner->waiting) < 0 ? SCAN_MEMORY : SCAN_MORE;
+        scanner->waiting = (uint64_t)(cursor.end - cursor.at);
+        return column_add(&scanner->rest, cursor.at, (size_t)scanner->waiting) < 0 ? SCAN_MEMORY : SCAN_MORE;
     }
     if (column_add(&scanner->rest, data, size) < 0) {
         return SCAN_MEMORY;
@@ -267,7 +267,6 @@ scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_DECREF(scanner);
         return NULL;
     }
-    events_index_keys(&scanner->events);
     return (PyObject *)scanner;
 }
 
@@ -289,12 +288,6 @@ scanner_ended(PyObject *self, void *Py_UNUSED(closure))
     return PyBool_FromLong(((Scanner *)self)->place == AT_END);
 }
 
-static PyObject *
-scanner_waiting(PyObject *self, void *Py_UNUSED(closure))
-{
-    return PyLong_FromSize_t(((Scanner *)self)->waiting);
-}
-
 /* Bytes of all different texts and of the header. */
 static PyObject *
 scanner_text_bytes(PyObject *self, void *Py_UNUSED(closure))
@@ -305,7 +298,6 @@ scanner_text_bytes(PyObject *self, void *Py_UNUSED(closure))
 
 static PyGetSetDef scanner_getset[] = {
     {"ended", scanner_ended, NULL, NULL, NULL},
-    {"waiting", scanner_waiting, NULL, NULL, NULL},
     {"text_bytes", scanner_text_bytes, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -315,7 +307,7 @@ static PyMemberDef scanner_members[] = {
     {"broken_at", T_LONGLONG, offsetof(Scanner, broken_at), READONLY, NULL},
     {"has_events", T_BOOL, offsetof(Scanner, has_events), READONLY, NULL},
     {"rows", T_ULONGLONG, offsetof(Scanner, events.rows), READONLY, NULL},
-    {"seen", T_ULONGLONG, offsetof(Scanner, events.seen), READONLY, NULL},
+    {"waiting", T_ULONGLONG, offsetof(Scanner, waiting), READONLY, NULL},
     {"odd", T_ULONGLONG, offsetof(Scanner, events.odd), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };

@@ -10,6 +10,7 @@ from rich.console import Console
 from rlprof.analysis.figures import as_percent, count, duration, many
 from rlprof.render.layout import Column, Layout, plain
 from rlprof.trace.analysis.diff import FASTER, NOISE, NOT_JUDGED, SHIFTED, SLOWER, Change, TraceDiff
+from rlprof.trace.render.tables import WHY
 
 MOST_ROWS = 20
 
@@ -39,11 +40,11 @@ def render(diff: TraceDiff, console: Console) -> None:
 def verdict(diff: TraceDiff) -> str:
     step, what = diff.step, "A step" if diff.marked else "The whole trace"
     times = f"{duration(step.before)} in A, {duration(step.after)} in B"
-    within_noise = f"a difference below {duration(step.noise or 0)} is noise here"
+    noise = f"{what} takes {times}. Differences below {duration(step.noise or 0)} are noise here"
     if diff.verdict == NOISE:
-        return f"Noise: {what.lower()} takes {times}; {within_noise}, and no phase differs by more than its own noise."
+        return f"No difference beyond noise. {noise}, and no phase differs by more than its own noise."
     if diff.verdict == SHIFTED:
-        return f"Phases differ, but {what.lower()} does not: {times}; {within_noise}."
+        return f"{noise}, but some phases differ by more than their own noise."
     if diff.verdict == NOT_JUDGED:
         return f"{what} takes {times}. One trace per side without steps cannot show whether that is noise."
     more = abs(step.difference)
@@ -59,7 +60,7 @@ def cause(diff: TraceDiff) -> str | None:
         return None
     times = f"{duration(found.before)} in A, {duration(found.after)} in B"
     if diff.verdict == SHIFTED:
-        return f"The cause is {found.name}: {times}."
+        return f"The largest change is in {found.name}: {times}."
     share = as_percent(found.difference / diff.step.difference)
     return f"The cause is {found.name}, which explains {share} of the difference: {times}."
 
@@ -101,6 +102,7 @@ def _table(title: str, changes: tuple[Change, ...], layout: Layout, columns: tup
     layout.heading(title)
     shown = changes[:MOST_ROWS]
     styles = [{SLOWER: "red", FASTER: "green", NOISE: "dim"}.get(change.verdict, "") for change in shown]
-    layout.table("", [change.name for change in shown], shown, columns, styles)
+    names = [WHY[change.name] if columns is _UNCALLED else change.name for change in shown]
+    layout.table("", names, shown, columns, styles)
     if hidden := len(changes) - len(shown):
         layout.line(f"{hidden:,} more with a smaller difference are in --format json.")

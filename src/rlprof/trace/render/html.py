@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from rlprof.analysis.figures import as_percent, count, duration, many, size
+from rlprof.analysis.figures import as_percent, duration, many, size
 from rlprof.render.html.advice import advice_card
-from rlprof.render.html.markup import Markup, colour, element, figures, join, plain_name, prose, table
+from rlprof.render.html.markup import Markup, colour, element, figures, join, plain_name, prose, swatch, table
 from rlprof.render.html.plain import page
+from rlprof.render.layout import Column
 from rlprof.trace.analysis.calls import Total
 from rlprof.trace.analysis.phases import Phase
 from rlprof.trace.analysis.summary import DeviceTime, Summary, TraceSummary
-from rlprof.trace.render.ranks import label, pace
-from rlprof.trace.render.text import WHY, caller
+from rlprof.trace.render import tables
 
 _MOST_ROWS = 200
+Item = TypeVar("Item")
 
 _SIDES = (
     ("cpu", "CPU only", "policy"),
@@ -37,36 +39,36 @@ def to_html(summary: Summary) -> str:
 def _ranks(summary: Summary) -> Markup:
     if len(summary.traces) == 1:
         return Markup()
-    rows = [
-        (
-            plain_name(label(trace)),
-            str(len(trace.steps)) if trace.steps else "",
-            duration(pace(trace)),
-            ", ".join(as_percent(device.busy / trace.window) for device in trace.devices if trace.window) or "no GPU",
-        )
-        for trace in summary.traces
-    ]
-    return _section("Side by side", table("One row per trace", ("trace", "steps", "per step", "GPU busy"), rows))
+    return _section(
+        "Side by side", _table("One row per trace", "trace", tables.label, summary.traces, tables.RANK_COLUMNS)
+    )
 
 
 def _trace(trace: TraceSummary, several: bool) -> Markup:
-    parts = [_section(label(trace) if several else "Verdict", *_verdict(trace))]
+    parts = [_section(tables.label(trace) if several else "Verdict", *_verdict(trace))]
     if trace.advice:
         parts.append(_section("What to change", element("div", *map(advice_card, trace.advice), class_="cards wide")))
     if trace.window:
         parts += [_section("Phases", *_phases(trace))]
-    for title, rows, name in (
-        ("Operators, by their own time on the host", trace.operators, "operator"),
-        ("Kernels, by time", trace.kernels, "kernel"),
+    shapes: Column[Total] = Column("shapes", 0, lambda total: plain_name(total.shapes) if total.shapes else "")
+    for title, what, totals, columns in (
+        (tables.OPERATORS, "operator", trace.operators, tables.OPERATOR_COLUMNS),
+        (tables.KERNELS, "kernel", trace.kernels, tables.KERNEL_COLUMNS),
     ):
-        if rows:
-            parts.append(_section(title, _totals(rows, name)))
+        if totals:
+            shown = min(len(totals), _MOST_ROWS)
+            caption = f"{shown:,} of {len(totals):,}" + ("; the JSON output has all" if shown < len(totals) else "")
+            parts.append(_section(title, _table(caption, what, _name, totals, (*columns, shapes), "tall")))
     if trace.copies:
-        parts.append(_section("Copies", _copies(trace)))
+        parts.append(
+            _section("Copies", _table("By direction", "direction", tables.direction, trace.copies, tables.COPY_COLUMNS))
+        )
     if trace.syncs:
-        parts.append(_section("Where the host waits for the GPU", _syncs(trace)))
+        caption = "By the call that waits, and its callers"
+        parts.append(_section(tables.SYNCS, _table(caption, "call", tables.caller, trace.syncs, tables.SYNC_COLUMNS)))
     if trace.memory:
-        parts.append(_section("Memory peaks", _memory(trace)))
+        table_ = _table("Peak per device", "device", tables.peak_of, trace.memory, tables.MEMORY_COLUMNS)
+        parts.append(_section("Memory peaks", table_))
     return join(parts)
 
 
@@ -97,7 +99,7 @@ def _device_bar(device: DeviceTime, window: int) -> Markup:
     parts = [
         ("kernels", device.kernels, "environment"),
         ("only copies", max(0, device.busy - device.kernels), "policy"),
-        *((f"idle: {WHY[why]}", getattr(device.why_idle, why), paint) for why, paint in _REASONS.items()),
+        *((f"idle: {tables.WHY[why]}", getattr(device.why_idle, why), paint) for why, paint in _REASONS.items()),
     ]
     shown = [part for part in parts if part[1] > 0]
     return join(
@@ -111,25 +113,36 @@ def _device_bar(device: DeviceTime, window: int) -> Markup:
 
 def _phases(trace: TraceSummary) -> list[Markup]:
     longest = max((phase.wall for phase in trace.phases), default=1) or 1
-
-    def row(phase: Phase) -> tuple[str, ...]:
-        sides = [(getattr(phase, side) / longest, paint) for side, _, paint in _SIDES]
-        cells = [duration(getattr(phase, side)) if getattr(phase, side) else "" for side, _, _ in _SIDES]
-        return (
-            plain_name(phase.name),
-            _stack(sides),
-            as_percent(phase.wall / trace.window),
-            duration(phase.wall),
-            *cells,
-            duration(phase.launched) if phase.launched else "",
-        )
-
-    headers = ("annotation", "", "of time", "time", *(name for _, name, _ in _SIDES), "launched")
-    shown = trace.phases[:_MOST_ROWS]
+    columns: tuple[Column[Phase], ...] = (
+        Column("", 0, lambda phase: _stack([(getattr(phase, side) / longest, paint) for side, _, paint in _SIDES])),
+        Column("of time", 0, lambda phase: as_percent(phase.wall / trace.window)),
+        *tables.PHASE_COLUMNS,
+    )
+    caption = "Time while each was the innermost annotation"
     return [
         _legend([(name, paint) for _, name, paint in _SIDES]),
-        table("Time while each was the innermost annotation", headers, map(row, shown), "phases"),
+        _table(caption, "annotation", _name, trace.phases, columns, "phases"),
     ]
+
+
+def _name(item: Phase | Total) -> str:
+    return item.name
+
+
+def _table(
+    caption: str,
+    what: str,
+    name_of: Callable[[Item], str],
+    items: Sequence[Item],
+    columns: Sequence[Column[Item]],
+    class_: str = "",
+) -> Markup:
+    """The first rows, without empty columns."""
+    shown = items[:_MOST_ROWS]
+    cells = {column.header: [column.of(item) for item in shown] for column in columns}
+    filled = {header: values for header, values in cells.items() if any(values)}
+    names = [plain_name(name_of(item)) for item in shown]
+    return table(caption, (what, *filled), zip(names, *filled.values()), class_)
 
 
 def _stack(parts: list[tuple[float, str]], class_: str = "") -> Markup:
@@ -146,69 +159,4 @@ def _stack(parts: list[tuple[float, str]], class_: str = "") -> Markup:
 
 
 def _legend(entries: list[tuple[str, str]]) -> Markup:
-    return element(
-        "ul",
-        *(
-            element("li", element("i", class_="swatch", style=f"background:{colour(paint)}", aria_hidden="true"), name)
-            for name, paint in entries
-        ),
-        class_="legend",
-    )
-
-
-def _totals(rows: tuple[Total, ...], what: str) -> Markup:
-    columns: dict[str, Callable[[Total], str]] = {
-        "self": lambda total: duration(total.total),
-        "calls": lambda total: count(total.calls),
-        "avg": lambda total: duration(total.total / total.calls),
-        "longest": lambda total: duration(total.longest),
-        "on GPU": lambda total: duration(total.device) if total.device and what == "operator" else "",
-        "shapes": lambda total: plain_name(total.shapes) if total.shapes else "",
-    }
-    shown = rows[:_MOST_ROWS]
-    filled = {name: [of(total) for total in shown] for name, of in columns.items()}
-    filled = {name: values for name, values in filled.items() if any(values)}
-    headers = (what, *filled)
-    cells = list(zip([plain_name(total.name) for total in shown], *filled.values()))
-    hidden = len(rows) - len(cells)
-    caption = f"{len(cells):,} of {len(rows):,}; the JSON output has all" if hidden else f"All {len(rows):,}"
-    return table(caption, headers, cells, "tall")
-
-
-def _copies(trace: TraceSummary) -> Markup:
-    rows = [
-        (
-            plain_name(f"{copies.direction}: {copies.name}"),
-            count(copies.calls),
-            duration(copies.total),
-            "" if copies.bytes is None else size(copies.bytes),
-            "" if copies.rate is None else f"{size(copies.rate)}/s",
-            count(copies.small) if copies.small else "",
-        )
-        for copies in trace.copies
-    ]
-    return table("By direction", ("direction", "calls", "time", "bytes", "rate", "up to 4 KB"), rows)
-
-
-def _syncs(trace: TraceSummary) -> Markup:
-    rows = [
-        (plain_name(caller(sync)), duration(sync.waited), count(sync.calls), duration(sync.waited / sync.calls))
-        for sync in trace.syncs[:_MOST_ROWS]
-    ]
-    return table("By the call that waits, and its callers", ("call", "waited", "calls", "avg"), rows)
-
-
-def _memory(trace: TraceSummary) -> Markup:
-    rows = [
-        (
-            peak.device,
-            size(peak.allocated),
-            "" if peak.reserved is None else size(peak.reserved),
-            plain_name(peak.phase) if peak.phase else "",
-            count(peak.changes),
-            size(peak.largest),
-        )
-        for peak in trace.memory
-    ]
-    headers = ("device", "allocated", "reserved", "in", "changes", "largest")
-    return table("Peak per device", headers, rows)
+    return element("ul", *(element("li", swatch(paint), name) for name, paint in entries), class_="legend")

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from rlprof.analysis.figures import as_percent, duration
-from rlprof.render.layout import Column, Layout
+from rlprof.analysis.figures import as_percent
+from rlprof.render.layout import Layout
 from rlprof.trace.analysis.summary import Summary, TraceSummary
+from rlprof.trace.render.tables import RANK_COLUMNS, label, pace
 
 
 def ranks(summary: Summary, layout: Layout) -> TraceSummary:
     """Print a table of the traces, and return the slowest."""
     shown = sorted(summary.traces, key=lambda trace: (trace.rank is None, trace.rank or 0, trace.path))
-    columns: list[Column[TraceSummary]] = [
-        Column("steps", 5, lambda trace: str(len(trace.steps)) if trace.steps else ""),
-        Column("per step", 8, lambda trace: duration(pace(trace))),
-        Column("GPU busy", 8, lambda trace: _share(trace, "busy")),
-        Column("GPU idle", 8, lambda trace: _share(trace, "idle")),
-        Column("events", 9, lambda trace: f"{trace.events:,}", 1),
-    ]
     layout.heading(f"{len(shown)} traces")
-    layout.table("rank", [label(trace) for trace in shown], shown, columns)
+    layout.table("rank", [label(trace) for trace in shown], shown, RANK_COLUMNS)
     fastest, slowest = min(shown, key=pace), max(shown, key=pace)
     if pace(fastest) and pace(slowest) > 1.02 * pace(fastest):
         layout.line(
@@ -31,22 +23,6 @@ def ranks(summary: Summary, layout: Layout) -> TraceSummary:
     if missing:
         layout.line(f"Traces of {missing} are missing.", "yellow")
     return slowest
-
-
-def label(trace: TraceSummary) -> str:
-    name = Path(trace.path).name
-    return name if trace.rank is None else f"rank {trace.rank}: {name}"
-
-
-def pace(trace: TraceSummary) -> float:
-    """Nanoseconds per step, or of the whole trace if it has no steps."""
-    return trace.window / max(1, len(trace.steps))
-
-
-def _share(trace: TraceSummary, what: str) -> str:
-    if not trace.devices or not trace.window:
-        return "no GPU"
-    return as_percent(sum(getattr(device, what) for device in trace.devices) / len(trace.devices) / trace.window)
 
 
 def _missing(traces: list[TraceSummary]) -> str:
