@@ -25,7 +25,7 @@ def test_a_category_that_is_given_once_counts_for_later_spans(fake):
 def test_a_workload_declares_its_own_operations(workload):
     declared = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rlprof.workloads.categories.profile", lambda name, category: declared.append((name, category)))
+        patch.setattr("rlprof.workloads.workload.profile", lambda name, category: declared.append((name, category)))
         patch.delitem(__import__("sys").modules, f"rlprof.workloads.{workload}", raising=False)
         find_workload(workload)
     assert declared
