@@ -107,19 +107,21 @@ def report_of(path: Path) -> Report:
     return report
 
 
-# If the tests run in the background, these signals may be ignored, and children inherit that.
-DEFAULT_SIGNALS = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
-"""
+def rlprof(
+    *words: object, code: int | None = 0, module: str = "rlprof", **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run `rlprof WORDS` in another process. It must exit with this code, if one is given."""
+    command = [sys.executable, "-m", module, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
+    assert code in (None, done.returncode), done.stdout + done.stderr
+    return done
 
 
 def start_program(program: str, folder: Path, **environment: str) -> subprocess.Popen[str]:
     """Start a program in another process. Its sessions go to the folder."""
     environ = {**os.environ, "RLPROF_DIR": str(folder), "PYTHONUNBUFFERED": "1", **environment}
     return subprocess.Popen(
-        [sys.executable, "-c", DEFAULT_SIGNALS + program],
+        [sys.executable, "-c", program],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
     )  # fmt: skip
 

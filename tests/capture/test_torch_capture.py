@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from sessions import rlprof
 
 from rlprof.session.reader import Session
 from rlprof.trace.analysis.summarize import summarize
@@ -53,12 +54,7 @@ for _ in range(int(sys.argv[1])):
 def run(folder, program, *options, arguments=("10",), check=True):
     script = Path(folder) / "train.py"
     script.write_text(program)
-    done = subprocess.run(
-        [sys.executable, "-m", "rlprof", "run", "--dir", str(folder / "runs"), *options, str(script), *arguments],
-        capture_output=True, text=True, cwd=folder, timeout=300, check=False,
-    )  # fmt: skip
-    assert not check or done.returncode == 0, done.stderr
-    return done
+    return rlprof("run", "--dir", "runs", *options, script, *arguments, cwd=folder, code=0 if check else None)
 
 
 def schedule(wait, warmup, active, *more):
@@ -81,8 +77,7 @@ def only_summary(folder):
 
 
 def capture(folder, *options):
-    words = [sys.executable, "-m", "rlprof", "capture", str(session_of(folder)), *options]
-    return subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
+    return rlprof("capture", session_of(folder), *options, code=None)
 
 
 def run_code(folder, program):

@@ -8,10 +8,12 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+import sessions
 from sessions import Written
 
 from rlprof.cli.main import COMMANDS
@@ -30,9 +32,7 @@ def session(tmp_path_factory) -> Path:
     return written.end().parent
 
 
-def rlprof(*arguments: str, cwd: Path | None = None, module: str = "rlprof") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=60)
+rlprof = partial(sessions.rlprof, code=None)
 
 
 @pytest.mark.figures

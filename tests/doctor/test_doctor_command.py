@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from doctor.test_rules import barely_measured, good_machine
+from sessions import rlprof
 
 from rlprof.cli import doctor as command
 from rlprof.cli.doctor import doctor
@@ -21,11 +21,7 @@ from rlprof.doctor.rules.finding import Finding
 PAGE = Path(__file__).parent.parent.parent / "docs" / "doctor.md"
 
 
-def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rlprof", "doctor", *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+run = partial(rlprof, "doctor", code=None)
 
 
 @pytest.fixture
@@ -39,7 +35,7 @@ def planted(monkeypatch):
 
 @pytest.mark.long
 def test_the_whole_of_it_as_json(tmp_path):
-    done = run("--format", "json", folder=tmp_path)
+    done = run("--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     answer = json.loads(done.stdout)
@@ -53,7 +49,7 @@ def test_the_whole_of_it_as_json(tmp_path):
 
 
 def test_a_quick_look_as_text(tmp_path):
-    done = run("--quick", folder=tmp_path)
+    done = run("--quick", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "--quick skipped torch and starting processes." in " ".join(done.stdout.split())

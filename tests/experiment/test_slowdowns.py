@@ -11,6 +11,7 @@ import time
 
 import psutil
 import pytest
+from sessions import rlprof
 
 from rlprof import Profiler
 from rlprof.errors import RlprofError
@@ -98,16 +99,10 @@ def test_a_command_that_cannot_be_repeated_is_reported():
             command_of(command)
 
 
-def rlprof(*words, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "rlprof", *words], capture_output=True, text=True, timeout=120, check=False, **options
-    )
-
-
 def record(folder, text, *words):
     """The session of a training."""
     (folder / "train.py").write_text(text)
-    assert rlprof("run", "--dir", "runs", "train.py", *words, cwd=folder).returncode == 0
+    rlprof("run", "--dir", "runs", "train.py", *words, cwd=folder)
     (session,) = (folder / "runs").iterdir()
     return str(session)
 
@@ -121,12 +116,10 @@ def recorded(tmp_path_factory):
 def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
     session = record(tmp_path, TRAINING, "40")
     shown = rlprof("whatif", session, "update=2x", cwd=tmp_path)
-    assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("update 2x: ")
     assert "steps per second instead of" in shown.stdout
     verify = ("--verify", "--command", f"run {training} 100000", "--max-time", "15s", "--precision", "3%")
     done = rlprof("whatif", session, "update=2x", *verify, "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
     assert "slowed down by 50 and 100 %" in done.stderr
     found = json.loads(done.stdout)
     assert found["asked"]["gain"]["estimate"] == pytest.approx(1 / 0.75 - 1, abs=0.12)
@@ -143,16 +136,14 @@ def test_the_command_predicts_ranks_and_verifies(training, tmp_path):
     ],
 )
 def test_wrong_use_is_one_sentence(recorded, words, message):
-    done = rlprof("whatif", recorded, *words)
-    assert done.returncode == 2
+    done = rlprof("whatif", recorded, *words, code=2)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_session_without_iterations_is_reported(tmp_path):
     session = record(tmp_path, "from rlprof import profile\nwith profile('env_step'): pass\n")
-    done = rlprof("whatif", session, cwd=tmp_path)
-    assert done.returncode == 2
+    done = rlprof("whatif", session, cwd=tmp_path, code=2)
     assert "has no iterations" in done.stderr
 
 

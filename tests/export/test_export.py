@@ -8,11 +8,10 @@ import os
 import re
 import shlex
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from sessions import rlprof
 from timelines import SPANS, Kept, training
 
 from rlprof.cli.export import FORMATS, TABLES
@@ -151,8 +150,7 @@ def test_the_umask_decides_who_may_read_a_file(run, session):
 
 
 def test_a_pipe_is_written_to_as_it_is(session):
-    program = [sys.executable, "-m", "rlprof", "export", session, "--to", "csv", "--output", "/dev/stdout"]
-    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    done = rlprof("export", session, "--to", "csv", "--output", "/dev/stdout")
     assert done.stdout.startswith("operation,category,")
 
 

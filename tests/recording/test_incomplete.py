@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from sessions import facts_of, report_of, run_program
+from sessions import facts_of, report_of, rlprof, run_program
 
 from rlprof.report.formats import renderer
 from rlprof.session import folder as folders
@@ -71,10 +69,7 @@ def test_every_report_shows_what_is_missing(name, tmp_path):
 def test_the_end_of_run_summary_shows_what_is_missing(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(FULL.replace('record("run")', "profiler.recording"))
-    done = subprocess.run(
-        [sys.executable, "-m", "rlprof", "run", str(script)],
-        capture_output=True, text=True, check=True, env={**os.environ, "RLPROF_DIR": str(tmp_path / "runs")},
-    )  # fmt: skip
+    done = rlprof("run", script, env={**os.environ, "RLPROF_DIR": str(tmp_path / "runs")})
     (line,) = (line for line in done.stderr.splitlines() if "Incomplete" in line)
     assert line.startswith("rlprof: Incomplete: the last ")
     assert "with 1,633 iterations and 1,63" in line

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import psutil
 import pytest
-from sessions import Written, report_of
+from sessions import Written, report_of, rlprof
 
 from rlprof import Profiler, record
 from rlprof.report import files
@@ -123,6 +122,6 @@ def test_a_report_writes_the_files_that_are_missing(tmp_path):
     made = (recording.folder / files.RAW).read_bytes()
     for name in (files.RAW, files.SUMMARY):
         (recording.folder / name).unlink()
-    subprocess.run([sys.executable, "-m", "rlprof", "report", str(recording.folder)], check=True, capture_output=True)
+    rlprof("report", recording.folder)
     assert (recording.folder / files.RAW).read_bytes() == made
     assert (recording.folder / files.SUMMARY).exists()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 from recording.worker_trainings import lanes_of, only_session, run_envs, run_script, run_training, start_training
-from sessions import facts_of
+from sessions import facts_of, rlprof
 
 from rlprof.analysis.facts import RUNNING
 from rlprof.ledger import profiler as module
@@ -78,10 +76,7 @@ train(envs, iterations=10_000)
     assert facts.ended == RUNNING
     assert len(lanes_of(facts, "env_step")) == 3
     assert facts.operation("env_step").ledger_ns > 0
-    shown = subprocess.run(
-        [sys.executable, "-m", "rlprof", "report", str(only_session(tmp_path))],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+    shown = rlprof("report", only_session(tmp_path)).stdout
     assert "3 processes and 1 thread" in shown
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sessions import DEFAULT_SIGNALS, facts_of
+from sessions import facts_of
 
 from rlprof.analysis.facts import Facts
 
@@ -17,15 +17,12 @@ SECONDS = 300
 
 
 def execute(command: list[str], folder: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run in a folder, with signals as a shell sets them. Sessions go to its `sessions`."""
+    """Run in a folder. Sessions go to its `sessions`."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RLPROF")}
     environment |= {"RLPROF_DIR": str(folder / "sessions"), "PYTHONHASHSEED": "0", **variables}
     environment.pop("PYTHONUNBUFFERED", None)
-    # Whoever runs the tests in the background may ignore signals, and children inherit that.
-    program = f"{DEFAULT_SIGNALS}\nimport os, sys\nos.execvp(sys.argv[1], sys.argv[1:])"
     return subprocess.run(
-        [sys.executable, "-I", "-c", program, *command],
-        cwd=folder, env=environment, input=stdin, capture_output=True, text=True, timeout=SECONDS, check=False,
+        command, cwd=folder, env=environment, input=stdin, capture_output=True, text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 import zlib
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from refusals import change, refused
-from sessions import Written, sample
+from sessions import Written, rlprof, sample
 
 from rlprof.analysis import load
 from rlprof.analysis.load import load_facts
@@ -72,11 +71,8 @@ def test_the_command_line_answers_such_a_view_at_once(session):
         f"CREATE VIEW mark AS {ENDLESS} SELECT n AS time, 'a' AS kind, 'b' AS text FROM endless",
     )
     for words in (["report"], ["analyze"], ["whatif"], ["export", "--to", "csv"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "rlprof", words[0], str(session), *words[1:]],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert (done.returncode, done.stdout) == (2, "")
+        done = rlprof(words[0], session, *words[1:], code=2)
+        assert done.stdout == ""
         assert done.stderr == f"rlprof: {session} is damaged: mark is not a table\n"
 
 

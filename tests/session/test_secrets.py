@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections import namedtuple
 from dataclasses import dataclass
 
 import pytest
+from sessions import rlprof
 
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import Arm, ArmError
@@ -207,18 +206,14 @@ def test_no_file_of_a_recorded_run_has_the_secret(tmp_path):
     pytest.importorskip("plotly", reason="the HTML report needs plotly: pip install '.[report]'")
     (tmp_path / "train.py").write_text(SCRIPT)
     runs = tmp_path / "runs"
-    rlprof = [sys.executable, "-m", "rlprof"]
     environment = {**os.environ, "LD_PRELOAD": "", "XLA_FLAGS": "--password=hunter3"}
     secrets = ["--password=hunter2", "--api-key", "sk-abc", f"token={RANDOM}"]
-    subprocess.run(
-        [*rlprof, "run", "--dir", str(runs), str(tmp_path / "train.py"), *secrets],
-        env=environment, capture_output=True, check=False,
-    )  # fmt: skip
+    rlprof("run", "--dir", runs, tmp_path / "train.py", *secrets, env=environment, code=None)
     (folder,) = runs.iterdir()
     for name in ("report.html", "report.json", "report.txt", "report.md", "report.csv"):
-        subprocess.run([*rlprof, "report", str(folder), "-o", str(folder / name)], capture_output=True, check=True)
+        rlprof("report", folder, "-o", folder / name)
     for to in ("chrome", "otlp-json"):
-        subprocess.run([*rlprof, "export", str(folder), "--to", to], capture_output=True, check=True)
+        rlprof("export", folder, "--to", to)
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) >= 8
     for path in files:

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import change, refused
-from sessions import Written, report_of, sample
+from sessions import Written, report_of, rlprof, sample
 
 from rlprof.analysis.load import load_facts
 from rlprof.analysis.report import SCHEMA_VERSION, Report, find
@@ -267,11 +265,7 @@ def test_a_session_on_a_read_only_disk_is_read(session, tmp_path):
 def test_the_command_line_prints_one_line_and_exits_2(command, tmp_path):
     (tmp_path / "broken.json").write_text('{"schema_version": 1, "facts": {}}')
     arguments = ["--to", "chrome"] if command == "export" else []
-    done = subprocess.run(
-        [sys.executable, "-m", "rlprof", command, str(tmp_path / "broken.json"), *arguments],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
+    done = rlprof(command, tmp_path / "broken.json", *arguments, code=2)
     assert done.stdout == ""
     assert done.stderr.startswith("rlprof: ")
     assert done.stderr.count("\n") == 1

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import sessions
+
 from rlprof.analysis.components import components
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.load import load_facts
@@ -84,9 +86,4 @@ def train_twice(name: str, folder: Path, *words: str, python: tuple[str, ...] = 
 def rlprof(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run `rlprof WORDS` in a folder, which also gets the sessions."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RLPROF")}
-    done = subprocess.run(
-        [sys.executable, "-m", "rlprof", *words],
-        capture_output=True, text=True, timeout=170, check=False, cwd=folder, env={**environment, "COLUMNS": "100"},
-    )  # fmt: skip
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+    return sessions.rlprof(*words, code=code, cwd=folder, env={**environment, "COLUMNS": "100"})

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
 from advised import given, on_cores, rest, share, spin, train, work
 from fakes import Actor
-from sessions import facts_of, sample
+from sessions import facts_of, rlprof, sample
 
 from rlprof.analysis.advice.idle_waiting import idle_waiting
 from rlprof.analysis.advice.reset_storm import reset_storm
@@ -166,8 +164,7 @@ def test_workers_are_compared_with_workers_and_not_with_the_driver_that_waits(tm
     """The driver's env_step takes as long as that of the slowest worker, in every vector environment."""
     (tmp_path / "train.py").write_text(VECTOR)
     seconds = [str(usual), str(slow)]
-    command = [sys.executable, "-m", "rlprof", "run", "--quiet", "--dir", "runs", "train.py", library, *seconds]
-    subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    rlprof("run", "--quiet", "--dir", "runs", "train.py", library, *seconds, cwd=tmp_path)
     (folder,) = (tmp_path / "runs").iterdir()
     facts = facts_of(folder)
     lanes = facts.operation("env_step").lanes
