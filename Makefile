@@ -1,4 +1,4 @@
-# Each target does all of its own set-up, in .venv, and can be run again at once.
+# Each target sets up everything it needs in .venv and can be run again at any time.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,12 +11,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: $(VENV)/installed
 	$(BIN)/rlprof train petri --breakdown --report report.html
 
-# What measures has the machine to itself.
+# Tests that measure run alone, after the others.
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not figures and not long"
 	$(BIN)/python -m pytest -m "figures and not long"
 
-# What takes long: the commands of pages that train, builds, the rarer algorithms, fifty kills.
+# The tests that take long: commands in pages that train, builds, rare algorithms, fifty kills.
 test-long: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "long and not figures"
 	$(BIN)/python -m pytest -m "long and figures"
@@ -33,15 +33,15 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/report_speed.py
 	$(BIN)/python benchmarks/asyncio_cost.py
 
-# The tests of the C parts, built with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, in a copy of the tree.
+# The tests of the C parts, built with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer.
 sanitize: $(VENV)/installed
 	tools/sanitize $(BIN)/python address
 
-# Those in which threads meet, with ThreadSanitizer.
+# Those with several threads, built with ThreadSanitizer.
 sanitize-threads: $(VENV)/installed
 	tools/sanitize $(BIN)/python thread
 
-# The core's tests on every other supported Python; those that are not on the machine are downloaded into .pythons.
+# The tests of the ledger on every other supported Python. Missing Pythons are downloaded into .pythons.
 test-all-pythons:
 	OPTIONAL=3.15 tools/test_all_pythons 3.12 3.13 3.14
 

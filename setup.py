@@ -47,20 +47,25 @@ class BuildOrSay(build_ext):
 
 
 def extensions() -> list[Extension]:
-    folders = {"rlprof.ledger._core": "src/rlprof/ledger/core", "rlprof.trace._scan": "src/rlprof/trace/core"}
+    # The loop's rules stand with the phases. They are compiled into the ledger's core, because every call passes both.
+    folders = {
+        "rlprof.ledger._core": ("src/rlprof/ledger/core", "src/rlprof/probes/core"),
+        "rlprof.trace._scan": ("src/rlprof/trace/core",),
+    }
     if "t" in getattr(sys, "abiflags", ""):
         say_not_built(" and ".join(folders), "free-threaded builds of Python have no interpreter lock, which it needs")
         return []
     return [
         Extension(
             name,
-            sources=sorted(glob(f"{folder}/*.c")),
-            depends=sorted(glob(f"{folder}/*.h")),
+            sources=sorted(source for part in parts for source in glob(f"{part}/*.c")),
+            depends=sorted(header for part in parts for header in glob(f"{part}/*.h")),
+            include_dirs=list(parts),
             libraries=["m"],
             extra_compile_args=compile_args,
             extra_link_args=link_args,
         )
-        for name, folder in folders.items()
+        for name, parts in folders.items()
     ]
 
 

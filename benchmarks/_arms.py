@@ -1,4 +1,4 @@
-"""Trainings that run by turns: each in a process of its own, one iteration at a time, in random order."""
+"""Run several variants of a training interleaved: each in its own process, one at a time, in random order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ("sb3_ppo", "sb3_recurrent_ppo", "torchrl_ppo", "handwritten_ppo")
 
 
 def tools(folder: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
-    """How each profiler is put in front of a training: the command before the script, and the environment."""
+    """How each profiler starts a training: the command before the script, and the environment."""
     python = sys.executable
     found: dict[str, tuple[list[str], dict[str, str]]] = {
         "cProfile": ([python, "-m", "cProfile", "-o", str(folder / "cprofile.out")], {}),
@@ -34,7 +34,7 @@ def tools(folder: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
 
 @dataclass
 class Arm:
-    """One process of a training that waits for its turn."""
+    """One process of a training, which waits until it may run."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -42,7 +42,7 @@ class Arm:
     done: int
     errors: Path
     seconds: list[float] = field(default_factory=list)
-    """Of each iteration."""
+    """Seconds of each iteration."""
 
     @classmethod
     def start(
@@ -64,7 +64,7 @@ class Arm:
         os.close(go_read)
         os.close(done_write)
         arm = cls(name, process, go, done, errors)
-        arm._read()  # it is ready for its first iteration
+        arm._read()  # returns when the training is ready for its first iteration
         return arm
 
     def _read(self) -> tuple[float, bool]:
@@ -75,7 +75,7 @@ class Arm:
         return seconds, iteration_ended
 
     def go_on(self) -> tuple[float, bool]:
-        """Until its next pause: the seconds it ran, and whether an iteration has ended."""
+        """Let it run until its next pause. Returns the seconds it ran, and whether an iteration has ended."""
         os.write(self.go, b"g")
         return self._read()
 
@@ -93,7 +93,8 @@ class Arm:
 def running(
     training: str, folder: Path, commands: Mapping[str, tuple[Sequence[str], Mapping[str, str]]]
 ) -> Iterator[dict[str, Arm]]:
-    """One process each, by name: what is put before the script, and into the environment. They end with the block."""
+    """Start one process per command: what precedes the script, and the environment. The processes end with the
+    block."""
     arms: dict[str, Arm] = {}
     try:
         for name, (before, environment) in commands.items():
@@ -105,10 +106,10 @@ def running(
 
 
 def take_turns(arms: Sequence[Arm], rounds: int, warm_up: int = 3, seed: int = 1) -> None:
-    """Let every arm do so many iterations, a part of each at a time; the first few do not count.
+    """Let every arm run this many iterations, a part of an iteration at a time. The warm-up does not count.
 
-    The noise of the ratio of two neighbours is the same for turns of 1 ms and of 200 ms, and so its mean over an
-    iteration is the more certain the more turns there are in it.
+    The noise of the ratio of two neighbouring parts is the same for parts of 1 ms and of 200 ms. So the more parts an
+    iteration has, the more certain is their mean.
     """
     chance = random.Random(seed)
     for number in range(-warm_up, rounds):

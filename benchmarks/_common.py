@@ -1,4 +1,4 @@
-"""What the benchmarks share: the machine they ran on, a bar and whether it holds, and how results are written."""
+"""Code that all benchmarks share: a description of the machine, limits for figures, tables and the JSON output."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,17 +18,20 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from rlprof import Profiler
+from rlprof import Profiler, Snapshot
+from rlprof.analysis.facts import Facts
+from rlprof.analysis.load import load_facts
+from rlprof.session.info import gather
 
 try:
     from rlprof.ledger import _core
-except ImportError:  # the Python twin serves, and the machine's description says so
+except ImportError:  # the Python twin is used, and the description of the machine shows it
     _core = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A limit that a figure has to keep. It is written down beforehand: nothing here adapts to what comes out."""
+    """A limit that a figure must keep. It is fixed before the measurement and never adapted to the result."""
 
     key: str
     relation: str
@@ -43,19 +48,19 @@ class Bar:
 
 
 def tsc_refusal() -> str | None:
-    """Why the TSC cannot be the ledger's clock here, or None where it can."""
+    """The reason why the ledger cannot use the TSC as its clock on this machine, or None if it can."""
     return "rlprof's C core is not built here" if _core is None else _core.tsc_refusal()
 
 
 def describe_machine() -> dict[str, Any]:
-    """Where and when the figures were measured, and with which rlprof."""
+    """Where and when the figures were measured, and with which core and clocks of rlprof."""
     profiler = Profiler()
     profiler.enable()
     snapshot = profiler.snapshot()
     profiler.disable()
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": _cpu_model(),
+        "cpu": gather("benchmark", 0, profiler.core, {}).processor,
         "cores": os.cpu_count(),
         "load": [round(load, 2) for load in os.getloadavg()],
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -67,16 +72,6 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def _cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or "unknown"
-
-
 def _first_line(path: str) -> str | None:
     try:
         return Path(path).read_text().strip()
@@ -84,38 +79,101 @@ def _first_line(path: str) -> str | None:
         return None
 
 
-def argument_parser(explanation: str | None) -> argparse.ArgumentParser:
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Adds the default value to the help of each option that has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        shown = "" if action.default in (None, False, argparse.SUPPRESS) else " (default: %(default)s)"
+        return (action.help or "") + shown
+
+
+class Options(argparse.ArgumentParser):
     """A parser with the options that every benchmark has."""
-    parser = argparse.ArgumentParser(
-        description=explanation, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="also write the JSON object to FILE")
-    return parser
+
+    def __init__(self, explanation: str | None) -> None:
+        super().__init__(description=explanation, formatter_class=_HelpFormatter, allow_abbrev=False)
+        self.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        self.add_argument("--output", type=Path, metavar="FILE", help="also write the JSON object to FILE")
+
+    def number(self, name: str, default: float, explanation: str) -> None:
+        """Add an option for a number of the type of its default."""
+        self.add_argument(name, type=type(default), default=default, help=explanation)
+
+    def only(self, what: str, names: Iterable[str]) -> None:
+        """Add an option that chooses what is measured."""
+        self.add_argument(f"--{what}", choices=names, action="append", help=f"measure only this {what} (repeatable)")
 
 
 def progress(message: str) -> None:
-    """Say how far it is, where it does not get into the results."""
+    """Print a message to standard error, so that it does not mix with the results."""
     print(message, file=sys.stderr, flush=True)
 
 
+def run_recorded(
+    script: Path, arguments: Iterable[str], folder: Path, truth_variable: str
+) -> tuple[Facts, dict[str, Any]]:
+    """Run a script once under `rlprof run`. Returns what rlprof recorded, and what the script itself wrote as JSON to
+    the file that the given environment variable names."""
+    sessions = Path(tempfile.mkdtemp(dir=folder))
+    truth = sessions.with_suffix(".json")
+    command = [sys.executable, "-m", "rlprof", "run", "--quiet", "--dir", str(sessions), str(script), *arguments]
+    environment = {**os.environ, truth_variable: str(truth), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode or not truth.exists():
+        raise RuntimeError(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
+    (session,) = sessions.iterdir()
+    return load_facts(str(session)), json.loads(truth.read_text())
+
+
+def measure_each(trainings: Iterable[str], measure: Callable[[str, Path, Any], Any], options: Any) -> dict[str, Any]:
+    """The results of measuring each training, in a folder of its own."""
+    results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
+    for training in trainings:
+        with tempfile.TemporaryDirectory() as folder:
+            results["trainings"][training] = measure(training, Path(folder), options)
+    return results
+
+
+def sum_error(snapshot: Snapshot) -> int:
+    """How many nanoseconds the accounts of a snapshot differ from its wall time."""
+    accounts = sum(account.ledger_ns for account in snapshot.accounts)
+    return abs(accounts + snapshot.unattributed_ns + snapshot.rlprof_ns - snapshot.wall_ns)
+
+
 def judge(bars: Iterable[Bar], figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Each bar with the figure it is about and whether it holds; None where there is no figure."""
+    """Each limit with its figure, and whether the figure keeps it; None if there is no figure."""
     return {bar.key: {**asdict(bar), "figure": figures[bar.key], "holds": bar.holds(figures[bar.key])} for bar in bars}
 
 
 def readable(figure: Any) -> str:
     if figure is None:
         return "-"
+    if isinstance(figure, list):
+        return ", ".join(map(readable, figure))
     if isinstance(figure, (bool, str, dict)):
         return str(figure)
     return f"{figure:,}" if isinstance(figure, int) else f"{figure:,.4f}".rstrip("0").rstrip(".")
 
 
+def empty_table(title: str, *columns: str, left: Iterable[str] = ()) -> Table:
+    """A table with columns of figures. The first column and those in `left` hold text."""
+    table = Table(title=title, title_justify="left")
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place == 0 or column in left else "right")
+    return table
+
+
+def figure_table(title: str, results: dict[str, Any]) -> Table:
+    """All results that are single figures."""
+    table = empty_table(title, "figure", "measured")
+    for key, value in results.items():
+        if not isinstance(value, dict):
+            table.add_row(key, readable(value))
+    return table
+
+
 def bar_table(judged: dict[str, dict[str, Any]]) -> Table:
-    table = Table(title="Bars", title_justify="left")
-    for column in ("figure", "measured", "bar", "holds"):
-        table.add_column(column, justify="left" if column in ("figure", "holds") else "right")
+    table = empty_table("Limits", "figure", "measured", "limit", "kept", left=("kept",))
     for key, row in judged.items():
         figure = readable(row["figure"]) + row["unit"]
         answer = {None: "no figure", True: "[green]yes[/]", False: "[red]NO[/]"}[row["holds"]]
@@ -123,8 +181,9 @@ def bar_table(judged: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
-def write_results(results: dict[str, Any], options: argparse.Namespace, shown: Iterable[RenderableType]) -> None:
-    """To standard output as JSON or as tables, and to the file that was asked for."""
+def conclude(results: dict[str, Any], bars: Iterable[Bar], options: argparse.Namespace, *shown: RenderableType) -> None:
+    """Judge the results, and write them to standard output as JSON or as tables, and to the requested file."""
+    results["bars"] = judge(bars, results)
     text = json.dumps(results, indent=2)
     if options.output is not None:
         options.output.write_text(text + "\n")
@@ -135,6 +194,6 @@ def write_results(results: dict[str, Any], options: argparse.Namespace, shown: I
     console.print(
         " | ".join(f"{key} {value}" for key, value in results["machine"].items()), style="dim", highlight=False
     )
-    for part in shown:
+    for part in (*shown, bar_table(results["bars"])):
         console.print()
         console.print(part)

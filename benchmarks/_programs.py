@@ -1,4 +1,5 @@
-"""Programs whose account of time is known: each can be run, stamping what really happens, and be planned on paper."""
+"""Programs whose correct accounts are known. Each can be run, with timestamps of what really happens, and be computed
+from its plan."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ MS = 1_000_000
 
 
 def spin(ms: float) -> None:
-    """Be busy. For the driver: two threads that spin would only measure the GIL."""
+    """Keep the CPU busy. Only for the driver: two spinning threads would only measure the GIL."""
     end = now() + ms * MS
     while now() < end:
         pass
@@ -33,12 +34,12 @@ def sleep(ms: float) -> None:
 
 @dataclass
 class Recorder:
-    """Runs pieces of work inside spans, with stamps of its own just inside of them."""
+    """Runs pieces of work inside spans, and takes its own timestamps just inside them."""
 
     profile: Callable[..., Any]
     history: History = field(default_factory=History)
     slack: list[int] = field(default_factory=list)
-    """ns between the stamps inside a span and those outside: where a stamp may differ from the span's own reading."""
+    """ns between the timestamps inside and outside of a span: how far a timestamp can be from the span's own."""
 
     def span(self, lane: str, account: str, body: Callable[[], object], waits: bool = False) -> None:
         before = now()
@@ -71,7 +72,7 @@ def in_threads(count: int, work: Callable[[str, int], None], driver: Callable[[]
 
 
 def planned(*stays: Stay, runs: list[Run] | None = None) -> History:
-    """Times in ms so far."""
+    """A history from spans and runs in ms."""
     in_ns = [Stay(stay.lane, stay.account, stay.start * MS, stay.end * MS, stay.waits) for stay in stays]
     runs_ns = [Run(run.lane, run.start * MS, run.end * MS) for run in runs or []]
     return History(in_ns, runs_ns, 0, max(stay.end for stay in in_ns))
@@ -87,8 +88,8 @@ SERIAL: list[Tree] = [
         ("log", 1),
     ])
 ]  # fmt: skip
-SERIAL_TURNS = 8
-BRANCH = 0.5  # what a span with others inside does itself, before them
+SERIAL_ROUNDS = 8
+BRANCH = 0.5  # ms that a span with inner spans works before them
 
 
 def run_serial(recorder: Recorder) -> None:
@@ -103,7 +104,7 @@ def run_serial(recorder: Recorder) -> None:
     def leaf(ms: float) -> None:
         (sleep if ms > 8 else spin)(ms)
 
-    for _ in range(SERIAL_TURNS):
+    for _ in range(SERIAL_ROUNDS):
         run(SERIAL)
 
 
@@ -118,7 +119,7 @@ def plan_serial() -> History:
         return at
 
     at = 0.0
-    for _ in range(SERIAL_TURNS):
+    for _ in range(SERIAL_ROUNDS):
         at = plan(SERIAL, at)
     return planned(*stays)
 
@@ -126,7 +127,7 @@ def plan_serial() -> History:
 # ---- (b) eight threads at a barrier ----
 
 BARRIER_LEARN = 8
-BARRIER_SLEEPS = [[10 + 7 * ((i * 3 + turn) % 8) for i in range(8)] for turn in range(5)]
+BARRIER_SLEEPS = [[10 + 7 * ((i * 3 + number) % 8) for i in range(8)] for number in range(5)]
 
 
 def run_barrier(recorder: Recorder) -> None:
@@ -160,13 +161,13 @@ def plan_barrier() -> History:
     return planned(*stays)
 
 
-# ---- (c) threads that wait on the driver, and threads that work while it does ----
+# ---- (c) threads that wait for the driver, and threads that work while it works ----
 
-LEARN, LOG, OVERLAPPED, LEARN_TURNS = 22, 5, 12, 12
+LEARN, LOG, OVERLAPPED, LEARN_ROUNDS = 22, 5, 12, 12
 
 
 def run_driver_works(recorder: Recorder) -> None:
-    ready = [threading.Event() for _ in range(LEARN_TURNS)]
+    ready = [threading.Event() for _ in range(LEARN_ROUNDS)]
 
     def work(lane: str, i: int) -> None:
         for event in ready:
@@ -185,8 +186,8 @@ def run_driver_works(recorder: Recorder) -> None:
 
 def plan_driver_works() -> History:
     stays = []
-    for turn in range(LEARN_TURNS):
-        at = turn * (LEARN + LOG)
+    for number in range(LEARN_ROUNDS):
+        at = number * (LEARN + LOG)
         end = at + LEARN + LOG
         stays += [Stay(DRIVER, "learn", at, at + LEARN), Stay(DRIVER, "log", at + LEARN, end)]
         for i in range(4):
@@ -200,7 +201,7 @@ def plan_driver_works() -> History:
 
 # ---- (d) asyncio tasks ----
 
-# Per task its spans, each with its (spin, sleep) steps.
+# The spans of each task, each with its steps: (spin, sleep).
 TASKS: dict[str, list[tuple[str, list[tuple[float, float]]]]] = {
     "task-0": [("env_step", [(6, 31), (4, 53)]), ("policy_forward", [(9, 0)]), ("env_step", [(3, 67), (2, 45)])],
     "task-1": [("env_step", [(8, 70)]), ("store", [(5, 22), (5, 0)]), ("teacher", [(1, 83), (7, 0)])],
@@ -240,7 +241,7 @@ def run_asyncio(recorder: Recorder) -> None:
 
 
 class StampedSelector(selectors.DefaultSelector):
-    """Notes when the event loop polls: only then does it truly wait."""
+    """Records when the event loop polls. The loop waits only while it polls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -254,7 +255,7 @@ class StampedSelector(selectors.DefaultSelector):
 
 
 def loop_slack(runs: list[Run], polls: list[int]) -> list[int]:
-    """How far each stamp of a task's run lies from the next thing known about the loop: the switch was in between."""
+    """How far each timestamp of a run is from the next known event of the loop. The task switch was in between."""
     known = sorted([*polls, *(run.start for run in runs), *(run.end for run in runs)])
     after = [known[bisect_right(known, run.end)] - run.end for run in runs if run.end < known[-1]]
     before = [run.start - known[bisect_left(known, run.start) - 1] for run in runs if run.start > known[0]]
@@ -262,13 +263,13 @@ def loop_slack(runs: list[Run], polls: list[int]) -> list[int]:
 
 
 def plan_asyncio() -> History:
-    """One thing at a time, first come first served."""
+    """The event loop runs one task at a time, in the order in which they become ready."""
     stays: list[Stay] = []
     runs: list[Run] = []
     at = 0.0
 
     def play(lane: str) -> Any:
-        """Yields the spins and sleeps; what it is sent is the time after each."""
+        """Yields spins and sleeps, and is sent the time after each."""
         clock = yield 0, 0
         for account, steps in TASKS[lane]:
             start = clock
@@ -299,13 +300,13 @@ def plan_asyncio() -> History:
     return planned(Stay(DRIVER, "collect", 0, at), *stays, runs=runs)
 
 
-# ---- (e) a driver that waits on futures ----
+# ---- (e) a driver that waits for futures ----
 
 POOL, DISPATCH, UPDATE = 4, 1, 6
 JOBS: list[tuple[float, float]] = [
     (25, 0), (40, 0), (13, 18), (52, 0), (30, 11), (8, 0), (47, 0), (21, 9), (16, 0),
 ]  # fmt: skip
-JOB_TURNS = 3
+JOB_ROUNDS = 3
 
 
 def run_futures(recorder: Recorder) -> None:
@@ -320,12 +321,12 @@ def run_futures(recorder: Recorder) -> None:
         recorder.span(lane, "env_step", inside)
 
     def all_of(pool: ThreadPoolExecutor) -> None:
-        """Submits inside the waiting span too: from the first one on, threads work and the driver has nothing to do."""
+        """Submits inside the waiting span: from the first job on, threads work and the driver has nothing to do."""
         for future in [pool.submit(job, *one) for one in JOBS]:
             future.result()
 
     with ThreadPoolExecutor(POOL) as pool:
-        for _ in range(JOB_TURNS):
+        for _ in range(JOB_ROUNDS):
             recorder.span(DRIVER, "dispatch", partial(spin, DISPATCH))
             recorder.span(DRIVER, "wait_for_envs", partial(all_of, pool), waits=True)
             recorder.span(DRIVER, "update", partial(spin, UPDATE))
@@ -334,7 +335,7 @@ def run_futures(recorder: Recorder) -> None:
 def plan_futures() -> History:
     stays = []
     at = 0.0
-    for _ in range(JOB_TURNS):
+    for _ in range(JOB_ROUNDS):
         begin = at + DISPATCH
         free = [(begin, worker) for worker in range(POOL)]
         end = begin
@@ -346,8 +347,7 @@ def plan_futures() -> History:
                 stays.append(Stay(f"worker-{worker}", "env_reset", start + step, over))
             heapq.heappush(free, (over, worker))
             end = max(end, over)
-        stays.append(Stay(DRIVER, "dispatch", at, begin))
-        stays.append(Stay(DRIVER, "wait_for_envs", begin, end, waits=True))
+        stays += [Stay(DRIVER, "dispatch", at, begin), Stay(DRIVER, "wait_for_envs", begin, end, waits=True)]
         stays.append(Stay(DRIVER, "update", end, end + UPDATE))
         at = end + UPDATE
     return planned(*stays)
@@ -355,7 +355,7 @@ def plan_futures() -> History:
 
 # ---- (f) the seed case: env_step in a pool of 16 threads ----
 
-SEED_TURNS, FORWARD, SEED_LEARN = 5, 2, 3
+SEED_ROUNDS, FORWARD, SEED_LEARN = 5, 2, 3
 SEED_STEPS = [46 + i for i in range(16)]
 
 
@@ -364,7 +364,7 @@ def run_seed(recorder: Recorder) -> None:
         recorder.span(f"thread-{threading.get_ident()}", "env_step", partial(sleep, ms))
 
     with ThreadPoolExecutor(16) as pool:
-        for _ in range(SEED_TURNS):
+        for _ in range(SEED_ROUNDS):
             recorder.span(DRIVER, "policy_forward", partial(spin, FORWARD))
             recorder.span(DRIVER, "collect", lambda: list(pool.map(step, SEED_STEPS)), waits=True)
             recorder.span(DRIVER, "learn", partial(spin, SEED_LEARN))
@@ -373,10 +373,9 @@ def run_seed(recorder: Recorder) -> None:
 def plan_seed() -> History:
     stays = []
     at = 0
-    for _ in range(SEED_TURNS):
+    for _ in range(SEED_ROUNDS):
         begin, end = at + FORWARD, at + FORWARD + max(SEED_STEPS)
-        stays.append(Stay(DRIVER, "policy_forward", at, begin))
-        stays.append(Stay(DRIVER, "collect", begin, end, waits=True))
+        stays += [Stay(DRIVER, "policy_forward", at, begin), Stay(DRIVER, "collect", begin, end, waits=True)]
         stays += [Stay(f"worker-{i}", "env_step", begin, begin + ms) for i, ms in enumerate(SEED_STEPS)]
         stays.append(Stay(DRIVER, "learn", end, end + SEED_LEARN))
         at = end + SEED_LEARN
@@ -385,9 +384,9 @@ def plan_seed() -> History:
 
 PROGRAMS = (
     Program("serial", "nested spans on one thread", run_serial, plan_serial),
-    Program("barrier", "8 threads at a barrier, the driver waits for all", run_barrier, plan_barrier),
-    Program("driver_works", "threads wait for the driver, or work beside it", run_driver_works, plan_driver_works),
+    Program("barrier", "8 threads at a barrier, and a driver that waits for all of them", run_barrier, plan_barrier),
+    Program("driver_works", "threads that wait for the driver or work beside it", run_driver_works, plan_driver_works),
     Program("asyncio", "tasks that spin and await inside spans", run_asyncio, plan_asyncio),
-    Program("futures", "the driver waits on a thread pool's futures", run_futures, plan_futures),
+    Program("futures", "a driver that waits for the futures of a thread pool", run_futures, plan_futures),
     Program("seed_case", "env_step in a pool of 16 threads", run_seed, plan_seed),
 )

@@ -1,7 +1,7 @@
-"""The ledger's rule, worked out the slow way from intervals that are known: what `ledger_accuracy.py` compares with.
+"""The rules of the ledger, applied the slow way to known intervals. `ledger_accuracy.py` compares rlprof with this.
 
-Nothing of rlprof is used here. Every instant between two neighbouring stamps is looked at on its own, and the three
-sentences of the rule are applied to it as they are written.
+Nothing of rlprof is used here. Every instant between two neighbouring timestamps is looked at on its own, and the three
+rules are applied to it as docs/ledger.md states them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UNATTRIBUTED = "unattributed"
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A span: from when to when a lane was inside an operation. ns."""
+    """A span: when a lane entered and left an operation, in ns."""
 
     lane: str
     account: str
@@ -28,7 +28,7 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """From when to when the driver's event loop executed a task. ns."""
+    """When the event loop of the driver began and ended executing a task, in ns."""
 
     lane: str
     start: float
@@ -37,7 +37,7 @@ class Run:
 
 @dataclass(slots=True)
 class History:
-    """What happened, or was planned to happen, between start and end."""
+    """Everything that happened, or was planned to happen, between start and end."""
 
     stays: list[Stay] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
@@ -50,7 +50,7 @@ class History:
 
 
 def accounts_of(history: History) -> dict[str, float]:
-    """The ns that each account is due."""
+    """The correct time of each account, in ns."""
     due: defaultdict[str, float] = defaultdict(float)
     for stay in history.stays:
         due[stay.account] += 0
@@ -67,13 +67,13 @@ def accounts_of(history: History) -> dict[str, float]:
 
 
 def _owners(history: History, tasks: set[str], instant: float) -> list[str]:
-    """Who shares this instant, in equal parts."""
+    """The accounts that share this instant in equal parts."""
     innermost = _innermost(history.stays, instant)
     elsewhere = [stay for lane, stay in innermost.items() if lane != DRIVER and lane not in tasks]
     working = [stay.account for stay in elsewhere if not stay.waits]
     executing = next((run.lane for run in history.runs if run.start <= instant < run.end), None)
     suspended = [stay.account for lane, stay in innermost.items() if lane in tasks]
-    if executing is None and suspended:  # the event loop waits, and tasks wait for it to go on
+    if executing is None and suspended:  # the event loop waits, and the tasks wait for the loop
         return working or suspended
     current = innermost.get(executing or DRIVER) or innermost.get(DRIVER)
     if current is None:

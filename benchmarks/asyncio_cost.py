@@ -1,9 +1,9 @@
-"""What recording costs asyncio programs with a thousand to a hundred thousand tasks at once.
+"""Measure what recording costs asyncio programs with a thousand to a hundred thousand tasks at once.
 
-Each task opens one span, and three more inside it in turn, and awaits in each, so that all tasks are suspended inside
-spans at the same time. Every round runs the same number of tasks, some thousand at a time and all at once, with
-recording off and on, in an order shuffled anew. Figures are medians over the rounds, in CPU time of the process.
-`added` is on minus off of the same round; `own` is what rlprof says that it cost.
+Each task opens one span and three more inside it, one after the other, and awaits in each of the three. So all tasks
+are suspended inside spans at the same time. Every round runs the same number of tasks in groups of each size, with
+recording off and on, in random order. Figures are medians over the rounds, in CPU time of the process. `added` is on
+minus off of the same round. `own` is the cost that rlprof reports.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
-import sys
 from dataclasses import dataclass
 from statistics import median
 from time import process_time
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 
 from rlprof import Profiler
@@ -56,7 +55,7 @@ def run_tasks(at_once: int, times: int, on: bool) -> Run:
 
     if on:
         profiler.enable()
-    asyncio.run(main(100))  # asyncio is followed from here on
+    asyncio.run(main(100))  # rlprof follows asyncio from here on
     gc.collect()
     began_own = profiler.snapshot().rlprof_ns
     began = process_time()
@@ -72,7 +71,7 @@ def run_tasks(at_once: int, times: int, on: bool) -> Run:
 
 
 def measure(sizes: list[int], rounds: int) -> dict[int, list[tuple[Run, Run]]]:
-    """Pairs of off and on by the number of tasks at once."""
+    """Pairs of runs, with recording off and on, by the number of tasks at once."""
     pairs: dict[int, list[tuple[Run, Run]]] = {size: [] for size in sizes}
     for done in range(rounds):
         for size in random.sample(sizes, len(sizes)):
@@ -108,26 +107,25 @@ def evaluate(pairs: dict[int, list[tuple[Run, Run]]]) -> dict[str, Any]:
 
 
 def table_of(results: dict[str, Any]) -> Table:
-    table = Table(title=f"CPU time per task, us; medians of {results['rounds']} rounds", title_justify="left")
-    for column in ("tasks at once", "off", "on", "on / off", "added", "own, as reported", "stop, s"):
-        table.add_column(column, justify="right")
+    columns = ("tasks at once", "off", "on", "on / off", "added", "own", "stop, s")
+    table = empty_table(f"CPU time per task in us, medians of {results['rounds']} rounds", *columns)
     for size, figures in results["sizes"].items():
         row = (figures[key] for key in ("off_us", "on_us", "ratio", "added_us", "own_us", "stop_s"))
         table.add_row(f"{size:,}", *(f"{figure:.2f}" for figure in row))
     return table
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=11, help="rounds (11)")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="tasks at once")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--rounds", 11, "number of rounds")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="numbers of tasks at once"
+    )
     options = parser.parse_args()
     figures = evaluate(measure(options.sizes, options.rounds))
     results = {"machine": describe_machine(), "rounds": options.rounds, **figures}
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [table_of(results), bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, table_of(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,12 +1,13 @@
-"""How often does `rlprof compare` call equal trainings different?
+"""Measure how often `rlprof compare` calls equal trainings different.
 
-The same training against itself, in hundreds of pairs of processes, while other programs come and go on the same cores.
-Neighbouring pairs are comparisons, as a user would have made them: of five and of ten pairs, and with the rule that the
-command stops by. A verdict of "faster" or "slower" is false, and so is any component that is marked. The bound is the
-upper end of a one-sided 95 % interval (Clopper and Pearson's). The command's rule takes more pairs, so that there are
-few comparisons by it; its rate is also that of those that could have been: pairs in another order and, as A and A are
-the same, any of them the other way round. Beside it, what everybody does: the iterations of two ordinary runs in a row,
-with Mann and Whitney's test.
+The same training is compared with itself, in hundreds of pairs of processes, while other programs come and go on the
+same cores. Successive pairs are grouped into comparisons as a user would have made them: of five pairs, of ten pairs,
+and of as many as the command itself takes before it stops. Each verdict of "faster" or "slower" is wrong, and so is
+each marked component. The bound is the upper end of a one-sided 95 % interval (Clopper-Pearson).
+
+The command itself takes more pairs, so that there are few such comparisons. Its error rate is therefore also computed
+from resampled pairs: in another order and, as both sides are equal, some of them with swapped sides. The last row is
+the usual method: a Mann-Whitney test on the iterations of two ordinary runs in a row.
 """
 
 from __future__ import annotations
@@ -14,23 +15,29 @@ from __future__ import annotations
 import math
 import os
 import random
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
-from _load import ComingAndGoing
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 from scipy.stats import binomtest, mannwhitneyu
 
 from rlprof.analysis.comparison import Comparison, Measured, MeasuredPair, compare
 from rlprof.analysis.components import component_of
-from rlprof.experiment.comparing import ALPHA, LEAST_PAIRS, MOST, MOST_PAIRS, Plan, is_narrow
+from rlprof.compare import small_ppo
+from rlprof.compare.paired import ALPHA_PER_LOOK, LEAST_PAIRS, MOST, MOST_PAIRS, Plan, is_narrow
 from rlprof.experiment.pairs import Pair, measured, run_pair
-from rlprof.selftest import small_ppo
 
 TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"
 DRAWS = 1000
+BUSY_SECONDS = 4.0
+QUIET_SECONDS = 6.0
+"""Mean lengths. Both are drawn anew each time, so that nothing can fall into step with them."""
+
+_BURN = "import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end:\n    sum(range(10000))\n"
 BARS = (
     Bar("process_pairs", ">=", 100),
     Bar("false_positives", "<=", 0.05),
@@ -38,21 +45,49 @@ BARS = (
 )
 
 
+class ComingAndGoing:
+    """A context manager that keeps a number of programs coming and going. Each computes for a while and pauses for a
+    while."""
+
+    def __init__(self, programs: int) -> None:
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._come_and_go, args=(seed,)) for seed in range(programs)]
+
+    def __enter__(self) -> ComingAndGoing:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _come_and_go(self, seed: int) -> None:
+        chance = random.Random(seed)
+        while not self._over.wait(chance.expovariate(1 / QUIET_SECONDS)):
+            seconds = chance.expovariate(1 / BUSY_SECONDS)
+            program = subprocess.Popen([sys.executable, "-c", _BURN.format(seconds=seconds)])
+            if self._over.wait(seconds):
+                program.terminate()
+            program.wait()
+
+
 def comparisons(pairs: Sequence[MeasuredPair], size: int) -> Iterator[Comparison]:
-    """Of so many neighbours each; 0: as many as the command's own rule takes."""
+    """Comparisons of `size` successive pairs each, or of as many pairs as the command itself takes if size is 0."""
     begin = 0
     for end in range(1, len(pairs) + 1):
         found = pairs[begin:end]
         if len(found) < (size or LEAST_PAIRS):
             continue
-        compared = compare("A", "A", found, ALPHA)
+        compared = compare("A", "A", found, ALPHA_PER_LOOK)
         if size or len(found) >= MOST_PAIRS or is_narrow(compared, Plan("", "").width):
             yield compared
             begin = end
 
 
 def resampled(logs: Sequence[float]) -> dict[str, Any]:
-    """What the command's own rule makes of pairs that could have been."""
+    """Verdicts of the command on resampled pairs."""
     chance = random.Random(1)
     wrong = 0
     for _ in range(DRAWS):
@@ -90,21 +125,21 @@ def upper_bound(wrong: int, of: int) -> float:
 
 
 def usual_way(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Iterations of one run against those of another that ran before it: A of one pair, A of the next."""
+    """A test on the iterations of two runs, one after the other: A of one pair and A of the next."""
     runs = [[block.a.wall_ns for block in pair.blocks] for pair in pairs]
-    tried = [(one, other) for one, other in zip(runs[::2], runs[1::2])]
+    tried = list(zip(runs[::2], runs[1::2]))
     wrong = sum(mannwhitneyu(one, other).pvalue < 0.05 for one, other in tried)
     return {"comparisons": len(tried), "false_positives": wrong / len(tried)}
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--pairs", type=int, default=500, help="of processes (500)")
-    parser.add_argument("--iterations", type=int, default=20, help="of each arm in a pair, at least (20)")
-    parser.add_argument("--load", type=int, default=2, help="programs that come and go meanwhile (2)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--pairs", 500, "pairs of processes")
+    parser.number("--iterations", 20, "least number of iterations per process")
+    parser.number("--load", 2, "number of other programs that come and go")
     options = parser.parse_args()
     if options.pairs < 2 * MOST_PAIRS:
-        parser.error("too few pairs for a comparison by every rule")
+        parser.error(f"--pairs must be at least {2 * MOST_PAIRS}, so that each rule makes a comparison")
     os.environ["OMP_NUM_THREADS"] = "1"
     chance = random.Random()
     pairs: list[Pair] = []
@@ -117,7 +152,7 @@ def main() -> int:
     found = [measured(pair, component_of({})) for pair in pairs]
     rules = {"5": 5, "10": 10, "as the command stops": 0}
     by_rule = {name: judged(list(comparisons(found, size))) for name, size in rules.items()}
-    logs = compare("A", "A", found, ALPHA).logs
+    logs = compare("A", "A", found, ALPHA_PER_LOOK).logs
     by_rule["as the command stops"]["resampled"] = resampled(logs)
     results: dict[str, Any] = {
         "machine": machine,
@@ -131,24 +166,20 @@ def main() -> int:
         "usual_way": usual_way(pairs),
         "log_ratios": [round(one, 5) for one in logs],
     }
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [table(results), bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, table(results))
 
 
 def table(results: dict[str, Any]) -> Table:
-    shown = Table(title="Equal trainings called different", title_justify="left")
-    for column in ("pairs a comparison", "comparisons", "verdict", "at most", "a component", "CPU time", "half-width"):
-        shown.add_column(column, justify="right")
+    columns = ("pairs", "comparisons", "wrong", "bound", "component wrong", "CPU time wrong", "half-width")
+    shown = empty_table("Equal trainings called different", *columns)
     for name, rule in results["by_rule"].items():
         shares = ("false_positives", "upper_bound", "a_component_marked", "by_cpu_time", "half_width")
         shown.add_row(name, str(rule["comparisons"]), *(f"{100 * rule[key]:.1f} %" for key in shares))
     again = results["by_rule"]["as the command stops"]["resampled"]
-    shown.add_row("the same, resampled", str(again["comparisons"]), f"{100 * again['false_positives']:.1f} %")
-    usual = results["usual_way"]
-    shown.add_row("two runs, Mann-Whitney", str(usual["comparisons"]), f"{100 * usual['false_positives']:.0f} %")
+    for name, found in (("the same, resampled", again), ("two runs, Mann-Whitney test", results["usual_way"])):
+        shown.add_row(name, str(found["comparisons"]), f"{100 * found['false_positives']:.1f} %")
     return shown
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

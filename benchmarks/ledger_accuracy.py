@@ -1,25 +1,24 @@
-"""How far the ledger is from the truth, on the real clock.
+"""Measure how far the ledger is from the truth, on the real clock.
 
-Each program's account of time is known twice. The plan says it on paper. The stamps say it too: the program reads the
-clock itself just inside every span, and the ledger's rule is applied to these readings by code that shares nothing with
-rlprof, so that a sleep that lasted longer than planned does not count as the ledger's error. Errors are fractions of
-the program's wall time. Every program runs several times: the worst error is over all runs, the median over the runs of
-the account that has the largest one.
+The correct accounts of each program are known in two ways: from its plan, and from its own timestamps. The program
+reads the clock just inside every span, and code that shares nothing with rlprof applies the rules of the ledger to
+these timestamps. So a sleep that lasts longer than planned does not count as an error of the ledger. Errors are
+fractions of the wall time of the program. Every program runs several times. The worst error is that of all runs and
+accounts; the median error is that of the account with the largest median.
 
-Where a thread lost the CPU between its own stamp and the span's reading, the truth itself is that uncertain. The stamps
-tell: the largest gap of a run, between a stamp inside a span and the one outside, stands beside its errors as `slack`.
-A run whose slack is above half the bar counts as disturbed; the worst error is given with such runs and without.
+If a thread loses the CPU between its own timestamp and the span's, the truth itself is uncertain. `slack` is the
+largest gap in a run between a timestamp inside a span and the one outside. A run whose slack is above half the limit
+counts as disturbed. The worst error is reported with and without such runs.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress, sum_error
 from _programs import PROGRAMS, Program, Recorder
 from _truth import UNATTRIBUTED, accounts_of
 from rich.table import Table
@@ -36,7 +35,7 @@ BARS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run of a program: per account what was due by the stamps, and what the ledger says. ns."""
+    """One run of a program: the correct time of each account, from its timestamps, and the ledger's. ns."""
 
     wall: float
     truth: dict[str, float]
@@ -45,9 +44,9 @@ class Outcome:
     wall_error: float
     sum_error: int
     slack: float
-    """As a share of the wall time."""
+    """Fraction of the wall time."""
     naive: float
-    """The account with the longest spans, its durations summed over the threads, as a share of the wall time."""
+    """Durations of the largest account, summed over the threads, as a fraction of the wall time."""
 
     @property
     def disturbed(self) -> bool:
@@ -88,11 +87,6 @@ def measured_accounts(snapshot: Snapshot) -> dict[str, float]:
     return {**accounts, UNATTRIBUTED: snapshot.unattributed_ns}
 
 
-def sum_error(snapshot: Snapshot) -> int:
-    accounts = sum(account.ledger_ns for account in snapshot.accounts)
-    return abs(accounts + snapshot.unattributed_ns + snapshot.rlprof_ns - snapshot.wall_ns)
-
-
 def judge_program(program: Program, outcomes: list[Outcome]) -> dict[str, Any]:
     plan = program.plan()
     due = accounts_of(plan)
@@ -129,7 +123,7 @@ def judge_program(program: Program, outcomes: list[Outcome]) -> dict[str, Any]:
 
 
 def seed_case(outcomes: list[Outcome]) -> dict[str, float]:
-    """What adding up the threads' durations says, and what the ledger does. Percent of the wall time."""
+    """The sum of the durations of all threads, the ledger's time and the truth, in percent of the wall time."""
     return {
         "naive_percent": 100 * median(outcome.naive for outcome in outcomes),
         "ledger_percent": 100 * median(outcome.measured["env_step"] / outcome.wall for outcome in outcomes),
@@ -138,11 +132,9 @@ def seed_case(outcomes: list[Outcome]) -> dict[str, float]:
 
 
 def program_table(programs: dict[str, dict[str, Any]]) -> Table:
-    table = Table(title="Ledger time by account, medians of the runs; errors in % of wall time", title_justify="left")
-    for column in ("program", "account"):
-        table.add_column(column)
-    for column in ("planned ms", "truth ms", "ledger ms", "median error", "worst error", "from the plan"):
-        table.add_column(column, justify="right")
+    columns = ("planned ms", "truth ms", "ledger ms", "median error", "worst error", "error to the plan")
+    title = "Time of each account, medians of the runs; errors in % of the wall time"
+    table = empty_table(title, "program", "account", *columns, left=("account",))
     for key, program in programs.items():
         whole = f"[bold]{key}[/], slack {program['slack']:.3%}, {program['disturbed_runs']} disturbed"
         walls = (f"{program[name]:.1f}" for name in ("planned_wall_ms", "wall_ms", "wall_ms"))
@@ -156,18 +148,18 @@ def program_table(programs: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--repeat", type=int, default=9, metavar="N", help="runs of each program (9)")
-    parser.add_argument("--core", default="auto", choices=("auto", "c", "python"), help="the ledger's core (auto)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.add_argument("--repeat", type=int, default=9, metavar="N", help="runs of each program")
+    parser.add_argument("--core", default="auto", choices=("auto", "c", "python"), help="core of the ledger")
     options = parser.parse_args()
     if options.repeat < 1:
-        parser.error("--repeat: at least 1")
+        parser.error("--repeat must be at least 1")
     outcomes: dict[str, list[Outcome]] = {program.key: [] for program in PROGRAMS}
-    for turn in range(options.repeat):
+    for number in range(options.repeat):
         for program in PROGRAMS:
             outcomes[program.key].append(run(program, options.core))
-        progress(f"{turn + 1} of {options.repeat} runs")
+        progress(f"{number + 1} of {options.repeat} runs")
     programs = {program.key: judge_program(program, outcomes[program.key]) for program in PROGRAMS}
     errors = (program["worst_undisturbed_error"] for program in programs.values())
     undisturbed = [error for error in errors if error is not None]
@@ -184,15 +176,13 @@ def main() -> int:
         "seed_case": seed_case(outcomes["seed_case"]),
         "programs": programs,
     }
-    results["bars"] = judge(BARS, results)
     seed = results["seed_case"]
-    told = (
-        f"The seed case, 16 threads in env_step: adding up durations says {seed['naive_percent']:.0f} % of the wall "
-        f"time, the ledger {seed['ledger_percent']:.1f} %, the truth is {seed['truth_percent']:.1f} %."
+    explained = (
+        f"Seed case, 16 threads in env_step: adding up durations gives {seed['naive_percent']:.0f} % of the wall time. "
+        f"The ledger gives {seed['ledger_percent']:.1f} %, and the truth is {seed['truth_percent']:.1f} %."
     )
-    write_results(results, options, [program_table(programs), told, bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, program_table(programs), explained)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,15 +1,16 @@
-"""Is rlprof's own cost what it says, and do the accounts say what the caller sees?
+"""Measure whether the cost that rlprof reports for itself is right, and whether accounts match what the caller
+measures.
 
-A DQN with a cheap environment (CartPole) and an update every fourth step: rlprof has much to do, and little work to
-hide in. A few steps with recording on and a few with recording off take turns, hundreds of times, so that what the
-machine does meets both alike.
+The training is a DQN with a cheap environment (CartPole) and an update every fourth step: rlprof has much to record,
+and the training does little work. Recording is switched on and off every few steps, hundreds of times, so that
+disturbances of the machine affect both alike.
 
-- claimed: the cost that rlprof states, per step.
-- overhead: the CPU time that a step takes more with recording on than with recording off; the median over the turns.
-- env_step: the median call in the account, against the median that the program's own marks around `env.step()` enclose
-  with recording off, and with recording on. Medians, for a call in which others have the core is no figure of rlprof's.
+- claimed: the cost per step that rlprof reports.
+- overhead: how much more CPU time a step takes with recording on than with recording off. Median of all alternations.
+- env_step: the median call in the account, and the median of the program's own timestamps around `env.step()` with
+  recording off and on. Medians, because in some calls another program has the core.
 
-Then the same while as many busy loops as there are cores, and one more, want the cores.
+The same is then measured while busy loops, one more than there are cores, compete for the cores.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
-from rich.table import Table
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from torch import nn
 
 from rlprof import Profiler
@@ -43,13 +43,13 @@ BARS = (
 )
 
 TURN = 40
-"""Steps before recording is switched."""
+"""Steps between two switches of recording."""
 
 clock = time.perf_counter_ns
 
 
 class Dqn:
-    """What is trained, and what the program's own marks enclose."""
+    """The training, with timestamps of its own around the steps of the environment."""
 
     def __init__(self) -> None:
         torch.set_num_threads(1)
@@ -61,7 +61,7 @@ class Dqn:
         self.seen = np.zeros((1_000, 4), dtype=np.float32)
 
     def run(self, steps: int) -> tuple[int, list[int]]:
-        """CPU time of all of it, and how long the environment's steps took, in ns."""
+        """The CPU time of all steps, and the duration of each step of the environment. ns."""
         begun, in_env = time.thread_time_ns(), []
         for step in range(steps):
             action = int(self.network(torch.from_numpy(self.obs[None])).argmax())
@@ -97,7 +97,7 @@ def recorded() -> Iterator[Profiler]:
 
 
 def mark_cost() -> float:
-    """Of one pair of readings with nothing in between."""
+    """The median time between two readings of the clock with nothing in between, in ns."""
     costs = []
     for _ in range(2_000):
         began = clock()
@@ -106,17 +106,17 @@ def mark_cost() -> float:
 
 
 def block(dqn: Dqn, turns: int) -> dict[str, float]:
-    """Per step, in us."""
+    """Figures per step, in us."""
     pair = mark_cost()
     off, on = [], []
     with recorded() as profiler:
-        dqn.run(400)  # what is seen for the first time costs more
+        dqn.run(400)  # operations cost more when rlprof meets them for the first time
         profiler.reset()
         for _ in range(turns):
             on.append(dqn.run(TURN))
-            profiler._ledger.stop()  # not disable(), which also calibrates
+            profiler.ledger.stop()  # not disable(), which also calibrates
             off.append(dqn.run(TURN))
-            profiler._ledger.start()
+            profiler.ledger.start()
         snapshot = profiler.snapshot()
     snapshot.check()
     steps = turns * TURN
@@ -162,9 +162,9 @@ def measure(name: str, options: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--blocks", type=int, default=9, help="blocks, each with a profiler of its own (default: 9)")
-    parser.add_argument("--turns", type=int, default=50, help="turns of 40 steps of each kind per block (default: 50)")
+    parser = Options(__doc__)
+    parser.number("--blocks", 9, "number of blocks, each with its own profiler")
+    parser.number("--turns", 50, "alternations per block, each with 40 recorded and 40 unrecorded steps")
     options = parser.parse_args()
     found = {"idle": measure("idle", options)}
     with busy_loops((os.cpu_count() or 1) + 1):
@@ -175,14 +175,11 @@ def main() -> None:
             abs(figure["overhead_us"] - figure["claimed_us"]) / figure["uncertainty_us"]
         )
         figures[f"{name}_env_step_off_percent"] = 100 * abs(figure["env_step_account_of_off"] - 1)
-    judged = judge(BARS, figures)
-    table = Table(title="Per step, medians of the blocks", title_justify="left")
-    for column in ("", *found):
-        table.add_column(column, justify="right" if column else "left")
+    table = empty_table("Figures per step, medians of the blocks", "", *found)
     for key in found["idle"]:
         if key != "blocks":
             table.add_row(key, *(f"{figure[key]:.3f}" for figure in found.values()))
-    write_results({"machine": describe_machine(), **found, "bars": judged}, options, (table, bar_table(judged)))
+    conclude({"machine": describe_machine(), **found, **figures}, BARS, options, table)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,22 @@
-"""Does `rlprof compare` find a small change, and where it is?
+"""Measure how often `rlprof compare` finds a small change, and the part of the training that it is in.
 
-A PPO against itself with 5 % more work in one of its parts, again and again, each time as a user would: from the start,
-by the command's own rules, for at most five minutes. Found is a part that is marked as slower; every other part that
-is marked is blamed wrongly.
+A PPO is compared with itself with 5 % more work in one of its parts. Each run is one comparison as a user would make
+it: from the start, by the rules of the command, for at most five minutes. The change is found if its part is marked as
+slower. Any other marked part is blamed wrongly.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 
 from rlprof.analysis.components import component_of
-from rlprof.experiment.comparing import Plan, compare_live
-from rlprof.selftest import small_ppo
+from rlprof.compare import small_ppo
+from rlprof.compare.paired import Plan, compare_live
 
 TRAINING = f"run {small_ppo.__file__} --envs 32 --steps 32"
 PLANTED = ("loss_forward", "policy_forward", "backward", "env_step")
@@ -52,9 +51,8 @@ def run(part: str, pairs: int, iterations: int, width: float) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> Table:
-    shown = Table(title="5 % more work in one part", title_justify="left")
-    for column in ("part", "pairs", "seconds", "found", "slower by", "verdict", "blamed wrongly"):
-        shown.add_column(column)
+    columns = ("part", "pairs", "seconds", "found", "slower by", "verdict", "blamed wrongly")
+    shown = empty_table("5 % more work in one part", *columns, left=("found", "verdict", "blamed wrongly"))
     for one in results["runs"]:
         shown.add_row(
             one["part"], str(one["pairs"]), str(one["seconds"]), "yes" if one["found"] else "no",
@@ -63,12 +61,12 @@ def table(results: dict[str, Any]) -> Table:
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--pairs", type=int, default=70, help="in a run, at most (70)")
-    parser.add_argument("--iterations", type=int, default=20, help="of each arm in a pair, at least (20)")
-    parser.add_argument("--precision", type=float, default=0.004, help="at which a run stops (0.004)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--runs", 20, "number of comparisons")
+    parser.number("--pairs", 70, "most pairs per comparison")
+    parser.number("--iterations", 20, "least number of iterations per process")
+    parser.number("--precision", 0.004, "half-width of the interval at which a comparison stops")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     results: dict[str, Any] = {"machine": describe_machine(), "training": "small_ppo.py", "planted": SHARE, "runs": []}
@@ -80,10 +78,8 @@ def main() -> int:
     results["found"] = sum(one["found"] for one in runs) / len(runs)
     results["blamed_wrongly"] = sum(bool(one["blamed_wrongly"]) for one in runs) / len(runs)
     results["longest_seconds"] = max(one["seconds"] for one in runs)
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [table(results), bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,11 +1,11 @@
-"""How long a report of a long run takes, and what writing a session costs the training.
+"""Measure how long the report of a long run takes, and how much writing a session slows down a training.
 
-A session with 10^6 iteration rows is made through the writer itself, by a ledger with a fake clock. Then
-`rlprof report` runs on it in processes of their own, as a user would run it: the times include starting Python.
+A ledger with a fake clock and the session writer make a session with 10^6 iteration rows. `rlprof report` then reads it
+in a new process, as for a user: the times include starting Python.
 
-For the writer, one training takes turns with itself: seconds in which its session is flushed once, and seconds in which
-it is not, in random order; about 10^5 spans a second are recorded in both. The pieces of work around a flush are
-compared with the other pieces of the same second; windows as long in seconds without a flush tell the noise.
+For the writer, seconds with one flush and seconds without alternate in random order in one training, which records
+about 10^5 spans per second. The pieces of work around a flush are compared with the other pieces of the same second.
+Windows of the same length in seconds without a flush show the noise.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from threading import Thread
 from time import perf_counter, sleep
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
-from rich.table import Table
+from _common import Bar, Options, conclude, describe_machine, figure_table, progress
 
 from rlprof import Profiler
 from rlprof.ledger.snapshot import SpanCost
 from rlprof.recording.recording import Recording
 from rlprof.session.info import gather
-from rlprof.session.records import Batch
+from rlprof.session.records import Flush
 from rlprof.session.writer import SessionWriter
 
 OPERATIONS = 20
@@ -41,10 +40,10 @@ BARS = (
 
 
 def make_session(folder: Path, rows: int) -> Path:
-    """So many iteration rows, of a training with 20 operations, flushed as a recording does it."""
+    """Make a session with this many iteration rows, from 20 operations, flushed as a recording flushes it."""
     profiler = Profiler(clock="fake")
-    ledger = profiler._ledger
-    profiler._costs = [SpanCost(60.0, 40.0, 20.0)]
+    ledger = profiler.ledger
+    profiler.span_costs = [SpanCost(60.0, 40.0, 20.0)]
     profiler.enable()
     info = gather("a long run", ledger.now(), profiler.core, {})
     writer = SessionWriter(folder / "session.db", info, most_gains=2 * rows)
@@ -56,15 +55,15 @@ def make_session(folder: Path, rows: int) -> Path:
             with profiler.profile(f"operation_{place}"):
                 now += chance.randrange(10_000, 1_000_000)
                 ledger.set_time(now, now)
-        now += 1_000  # so that the root has its row too
+        now += 1_000  # so that the root gets a row, too
         ledger.set_time(now, now)
         profiler.add_steps(1_024)
         if iteration % 300 == 0:
             marks, gains = profiler.drain_iterations()
-            writer.write(Batch(now, ledger.raw(), profiler._costs, iterations=marks, gains=gains))
+            writer.write(Flush(now, ledger.raw(), profiler.span_costs, iterations=marks, gains=gains))
     profiler.disable()
     marks, gains = profiler.drain_iterations()
-    writer.write(Batch(now, ledger.raw(), profiler._costs, iterations=marks, gains=gains))
+    writer.write(Flush(now, ledger.raw(), profiler.span_costs, iterations=marks, gains=gains))
     writer.end("finished")
     writer.close()
     return folder
@@ -81,7 +80,7 @@ def time_report(session: Path, format_: str, output: Path, times: int) -> float:
 
 
 class Training:
-    """Spans at about 10^5 a second, of 20 operations two deep as in a PPO, in iterations of a tenth of a second."""
+    """About 10^5 spans per second, of 20 operations on two levels as in a PPO, in iterations of a tenth of a second."""
 
     def __init__(self, profiler: Profiler) -> None:
         self._profiler = profiler
@@ -89,7 +88,7 @@ class Training:
         self._tree = [(profile(f"outer_{i}"), [profile(f"inner_{i}_{j}") for j in range(4)] * 4) for i in range(4)]
 
     def block(self, iterations: int) -> list[float]:
-        """When each piece of work, 68 spans that are always the same, was done; the first is the start."""
+        """The start, and when each piece of work was done. Each piece has the same 68 spans."""
         done = [perf_counter()]
         for _ in range(iterations):
             with self._profiler.iteration():
@@ -104,34 +103,26 @@ class Training:
         return done
 
 
-class Flusher:
-    """Flushes on a thread of its own when told, as a recording's thread does when a second has passed."""
+class Flusher(Thread):
+    """Flushes once in its own thread, as the thread of a recording does once per second."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-        self._thread: Thread | None = None
-        self.began = self.ended = 0.0
+    def __init__(self, recording: Recording, after: float) -> None:
+        super().__init__(daemon=True)
+        self._recording, self._after = recording, after
+        self.start()
 
-    def flush_soon(self, after: float) -> None:
-        self._thread = Thread(target=self._run, args=(after,), daemon=True)
-        self._thread.start()
-
-    def _run(self, after: float) -> None:
-        sleep(after)
+    def run(self) -> None:
+        sleep(self._after)
         self.began = perf_counter()
         self._recording.flush()
         self.ended = perf_counter()
 
-    def wait(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-
 
 def excess(done: Sequence[float], began: float, ended: float) -> float:
-    """How much longer the pieces around a flush took than the others of their second, as a share of that second.
+    """How much longer the pieces around a flush took than the others of their second, as a fraction of that second.
 
-    Only neighbours in time are compared: from one second to the next this machine changes its speed by more than what
-    is to be measured. The window ends a little after the flush, whose traces in the caches are its cost too.
+    Only neighbours in time are compared: from one second to the next a machine changes its speed by more than the
+    effect of a flush. The window ends a little after the flush, because refilling the caches is part of its cost.
     """
     pieces = [(done[i + 1] - done[i], done[i] < ended + 0.02 and done[i + 1] > began) for i in range(len(done) - 1)]
     usual = fmean(taken for taken, inside in pieces if not inside)
@@ -140,14 +131,13 @@ def excess(done: Sequence[float], began: float, ended: float) -> float:
 
 
 def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
-    """Seconds with one flush; and, for the noise, the same of as long a window in seconds without."""
+    """The slowdown in seconds with one flush and, for the noise, in windows of the same length without a flush."""
     profiler = Profiler()
     recording = Recording(profiler, "writer", folder, {})
     profiler.enable()
     training = Training(profiler)
     warm = training.block(5)
     iterations = max(1, round(5 / (warm[-1] - warm[0])))
-    flusher = Flusher(recording)
     chance = random.Random(2)
     flushed: list[float] = []
     quiet: list[float] = []
@@ -157,12 +147,11 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
     for second in range(seconds):
         for flushes in chance.sample((True, False), 2):
             start = 0.2 + 0.5 * chance.random()
-            if flushes:
-                flusher.flush_soon(start)
+            flusher = Flusher(recording, start) if flushes else None
             done = training.block(iterations)
             spans += 68 * (len(done) - 1)
-            flusher.wait()
-            if flushes:
+            if flusher is not None:
+                flusher.join()
                 length = flusher.ended - flusher.began
                 windows.append(length)
                 flushed.append(excess(done, flusher.began, flusher.ended))
@@ -172,6 +161,7 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
             progress(f"writer: {second + 1} of {seconds} seconds")
     elapsed = perf_counter() - began
     recording.stop()
+    assert recording._flusher is not None
     low, middle, high = interval(flushed)
     noise_low, noise, noise_high = interval(quiet)
     return {
@@ -182,12 +172,13 @@ def measure_writer(folder: Path, seconds: int) -> dict[str, Any]:
         "writer_seconds": seconds,
         "writer_spans_per_second": spans / elapsed,
         "writer_window_ms": 1e3 * median(windows),
-        "writer_cpu_ms_per_flush": recording._cpu_ns / 1e6 / (seconds + 1),
+        "writer_cpu_ms_per_flush": recording._flusher.cpu_ns / 1e6 / (seconds + 1),
     }
 
 
 def interval(figures: Sequence[float]) -> tuple[float, float, float]:
-    """The mean of the middle half with a 95 % interval: seconds in which the whole machine stalled say nothing."""
+    """The mean of the middle half with its 95 % interval. This leaves out seconds in which the whole machine
+    stalled."""
     ordered = sorted(figures)
     cut = len(ordered) // 4
     kept = ordered[cut : len(ordered) - cut]
@@ -219,27 +210,15 @@ def measure(options: Any) -> dict[str, Any]:
     return results
 
 
-def table(results: dict[str, Any]) -> Table:
-    shown = Table(title="Report speed", title_justify="left")
-    shown.add_column("figure")
-    shown.add_column("value", justify="right")
-    for key, value in results.items():
-        if key not in ("machine", "bars"):
-            shown.add_row(key, str([round(v, 5) for v in value]) if isinstance(value, list) else f"{value:,.5g}")
-    return shown
-
-
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="iteration rows of the session (10^6)")
-    parser.add_argument("--seconds", type=int, default=200, help="with a flush, and as many without (200)")
-    parser.add_argument("--times", type=int, default=3, help="runs of each report; their median counts (3)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--rows", 1_000_000, "iteration rows of the session")
+    parser.number("--seconds", 200, "number of seconds with a flush, and as many without")
+    parser.number("--times", 3, "runs of each report, of which the median counts")
     options = parser.parse_args()
     results = measure(options)
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [table(results), bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, figure_table("Report speed", results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

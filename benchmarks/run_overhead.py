@@ -1,34 +1,34 @@
-"""What `rlprof run` costs trainings that know nothing of it, beside other profilers on the same work.
+"""Measure how much `rlprof run` and other profilers slow down trainings that were not edited.
 
-Each training runs in several processes at once: plain, plain again (for the noise), and under rlprof run. They take
-turns of 20 to 30 ms, in random order, so that what the machine does meets all of them alike. Where a process has its
-memory makes it faster or slower by a percent or two for all its life; so they are started anew many times, in random
-order, and after one that is not measured: what is started first is slower than the next by 1.6 %, and than the one
-after that by 3 % (ten starts of three plain ones), as if it had to make do with the pages that others left. The
-slowdown of a start is the median over its iterations, and what is told is the median over the starts, with its 95 %
-interval. Plain is the mean of both plain processes; the noise is the one against the other. The other profilers are
-started once.
+Each training runs in several processes: plain, plain again (for the noise), and under `rlprof run`. Only one process
+runs at a time, for 20 to 30 ms, in random order, so that disturbances of the machine affect all of them alike. The
+place of its memory makes a process faster or slower by one or two percent as long as it lives. So the processes are
+started many times, in random order, after one process that is not measured: the process that is started first is
+slower than the second by 1.6 % and than the third by 3 % (ten starts of three plain processes).
+
+The slowdown of a start is the median over its iterations. The reported slowdown is the median over the starts, with its
+95 % interval. It is relative to the mean of both plain processes. The noise is one plain process relative to the other.
+The other profilers are started once.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-import tempfile
 from math import comb, sqrt
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from _arms import NAMES, running, take_turns, tools
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from _common import Bar, Options, conclude, empty_table, measure_each, progress
 from rich.table import Table
 
 BARS = (Bar("slowdown", "<=", 1.01), Bar("worst_slowdown", "<=", 1.02))
 
 
 def median_of_starts(slowdowns: list[float]) -> dict[str, Any]:
-    """Its interval is between two of them, as many from either end as chance allows in 95 % of cases."""
+    """The median, with a distribution-free 95 % interval between two order statistics."""
     ordered = sorted(slowdowns)
     tail = 0
     while sum(comb(len(ordered), i) for i in range(tail + 2)) / 2 ** len(ordered) <= 0.025:
@@ -73,12 +73,9 @@ def median_ratio(seconds: list[float], others: list[float]) -> float:
 
 
 def table(results: dict[str, Any]) -> Table:
-    shown = Table(title="Slowdown of an iteration", title_justify="left")
     trainings = results["trainings"]
     names = [name for name in next(iter(trainings.values())) if name != "plain"]
-    shown.add_column("")
-    for training in trainings:
-        shown.add_column(training, justify="right")
+    shown = empty_table("Slowdown of an iteration", "", *trainings)
     for name in names:
         cells = []
         for found in trainings.values():
@@ -88,28 +85,23 @@ def table(results: dict[str, Any]) -> Table:
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--starts", type=int, default=12, help="of each, plain and under rlprof (12)")
-    parser.add_argument("--rounds", type=int, default=12, help="iterations of each a start (12)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--starts", 12, "starts of each training, plain and under rlprof")
+    parser.number("--rounds", 12, "iterations per start")
+    parser.number("--tool-rounds", 15, "iterations under each other profiler, 0 for none")
     parser.add_argument(
-        "--tool-rounds", type=int, default=15, help="iterations under each other profiler (15; 0: none)"
+        "--other", metavar="PYTHON", help="interpreter with another version of rlprof, which is measured, too"
     )
-    parser.add_argument("--other", metavar="PYTHON", help="an interpreter with another version of rlprof, measured too")
-    parser.add_argument("--training", choices=NAMES, action="append", help="only this one; may be given again")
+    parser.only("training", NAMES)
     options = parser.parse_args()
-    results: dict[str, Any] = {"machine": describe_machine(), "trainings": {}}
-    for training in options.training or NAMES:
-        with tempfile.TemporaryDirectory() as folder:
-            results["trainings"][training] = measure(training, Path(folder), options)
+    results = measure_each(options.training or NAMES, measure, options)
     slowdowns = [found["rlprof"]["slowdown"] for found in results["trainings"].values()]
     results["slowdown"] = median(slowdowns)
     results["worst_slowdown"] = max(slowdowns)
     results["noise"] = median(found["plain again"]["slowdown"] for found in results["trainings"].values())
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [table(results), bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

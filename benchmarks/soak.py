@@ -1,11 +1,11 @@
-"""Whether recording stays exact and its memory flat, however long it goes on.
+"""Check that a long recording stays exact and that its memory does not grow.
 
-Threads record spans as fast as they can, two deep, under several names, as `with` blocks and as decorated calls, while
-the driver waits for them and now and then takes a snapshot. At the end every count must be exact and every nanosecond
-accounted for, and from the end of a short warm-up on the process must not have grown.
+Threads record spans as fast as they can, on two levels, under several names, as `with` blocks and as decorated calls.
+The driver waits for them and takes a snapshot now and then. At the end, every count must be exact, every nanosecond
+must be accounted for, and the process must not have grown since the end of a short warm-up.
 
-A second phase starts many short-lived threads and asyncio tasks that record a few spans each: what they leave behind
-must be bounded.
+A second phase starts many short-lived threads and asyncio tasks that record a few spans each. The memory that they
+leave behind must be bounded.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
-from rich.table import Table
+from _common import Bar, Options, conclude, describe_machine, figure_table, progress, sum_error
 
 from rlprof import Profiler, Snapshot
+from rlprof.ledger.rows import EVENT
 
 MB = 1 << 20
 TIMELINE = 65536
-EVENT_BYTES = 24
 SHORT_THREADS, AT_ONCE, TASKS = 5_000, 10, 1_000
 TASKS_AT_ONCE = 50
 LANES = 64 * 2 + AT_ONCE + TASKS_AT_ONCE + 16
-"""The ledger keeps at most 64 ended lanes a group, and has two groups here; besides, those that are alive."""
+"""The ledger keeps at most 64 ended lanes per group. Here it has two groups, and the lanes that are alive."""
 
 BARS = (
     Bar("rss_growth_bytes", "<=", MB, " B"),
@@ -48,16 +47,11 @@ BARS = (
 
 
 def resident() -> int:
-    """The process's resident memory; its peak where there is no /proc."""
+    """The resident memory of the process, or its peak where there is no /proc."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def sum_error(snapshot: Snapshot) -> int:
-    accounts = sum(account.ledger_ns for account in snapshot.accounts)
-    return abs(accounts + snapshot.unattributed_ns + snapshot.rlprof_ns - snapshot.wall_ns)
 
 
 def counts(snapshot: Snapshot) -> Counter[str]:
@@ -65,11 +59,11 @@ def counts(snapshot: Snapshot) -> Counter[str]:
 
 
 SPANS = Counter(env_step=2, physics=1, policy_forward=2, matmul=1, store=2, learn=1, backward=1, wait_for_batch=1)
-"""By name, the spans of one turn of a recording thread."""
+"""Spans by name that a recording thread records per round."""
 
 
 class Work:
-    """What a recording thread does."""
+    """The work of a recording thread."""
 
     def __init__(self, profiler: Profiler) -> None:
         self.profile = profiler.profile
@@ -81,7 +75,7 @@ class Work:
         with self.profile("backward"):
             pass
 
-    def turns(self, count: int) -> None:
+    def rounds(self, count: int) -> None:
         profile, matmul, store, learn = self.profile, self.matmul, self.store, self.learn
         for _ in range(count):
             with profile("env_step"), profile("physics"):
@@ -103,12 +97,12 @@ def _nothing() -> None:
 class Soak:
     """The long phase: a few threads, very many spans."""
 
-    def __init__(self, profiler: Profiler, threads: int, turns: int) -> None:
+    def __init__(self, profiler: Profiler, threads: int, rounds: int) -> None:
         self.profiler = profiler
         self.work = Work(profiler)
         self.threads = threads
-        self.turns = turns
-        """Of each thread."""
+        self.rounds = rounds
+        """Rounds per thread."""
         self.done = [0] * threads
         self.sum_error = 0
         self.seconds = 0.0
@@ -117,12 +111,12 @@ class Soak:
 
     @property
     def spans(self) -> int:
-        return self.turns * self.threads * SPANS.total()
+        return self.rounds * self.threads * SPANS.total()
 
     def run(self) -> None:
-        """Record, and look on: after a fiftieth of the turns the warm-up is over."""
+        """Record, and check the memory meanwhile. The warm-up ends after a fiftieth of the rounds."""
         began = perf_counter()
-        portion = max(1, self.turns // 500)
+        portion = max(1, self.rounds // 500)
         threads = [threading.Thread(target=self._record, args=(i, portion)) for i in range(self.threads)]
         for thread in threads:
             thread.start()
@@ -130,7 +124,7 @@ class Soak:
         with self.profiler.profile("soak", wait=True):
             while any(thread.is_alive() for thread in threads):
                 threads[0].join(0.05)
-                share = sum(self.done) / (self.turns * self.threads)
+                share = sum(self.done) / (self.rounds * self.threads)
                 if share >= reported + 0.04 or self.warm is None:
                     reported = share
                     self._look(share, warmed_up=share >= 0.02)
@@ -140,9 +134,9 @@ class Soak:
         self._look(1.0, warmed_up=True)
 
     def _record(self, i: int, portion: int) -> None:
-        while self.done[i] < self.turns:
-            now = min(portion, self.turns - self.done[i])
-            self.work.turns(now)
+        while self.done[i] < self.rounds:
+            now = min(portion, self.rounds - self.done[i])
+            self.work.rounds(now)
             self.done[i] += now
 
     def _look(self, share: float, warmed_up: bool) -> None:
@@ -158,18 +152,17 @@ class Soak:
 
     @property
     def growth(self) -> int | None:
-        """From the warm-up's end to the highest that was seen; None where it was over at once."""
+        """Growth from the end of the warm-up to the highest value; None if the run was too short to tell."""
         return None if self.warm is None or self.highest is None else max(0, self.highest - self.warm)
 
     def expected(self) -> Counter[str]:
-        turns = self.turns * self.threads
-        return Counter({name: count * turns for name, count in SPANS.items()})
+        return Counter({name: count * self.rounds * self.threads for name, count in SPANS.items()})
 
 
 def timeline_is_exact(profiler: Profiler, spans: int) -> bool:
-    """The ring holds the last spans, and has counted those it lost."""
+    """True if the ring holds the last spans and has counted the spans that it lost."""
     events, lost = profiler.drain_timeline()
-    kept = len(events) // EVENT_BYTES
+    kept = len(events) // EVENT.size
     return kept == min(spans, TIMELINE) and kept + lost == spans
 
 
@@ -180,10 +173,10 @@ class ShortLived:
         self.profiler = profiler
         self.growth = 0
         self.late_growth = 0
-        """From the first fifth of the threads on: what is kept once and for all is there by then."""
+        """Growth after the first fifth of the threads. All permanent memory is allocated by then."""
 
     def run(self) -> None:
-        self._start_threads(500, _nothing)  # the allocator's and the system's own first use
+        self._start_threads(500, _nothing)  # the allocator and the system grow at first use
         gc.collect()
         before = resident()
         self._start_threads(SHORT_THREADS // 5, self._spans)
@@ -230,8 +223,8 @@ class ShortLived:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     profiler = Profiler(core=options.core)
     profiler.enable(timeline=TIMELINE)
-    turns = max(1, ceil(options.spans / (options.threads * SPANS.total())))
-    soak = Soak(profiler, options.threads, turns)
+    rounds = max(1, ceil(options.spans / (options.threads * SPANS.total())))
+    soak = Soak(profiler, options.threads, rounds)
     soak.run()
     expected = soak.expected() + Counter(soak=1)
     counts_exact = counts(profiler.snapshot()) == expected
@@ -268,31 +261,17 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def soak_table(results: dict[str, Any]) -> Table:
-    table = Table(title="Soak", title_justify="left")
-    table.add_column("figure")
-    table.add_column("measured", justify="right")
-    for key, value in results.items():
-        if key not in ("machine", "bars"):
-            table.add_row(
-                key, f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)
-            )
-    return table
-
-
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--spans", type=float, default=1e7, help="spans in all (1e7); memory needs 1e6 or more")
-    parser.add_argument("--threads", type=int, default=4, help="threads that record them (4)")
-    parser.add_argument("--core", default="auto", choices=("auto", "c", "python"), help="the ledger's core (auto)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--spans", 1e7, "total number of spans; the memory figures need 1e6 or more")
+    parser.number("--threads", 4, "number of recording threads")
+    parser.add_argument("--core", default="auto", choices=("auto", "c", "python"), help="core of the ledger")
     options = parser.parse_args()
     if options.spans < 1 or options.threads < 1:
-        parser.error("--spans and --threads: at least 1")
+        parser.error("--spans and --threads must be at least 1")
     results = {"machine": describe_machine(), **run(options)}
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [soak_table(results), bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, figure_table("Soak", results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,9 +1,9 @@
-"""What one empty span costs, in units of a `perf_counter_ns()` pair.
+"""Measure what one empty span costs, in units of two `perf_counter_ns()` calls (a pair).
 
-Every variant runs once a round, in an order shuffled anew, as a batch of a few milliseconds of thread CPU time. The
-round's empty loop is subtracted, and what is left is divided by the same round's pair of `perf_counter_ns()` calls. The
-figure is the median of these ratios over all rounds; the interquartile range stands beside it. So neither a slow
-machine nor one whose speed drifts during the run moves the figures much.
+Every variant runs once per round, in random order, as a batch of a few milliseconds of thread CPU time. The time of
+the empty loop in the same round is subtracted, and the rest is divided by the time of a pair in the same round. The
+figure is the median of these ratios over all rounds, with their interquartile range. So neither a slow machine nor one
+whose speed drifts during the run changes the figures much.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 import torch
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, tsc_refusal, write_results
+from _common import Bar, Options, conclude, describe_machine, progress, tsc_refusal
 from opentelemetry.sdk.trace import TracerProvider
 from rich.table import Table
 from torch._C._profiler import _RecordFunctionFast
@@ -44,7 +44,7 @@ BARS = (
 LOOP, PAIR, CALL = "empty_loop", "pair", "empty_call"
 TIMELINE = 65536
 
-# What is timed reads its names as globals, as user code does. The iterator makes no integers.
+# The timed code reads its names as globals, as user code does. The iterator creates no integers.
 TEMPLATE = """
 def loop(count):
     begin = thread_time_ns()
@@ -65,38 +65,39 @@ class Variant:
     body: str
     names: dict[str, Any]
     base: str = LOOP
-    """The variant whose cost is not this one's own."""
+    """The variant whose cost is subtracted from this one."""
     spans: int = 1
-    """Spans in one turn of the loop."""
+    """Spans per repetition of the loop."""
     around: Callable[[], AbstractContextManager[object]] = nullcontext
-    """Entered for each batch, untimed."""
+    """A context that is entered for each batch, outside of the timed code."""
     wrap: Callable[[Loop], Loop] = field(default=lambda loop: loop)
-    """Where the loop runs."""
+    """Makes the loop run elsewhere, such as in another thread."""
     loop: Loop = field(init=False)
-    turns: int = field(init=False, default=0)
+    repetitions: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         names = {"repeat": repeat, "thread_time_ns": thread_time_ns, **self.names}
         exec(TEMPLATE.format(body=self.body), names)
         self.loop = self.wrap(names["loop"])
 
-    def choose_turns(self, batch_ns: float) -> None:
-        """Warm up, and find how often it runs in a batch's time."""
-        self._run(100)  # the first calls of a library may set it up for milliseconds
-        turns = 8
-        while self._run(turns) < batch_ns / 2:
-            turns *= 2
-        self.turns = max(8, round(turns * batch_ns / min(self._run(turns) for _ in range(3))))
+    def choose_repetitions(self, batch_ns: float) -> None:
+        """Warm up, and find how many repetitions fill a batch."""
+        self._run(100)  # the first calls of a library may take milliseconds to set it up
+        repetitions = 8
+        while self._run(repetitions) < batch_ns / 2:
+            repetitions *= 2
+        fastest = min(self._run(repetitions) for _ in range(3))
+        self.repetitions = max(8, round(repetitions * batch_ns / fastest))
 
     def batch(self) -> float:
-        """The ns of one turn, its share of the loop included."""
-        return self._run(self.turns) / self.turns
+        """The ns per repetition, including the loop."""
+        return self._run(self.repetitions) / self.repetitions
 
-    def _run(self, turns: int) -> int:
+    def _run(self, repetitions: int) -> int:
         with self.around():
             gc.disable()
             try:
-                return self.loop(turns)
+                return self.loop(repetitions)
             finally:
                 gc.enable()
 
@@ -139,12 +140,7 @@ def on(pool: ThreadPoolExecutor) -> Callable[[Loop], Loop]:
 def base_variants() -> list[Variant]:
     return [
         Variant(LOOP, "empty loop", "pass", {}),
-        Variant(
-            PAIR,
-            "perf_counter_ns() twice",
-            "perf_counter_ns(); perf_counter_ns()",
-            {"perf_counter_ns": perf_counter_ns},
-        ),
+        Variant(PAIR, "perf_counter_ns() twice", "now(); now()", {"now": perf_counter_ns}),
         Variant(CALL, "empty Python call", "empty()", {"empty": empty}),
     ]  # fmt: skip
 
@@ -160,14 +156,14 @@ def rlprof_variants(pool: ThreadPoolExecutor) -> list[Variant]:
         decorated("decorator_monotonic", "the same, monotonic", recording("monotonic")),
         decorated("decorator_disabled", "the same, disabled", Profiler(core="c")),
         Variant(
-            "hundred_names", "100 names in turn, default clock", "\n        ".join(names),
+            "hundred_names", "100 names one after the other, default clock", "\n        ".join(names),
             {"profile": recording().profile}, spans=100,
         ),
-        with_span("worker_thread", "as the first, not on the driver", recording("monotonic", "off"), wrap=on(pool)),
+        with_span("worker_thread", "as with_profile, not on the driver", recording("monotonic", "off"), wrap=on(pool)),
         with_span("twin", "the Python twin", recording(core="python")),
     ]  # fmt: skip
     if tsc_refusal() is None:
-        tsc = with_span("with_profile_tsc", "the same by the TSC", recording("tsc", "off"))
+        tsc = with_span("with_profile_tsc", "the same with the TSC", recording("tsc", "off"))
         variants.insert(1, tsc)
     return variants
 
@@ -175,9 +171,9 @@ def rlprof_variants(pool: ThreadPoolExecutor) -> list[Variant]:
 def other_variants() -> list[Variant]:
     record = {"record_function": record_function}
     viztracer = VizTracer(verbose=0, log_sparse=True)
-    sys.setprofile(None)  # only its events are to cost: it hooks every call of every variant the moment it is made
+    sys.setprofile(None)  # only its events should cost: a new VizTracer hooks every call of every variant
     threading.setprofile(None)
-    tracer = TracerProvider().get_tracer("benchmark")  # no span processor: its cheapest
+    tracer = TracerProvider().get_tracer("benchmark")  # without a span processor, the cheapest setting
 
     @contextmanager
     def torch_profiler() -> Iterator[None]:
@@ -214,9 +210,9 @@ def other_variants() -> list[Variant]:
 
 
 def measure(variants: list[Variant], rounds: int, batch_ms: float) -> dict[str, list[float]]:
-    """Per variant the ns of one turn in each round."""
+    """The ns per repetition of each variant in each round."""
     for variant in variants:
-        variant.choose_turns(batch_ms * 1e6)
+        variant.choose_repetitions(batch_ms * 1e6)
     gc.collect()
     gc.freeze()
     times: dict[str, list[float]] = {variant.key: [] for variant in variants}
@@ -233,7 +229,7 @@ def measure(variants: list[Variant], rounds: int, batch_ms: float) -> dict[str, 
 
 
 def net(variant: Variant, times: dict[str, list[float]]) -> list[float]:
-    """The ns of one span alone, in each round."""
+    """The ns of one span without the loop, in each round."""
     return [(own - base) / variant.spans for own, base in zip(times[variant.key], times[variant.base])]
 
 
@@ -242,7 +238,7 @@ def ratios(own: list[float], unit: list[float]) -> list[float]:
 
 
 def evaluate(variants: list[Variant], times: dict[str, list[float]]) -> dict[str, Any]:
-    """The figures by key: ratio to the pair, its quartiles, and ns."""
+    """The figures by key: ratio to a pair, its quartiles, and ns."""
     costs = {variant.key: net(variant, times) for variant in variants if variant.key != LOOP}
     over_pair = {key: ratios(cost, costs[PAIR]) for key, cost in costs.items() if key not in (PAIR, CALL)}
     over_pair["record_function_off_over_with_profile"] = ratios(costs["record_function_off"], costs["with_profile"])
@@ -259,7 +255,7 @@ def evaluate(variants: list[Variant], times: dict[str, list[float]]) -> dict[str
         "empty_loop_ns": median(times[LOOP]),
         "iqr": {key: _quartiles(values) for key, values in over_pair.items()},
         "ns": {key: median(cost) for key, cost in costs.items()},
-        "turns": {variant.key: variant.turns for variant in variants},
+        "repetitions": {variant.key: variant.repetitions for variant in variants},
         "reasons": reasons,
     }
 
@@ -274,9 +270,9 @@ def cost_table(variants: list[Variant], results: dict[str, Any]) -> Table:
         title=f"One empty span in pairs of perf_counter_ns() ({results['pair_ns']:.1f} ns), {results['rounds']} rounds",
         title_justify="left",
         caption=(
-            f"An empty Python call takes {results['empty_call_ns']:.1f} ns; an empty turn of the loop, subtracted, "
-            f"{results['empty_loop_ns']:.1f} ns. IQR: interquartile range of the rounds. The floor, the least that a "
-            f"`with` statement can cost on this interpreter, is taken to be `disabled`: {results['floor']:.3f}."
+            f"An empty Python call takes {results['empty_call_ns']:.1f} ns. The empty loop takes "
+            f"{results['empty_loop_ns']:.1f} ns per repetition, which is subtracted. IQR: interquartile range of the "
+            f"rounds. `disabled` ({results['floor']:.3f}) is taken as the least cost of a `with` statement here."
         ),
         caption_justify="left",
     )
@@ -292,14 +288,14 @@ def cost_table(variants: list[Variant], results: dict[str, Any]) -> Table:
     return table
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=101, help="rounds, 41 or more for figures to quote (101)")
-    parser.add_argument("--batch-ms", type=float, default=3.0, help="thread CPU time of a batch (3)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.number("--rounds", 101, "number of rounds; use 41 or more for figures to quote")
+    parser.number("--batch-ms", 3.0, "thread CPU time of a batch in ms")
     options = parser.parse_args()
     if options.rounds < 2:
-        parser.error("--rounds: the quartiles need at least 2")
-    os.environ.pop("RLPROF_CORE", None)  # it would overrule the core that a variant is about
+        parser.error("--rounds must be at least 2, because quartiles need two rounds")
+    os.environ.pop("RLPROF_CORE", None)  # it would override the core that a variant chooses
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     try:
         Profiler(core="c")
@@ -309,10 +305,8 @@ def main() -> int:
         variants = [*base_variants(), *rlprof_variants(pool), *other_variants()]
         times = measure(variants, options.rounds, options.batch_ms)
     results = {"machine": describe_machine(), "rounds": options.rounds, **evaluate(variants, times)}
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [cost_table(variants, results), bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, cost_table(variants, results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

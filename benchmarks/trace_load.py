@@ -1,14 +1,16 @@
-"""How fast traces are read into columns, and in how much memory, against other readers on the same files.
+"""Measure how fast rlprof and other readers load traces, and how much memory they need.
 
-Each reader runs in a process of its own for each file, so that peaks of memory are its own; readers take turns, a few
-rounds of them, and the ratio of a round is of neighbours in time. What a reader imports is not counted, neither its
-time nor its memory. The text is in the file system's cache for all of them.
+Each reader loads each file in a new process, so that its peak of memory is its own. All readers run once per round, in
+random order, and ratios are taken within a round. Imports are not counted, neither their time nor their memory. The
+file is in the file system's cache for all readers.
 
-    rlprof         the file into columns, from the plain file
-    rlprof gz      the same from the gzipped file
+    rlprof         loads the plain file into columns
+    rlprof gz      loads the gzipped file into columns
     orjson, json   `loads` of the bytes of the plain file
-    hta            HolisticTraceAnalysis as its users load a trace, `TraceAnalysis(...)`, from the gzipped file
-    hta parser     only its parser, into a pandas frame; both where it is installed and can read the file
+    hta            HolisticTraceAnalysis as its users load a trace: `TraceAnalysis(...)` of the gzipped file
+    hta parser     only its parser, into a pandas frame
+
+The last two are measured if HolisticTraceAnalysis is installed and can read the file.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 
 BARS = (
@@ -36,24 +38,30 @@ BARS = (
 )
 GB = 1e9
 PACKED = ("rlprof gz", "hta", "hta parser")
-"""Those that are given the gzipped file."""
+"""Readers of the gzipped file."""
 
-PREPARE = {
-    "rlprof": "from rlprof.trace.read import read_trace",
-    "rlprof gz": "from rlprof.trace.read import read_trace",
-    "orjson": "import orjson",
-    "json": "import json",
-    "hta": "from hta.trace_analysis import TraceAnalysis; import logging; logging.disable(logging.CRITICAL)",
-    "hta parser": "import hta.common.trace_parser as hta, logging; logging.disable(logging.CRITICAL); "
-    "from hta.configs.parser_config import ParserConfig",
+_QUIET = "import logging; logging.disable(logging.CRITICAL); "
+READERS = {
+    "rlprof": ("from rlprof.trace.read import read_trace", "read_trace(path)"),
+    "rlprof gz": ("from rlprof.trace.read import read_trace", "read_trace(path)"),
+    "orjson": ("import orjson", "orjson.loads(open(path, 'rb').read())"),
+    "json": ("import json", "json.loads(open(path, 'rb').read())"),
+    "hta": (
+        _QUIET + "from hta.trace_analysis import TraceAnalysis",
+        "TraceAnalysis(trace_files={0: path}, trace_dir='.')",
+    ),
+    "hta parser": (
+        _QUIET + "import hta.common.trace_parser as hta; from hta.configs.parser_config import ParserConfig",
+        "hta.parse_trace_dataframe(path, ParserConfig.get_default_cfg())",
+    ),
 }
-READ = {
-    "rlprof": "kept = read_trace(path)",
-    "rlprof gz": "kept = read_trace(path)",
-    "orjson": "kept = orjson.loads(open(path, 'rb').read())",
-    "json": "kept = json.loads(open(path, 'rb').read())",
-    "hta": "kept = TraceAnalysis(trace_files={0: path}, trace_dir='.')",
-    "hta parser": "kept = hta.parse_trace_dataframe(path, ParserConfig.get_default_cfg())",
+"""What each reader imports before the measurement, and how it loads a file."""
+RATIOS = {
+    "ratio_to_orjson": ("rlprof", "orjson"),
+    "ratio_to_orjson_gz": ("rlprof gz", "orjson"),
+    "ratio_to_json": ("rlprof", "json"),
+    "ratio_to_hta": ("rlprof gz", "hta"),
+    "ratio_to_hta_parser": ("rlprof gz", "hta parser"),
 }
 PROGRAM = """
 import re, sys, time
@@ -62,17 +70,18 @@ path = sys.argv[1]
 def resident(what):
     return 1024 * int(re.search(what + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
 before = resident("VmRSS")
-open("/proc/self/clear_refs", "w").write("5")  # the peak begins anew
+open("/proc/self/clear_refs", "w").write("5")  # resets the peak
 began = time.perf_counter()
-{read}
+kept = {read}
 seconds = time.perf_counter() - began
 print(seconds, resident("VmHWM") - before)
 """
 
 
 def read_once(reader: str, path: Path) -> tuple[float, float] | None:
-    """Seconds and bytes at most; None where the reader fails."""
-    program = PROGRAM.format(prepare=PREPARE[reader], read=READ[reader])
+    """Seconds and peak memory in bytes, or None if the reader fails."""
+    prepare, read = READERS[reader]
+    program = PROGRAM.format(prepare=prepare, read=read)
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         progress(f"  {reader} fails on {path.name}: {done.stderr.strip().splitlines()[-1:]}")
@@ -91,7 +100,7 @@ def measure(source: Path, folder: Path, rounds: int) -> dict[str, Any]:
     del data, text
     seconds: dict[str, list[float]] = {}
     memory: dict[str, list[float]] = {}
-    readers = list(READ)
+    readers = list(READERS)
     for number in range(rounds):
         for reader in random.Random(number).sample(readers, len(readers)):
             found = read_once(reader, packed if reader in PACKED else plain)
@@ -105,11 +114,7 @@ def measure(source: Path, folder: Path, rounds: int) -> dict[str, Any]:
         "bytes": size,
         "seconds_per_gb": {reader: value / (size / GB) for reader, value in taken.items()},
         "memory_ratio": {reader: median(values) / size for reader, values in memory.items()},
-        "ratio_to_orjson": paired(seconds, "rlprof", "orjson"),
-        "ratio_to_orjson_gz": paired(seconds, "rlprof gz", "orjson"),
-        "ratio_to_json": paired(seconds, "rlprof", "json"),
-        "ratio_to_hta": paired(seconds, "rlprof gz", "hta"),
-        "ratio_to_hta_parser": paired(seconds, "rlprof gz", "hta parser"),
+        **{figure: paired(seconds, one, other) for figure, (one, other) in RATIOS.items()},
     }
 
 
@@ -120,14 +125,14 @@ def paired(seconds: dict[str, list[float]], one: str, other: str) -> float | Non
 
 
 def of_all(files: dict[str, Any], one: str, other: str) -> float | None:
-    """The time for all files that both can read."""
+    """The ratio of the times for all files that both readers can read."""
     both = [found for found in files.values() if {one, other} <= found["seconds_per_gb"].keys()]
     mine, its = (sum(found["seconds_per_gb"][reader] * found["bytes"] for found in both) for reader in (one, other))
     return mine / its if its else None
 
 
 def synthetic(path: Path, size: int) -> None:
-    """A trace of a training on a GPU, as large as wanted: operators, calls, kernels, a step each 5,000 of them."""
+    """Write a GPU trace of the given size: operators, runtime calls and kernels, with a step after each 5,000."""
     with path.open("wb") as file:
         file.write(b'{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "made up"}], "traceEvents": [\n')
         number, time = 0, 1_700_000_000_000_000
@@ -156,26 +161,23 @@ def synthetic(path: Path, size: int) -> None:
 
 
 def table(results: dict[str, Any]) -> Table:
-    shown = Table(title="Seconds per GB of JSON, and peak memory by its size", title_justify="left")
-    shown.add_column("file")
-    for reader in READ:
-        shown.add_column(reader, justify="right")
+    shown = empty_table("Seconds per GB of JSON, and peak memory relative to the size of the JSON", "file", *READERS)
     for name, found in results["files"].items():
         cells = [
             f"{found['seconds_per_gb'][reader]:.1f} s, {found['memory_ratio'][reader]:.1f}x"
             if reader in found["seconds_per_gb"]
             else "-"
-            for reader in READ
+            for reader in READERS
         ]
         shown.add_row(name, *cells)
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="traces, gzipped or plain")
-    parser.add_argument("--rounds", type=int, default=5, help="of each reader (5)")
-    parser.add_argument("--synthetic", type=float, default=2.0, metavar="GB", help="also one of this size (2; 0: none)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="trace, gzipped or plain")
+    parser.number("--rounds", 5, "number of rounds")
+    parser.number("--synthetic", 2.0, "also load a generated trace of this size in GB, 0 for none")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "files": {}}
     with tempfile.TemporaryDirectory() as name:
@@ -185,11 +187,10 @@ def main() -> int:
             results["files"][path.name] = measure(path, folder, options.rounds)
         results["synthetic_memory_gb"] = None
         if options.synthetic:
-            free = shutil.disk_usage(folder).free
-            if free < 2 * options.synthetic * GB:
-                progress(f"no room for {options.synthetic} GB")
+            if shutil.disk_usage(folder).free < 2 * options.synthetic * GB:
+                progress(f"skipped the generated trace: no room for {options.synthetic} GB")
             else:
-                progress(f"a trace of {options.synthetic} GB")
+                progress(f"generated trace of {options.synthetic} GB")
                 large = folder / "large.json"
                 synthetic(large, int(options.synthetic * GB))
                 found = read_once("rlprof", large)
@@ -199,20 +200,11 @@ def main() -> int:
                     "seconds_per_gb": found[0] / (large.stat().st_size / GB), "memory_gb": found[1] / GB,
                 }  # fmt: skip
                 results["synthetic_memory_gb"] = found[1] / GB
-    for figure, one, other in (
-        ("ratio_to_orjson", "rlprof", "orjson"),
-        ("ratio_to_orjson_gz", "rlprof gz", "orjson"),
-        ("ratio_to_json", "rlprof", "json"),
-        ("ratio_to_hta", "rlprof gz", "hta"),
-        ("ratio_to_hta_parser", "rlprof gz", "hta parser"),
-    ):
-        results[figure] = of_all(results["files"], one, other)
+    results |= {figure: of_all(results["files"], one, other) for figure, (one, other) in RATIOS.items()}
     counted = [found for found in results["files"].values() if found["bytes"] > 10e6] or list(results["files"].values())
     results["memory_ratio"] = max(found["memory_ratio"]["rlprof"] for found in counted)
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [table(results), bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,10 +1,10 @@
-"""Does `rlprof whatif` predict what really comes of making something faster?
+"""Measure how well `rlprof whatif` predicts the effect of making a part of a training faster.
 
-Six ways to put a training together, three parts in each, made 1.5, 2 and 4 times faster in earnest: the part does less
-work. The truth is in processes in which the speed of the parts changes between iterations, in random order. Beside it
-stand the prediction from an ordinary session, the experiment of `--verify`, which only ever slows parts down, and the
-naive model: the part's durations, summed over threads, as a share of the wall time. Errors are of the time an iteration
-would take.
+Six topologies of a training have three parts each. Each part is really made 1.5, 2 and 4 times faster: it does less
+work. The truth comes from processes in which the speed of the parts changes between iterations, in random order. It is
+compared with the prediction from an ordinary session, with the experiment of `--verify`, which only slows parts down,
+and with the naive model: the durations of the part, summed over threads, as a share of the wall time. Errors are
+relative errors of the time per iteration.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 from rich.table import Table
 
-from rlprof.analysis.jackknife import jackknife
+from rlprof.analysis.inference import jackknife
+from rlprof.analysis.lane_work import work_of
 from rlprof.analysis.topology import topology
-from rlprof.analysis.verification import verify
-from rlprof.analysis.whatif import prediction
-from rlprof.analysis.work import work_of
 from rlprof.experiment.arm import Arm
-from rlprof.experiment.dosing import DosePlan, run_doses
+from rlprof.experiment.slowdowns import SlowdownPlan, run_slowdowns
 from rlprof.session.reader import Session
+from rlprof.whatif.prediction import prediction
+from rlprof.whatif.verification import verify
 
 TRAINING = Path(__file__).parent / "trainings" / "topologies.py"
 TOPOLOGIES = ("serial", "threads", "threads_gil", "processes", "async_actor", "async_learner")
 HARD = ("async_balanced", "async_threads")
-"""Beside them, and not in the figures that have bars: a pipeline that is at its kink already, and one whose two threads
-keep the GIL from each other. rlprof should say that it does not know, or be right."""
+"""Reported separately, and not part of the figures with limits: a pipeline that is balanced already, and one whose two
+threads compete for the GIL. rlprof should be right, or say that it does not know."""
 PARTS = ("env_step", "policy_forward", "update")
 FASTER = (1.5, 2.0, 4.0)
 BARS = (
@@ -45,23 +45,23 @@ BARS = (
 )
 WARM_UP = 4
 PROCESSES = 3
-"""For the truth: each has a speed of its own."""
+"""Processes for the truth, because each process has its own speed."""
 
 
 def turns_of(name: str) -> tuple[int, int]:
-    """Iterations after a change that do not count, and that do: what was begun before it is still in the queue, which
-    is shorter than an iteration."""
+    """Iterations after a change of speed that do not count, and that count. Work that began before the change is still
+    in the queue, which is shorter than an iteration."""
     return (1, 3) if name.startswith("async") else (0, 1)
 
 
 def set_speeds(path: Path, part: str, faster: float) -> None:
-    """In place: the training has it mapped."""
+    """Write the speeds in place, because the training has mapped the file."""
     with path.open("r+b") as file:
         file.write(struct.pack("3d", *(faster if part == one else 1.0 for one in PARTS)))
 
 
 def truth(name: str, folder: Path, blocks: int) -> dict[tuple[str, float], Any]:
-    """The time of an iteration with a part faster, as a share of what it is, with its interval."""
+    """The time per iteration with a faster part, relative to the usual time, with its interval."""
     speeds = folder / "speeds"
     speeds.write_bytes(struct.pack("3d", 1, 1, 1))
     settle, counted = turns_of(name)
@@ -71,13 +71,13 @@ def truth(name: str, folder: Path, blocks: int) -> dict[tuple[str, float], Any]:
 
     def time(arm: Arm, part: str, faster: float) -> float:
         set_speeds(speeds, part, faster)
-        return sum(turn.wall_ns for turn in arm.take_turns(settle + counted)[settle:])
+        return sum(turn.wall_ns for turn in arm.run_each(settle + counted)[settle:])
 
     for _ in range(PROCESSES):
         with Arm(name, f"run {TRAINING} {name} --speeds {speeds}", folder, ledger=False) as arm:
             arm.begin()
             for _ in range(WARM_UP):
-                arm.take_turn()
+                arm.run()
             for _ in range(blocks // PROCESSES // (settle + counted)):
                 before = time(arm, "", 1.0)
                 for variant in chance.sample(variants, len(variants)):
@@ -88,7 +88,7 @@ def truth(name: str, folder: Path, blocks: int) -> dict[tuple[str, float], Any]:
 
 
 def ratio(times: list[tuple[float, float]]) -> Any:
-    """Of means. The fifth in which both took longest is left out: others had the machine then."""
+    """The ratio of the means, without the slowest fifth: other programs had the machine then."""
     calm = sorted(times, key=sum)[: -(len(times) // 5)]
     return jackknife(calm, lambda some: sum(one for one, _ in some) / sum(other for _, other in some), 0.05)
 
@@ -103,7 +103,7 @@ def measure(name: str, folder: Path, options: Any) -> list[dict[str, Any]]:
     how = topology(work)
     progress(f"{name}: recorded, {how.model}")
     beside = how.model == "async"  # as `rlprof whatif --verify` plans it
-    plan = DosePlan(
+    plan = SlowdownPlan(
         command,
         PARTS,
         shares_gil=any(group.kind != "process" for group in how.groups),
@@ -112,11 +112,11 @@ def measure(name: str, folder: Path, options: Any) -> list[dict[str, Any]]:
         seconds=options.seconds,
         width=0.005,
     )
-    experiments = run_doses(plan)
+    experiments = run_slowdowns(plan)
     progress(
         f"{name}: {', '.join(f'{one.operation} {one.cost.estimate:.3f}' for one in experiments.values() if one.cost)}"
     )
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (part, faster), real in truth(name, folder, options.blocks).items():
         saving = {part: 1 / faster}
         predicted = prediction(work, how, saving)
@@ -142,12 +142,12 @@ def measure(name: str, folder: Path, options: Any) -> list[dict[str, Any]]:
 
 
 def _covers(gain: Any, real: Any) -> bool:
-    """Whether the interval of the prediction and that of the truth have something in common."""
+    """True if the interval of the prediction and that of the truth overlap."""
     return bool(1 / (1 + gain.high) <= real.high and real.low <= 1 / (1 + gain.low))
 
 
 def rmse(rows: list[dict[str, Any]], of: str) -> float | None:
-    """Of those that were answered."""
+    """The root mean square error of all rows with an answer."""
     errors = [row[of] / row["truth"] - 1 for row in rows if row[of] is not None]
     return math.sqrt(sum(error * error for error in errors) / len(errors)) if errors else None
 
@@ -168,9 +168,8 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> Table:
-    shown = Table(title="Time of an iteration, of what it was", title_justify="left")
-    for column in ("topology", "part", "faster", "really", "predicted", "experiment", "trusted", "naive"):
-        shown.add_column(column, justify="left" if column in ("topology", "part") else "right")
+    columns = ("topology", "part", "faster", "truth", "predicted", "experiment", "trusted", "naive")
+    shown = empty_table("Time per iteration, relative to the usual time", *columns, left=("part",))
     for row in results["rows"]:
         figures = [row[key] for key in ("truth", "predicted", "experiment", "naive")]
         cells = ["-" if figure is None else f"{figure:.3f}" for figure in figures]
@@ -179,16 +178,12 @@ def table(results: dict[str, Any]) -> Table:
     return shown
 
 
-def main() -> int:
-    parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--topology", choices=(*TOPOLOGIES, *HARD), action="append", help="only this one; may be given again"
-    )
-    parser.add_argument("--iterations", type=int, default=1500, help="of the recorded session (1500)")
-    parser.add_argument(
-        "--blocks", type=int, default=600, help="of each variant, for the truth (600; beside each other, a quarter)"
-    )
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the experiment, at most (60)")
+def main() -> None:
+    parser = Options(__doc__)
+    parser.only("topology", (*TOPOLOGIES, *HARD))
+    parser.number("--iterations", 1500, "iterations of the recorded session")
+    parser.number("--blocks", 600, "iterations of each variant for the truth, a quarter of them if asynchronous")
+    parser.number("--seconds", 60.0, "longest time of the experiment")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "rows": []}
     for name in options.topology or (*TOPOLOGIES, *HARD):
@@ -200,10 +195,8 @@ def main() -> int:
         name: summary([row for row in results["rows"] if row["topology"] == name]) for name in names
     }
     results |= summary([row for row in results["rows"] if row["topology"] in TOPOLOGIES])
-    results["bars"] = judge(BARS, results)
-    write_results(results, options, [table(results), bar_table(results["bars"])])
-    return 0
+    conclude(results, BARS, options, table(results))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,7 +1,7 @@
-"""The reference trainings: where their time goes, how fast they should be, and what their cures bring.
+"""Measure where the time of the reference trainings goes, how fast they should be, and how much their cures bring.
 
-Each is run once as it stands, with `--expect`. Then arms without and with the cure take turns, iteration by iteration,
-in pairs of processes that are started anew: the effect is a ratio in one run, with an interval over the pairs.
+Each training runs once unchanged, with `--expect`. Then pairs of new processes, without and with the cure, alternate
+iteration by iteration. The effect of the cure is a ratio within a pair, with an interval over the pairs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from _common import Bar, argument_parser, bar_table, describe_machine, judge, progress, write_results
-from rich.table import Table
+from _common import Bar, Options, conclude, describe_machine, empty_table, progress
 
 from rlprof.analysis.comparison import compare
 from rlprof.analysis.components import component_of, components
@@ -36,15 +35,16 @@ CURES = {
     "morph": (("gather", "--no-experimental-gpu-preload-gather", "--experimental-gpu-preload-gather", "data_loading"),),
     "battle": (("batched_inference", "--no-batched-inference", "--batched-inference", None),),
 }
-"""Of each workload: a name, the arms, and the operation that is to be cured; None where the work moves to others."""
+"""The cures of each workload: name, setting without and with the cure, and the operation that should become faster, or
+None if its work moves to other operations."""
 
 ROWS = 10
-"""Of a breakdown without components."""
+"""Rows of a breakdown without components."""
 
 
 def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
-    """Once, recorded: the account, the learning, and the parts alone."""
-    command = [sys.executable, "-m", "rlprof", "train", name, "--expect", "--no-progress", "--profile-dir", str(folder)]
+    """Train once, recorded. Returns the accounts, the progress of learning, and the isolated speed of the parts."""
+    command = [sys.executable, "-m", "rlprof", "train", name, "--expect", "--no-progress", "--dir", str(folder)]
     done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{name}: {done.stderr[-2000:]}")
@@ -52,13 +52,16 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
     facts = load_facts(session)
     found = components(facts.breakdown, find_workload(name).components)
     learned = re.search(r"steps, (.+) (\S+) at first, (\S+) at the end", done.stdout)
-    expected = re.search(r"they allow (\S+) steps/s; the training did (\S+):", done.stdout)
+    expected = re.search(r"parts\s+could\s+do\s+(\S+)\s+steps/s\.\s+The\s+training\s+did\s+(\S+),", done.stdout)
     if learned is None or expected is None:
-        raise SystemExit(f"{name}: this is not what a training prints: {done.stdout[-2000:]}")
+        raise SystemExit(f"{name}: cannot find the score and the expected speed in the output: {done.stdout[-2000:]}")
     allowed, reached = (float(figure.replace(",", "")) for figure in expected.groups())
     unattributed, _ = facts.breakdown.rows[-2:]
-    accounts = sorted(facts.operations, key=lambda operation: -operation.ledger_ns)[:ROWS]
     wall = facts.breakdown.wall_ns
+    rows = [(line.title, line.depth, line.ledger_ns, line.share) for line in found.lines]
+    if not find_workload(name).components:
+        accounts = sorted(facts.operations, key=lambda operation: -operation.ledger_ns)[:ROWS]
+        rows = [(one.operation, 0, one.ledger_ns, round(100 * one.ledger_ns / wall, 1)) for one in accounts]
     return {
         "seconds": wall / 1e9,
         "score": learned[1],
@@ -69,18 +72,7 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
         "expect_ratio": reached / allowed,
         "unattributed": unattributed.ledger_ns / wall,
         "breakdown": [
-            {"title": line.title, "depth": line.depth, "seconds": line.ledger_ns / 1e9, "share": line.share}
-            for line in found.lines
-        ]
-        if find_workload(name).components
-        else [
-            {
-                "title": one.operation,
-                "depth": 0,
-                "seconds": one.ledger_ns / 1e9,
-                "share": round(100 * one.ledger_ns / wall, 1),
-            }
-            for one in accounts
+            {"title": title, "depth": depth, "seconds": ns / 1e9, "share": share} for title, depth, ns, share in rows
         ],
     }
 
@@ -88,7 +80,7 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
 def cure(
     name: str, arms: tuple[str, str], operation: str | None, pairs: int, blocks: int, more: list[str]
 ) -> dict[str, Any]:
-    """What it brings, to the training and to the operation it is for."""
+    """The effect of a cure on the training and on its operation."""
     chance = random.Random()
     iterations = f"iterations={blocks + 5}"
     commands = tuple(" ".join(["train", name, *more, arm, iterations]) for arm in arms)
@@ -113,11 +105,11 @@ def cure(
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--workload", choices=WORKLOADS, action="append", help="only this one; may be given again")
-    parser.add_argument("--pairs", type=int, default=6)
-    parser.add_argument("--blocks", type=int, default=5)
-    parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help="settings of all of them")
+    parser = Options(__doc__)
+    parser.only("workload", WORKLOADS)
+    parser.number("--pairs", 6, "pairs of processes per cure")
+    parser.number("--blocks", 5, "iterations per process")
+    parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help="setting for all trainings")
     options = parser.parse_args()
     results: dict[str, Any] = {"machine": describe_machine(), "workloads": {}}
     for name in options.workload or WORKLOADS:
@@ -130,22 +122,16 @@ def main() -> None:
         }
         results["workloads"][name] = found
     figures = {f"{name}_unattributed": found["unattributed"] for name, found in results["workloads"].items()}
-    results["bars"] = judge([Bar(key, "<=", 0.05) for key in figures], figures)
-    table = Table()
-    for column in ("workload", "score", "steps/s", "of its parts", "cure", "faster by"):
-        table.add_column(column)
+    bars = [Bar(key, "<=", 0.05) for key in figures]
+    columns = ("workload", "score", "steps/s", "of the expected", "cure", "faster by")
+    table = empty_table("Reference trainings and their cures", *columns, left=("score", "cure"))
     for name, found in results["workloads"].items():
         for key, one in found["cures"].items():
+            score = f"{found['first']:.4g} to {found['last']:.4g}"
+            speed = f"{found['steps_per_second']:,.0f}", f"{found['expect_ratio']:.2f}"
             low, high = (f"{100 * bound:+.1f}" for bound in one["interval"])
-            table.add_row(
-                name,
-                f"{found['first']:.4g} to {found['last']:.4g}",
-                f"{found['steps_per_second']:,.0f}",
-                f"{found['expect_ratio']:.2f}",
-                key,
-                f"{100 * one['speedup']:+.1f} % [{low}, {high}]",
-            )
-    write_results(results, options, [table, bar_table(results["bars"])])
+            table.add_row(name, score, *speed, key, f"{100 * one['speedup']:+.1f} % [{low}, {high}]")
+    conclude({**results, **figures}, bars, options, table)
 
 
 if __name__ == "__main__":

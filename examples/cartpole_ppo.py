@@ -1,4 +1,4 @@
-"""PPO on CartPole-v1 in one file, profiled: where does the time of a small training go?
+"""PPO on CartPole-v1 in one file, profiled with rlprof.
 
 python examples/cartpole_ppo.py --iterations 100
 python examples/cartpole_ppo.py --no-profile      # the same weights, bit for bit
@@ -10,19 +10,17 @@ import argparse
 import zlib
 from collections import deque
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from rich.console import Console
 from torch import Tensor, nn
 
-from rlprof import Recording, get_profiler, profile, profile_function, record
-from rlprof.analysis.report import build_report
-from rlprof.report.text import render
-from rlprof.session.reader import Session
+import rlprof
+from rlprof import profile
 
 Envs = VectorEnv[Any, Any, Any]
 
@@ -30,33 +28,33 @@ Envs = VectorEnv[Any, Any, Any]
 @dataclass
 class Args:
     seed: int = 1
-    """of the environments, the weights and the sampling"""
+    """Seed of environments, weights and sampling."""
     envs: int = 8
-    """environments stepped together"""
+    """Environments that are stepped together."""
     iterations: int = 100
-    """turns of collect-and-update"""
+    """Rounds of collecting and updating."""
     steps: int = 128
-    """steps of each environment in an iteration"""
+    """Steps per environment and iteration."""
     epochs: int = 4
-    """passes over the collected steps in an iteration"""
+    """Passes over the collected steps per iteration."""
     minibatches: int = 4
-    """gradient steps in a pass"""
+    """Gradient steps per pass."""
     learning_rate: float = 1e-3
-    """of Adam"""
+    """Learning rate of Adam."""
     gamma: float = 0.99
-    """discount of the reward"""
+    """Discount of the reward."""
     gae_lambda: float = 0.95
-    """how far an advantage looks ahead"""
+    """Decay of the generalised advantage estimation."""
     clip: float = 0.2
-    """how far a probability ratio may leave 1"""
+    """How far a probability ratio may be from 1 before it is clipped."""
     entropy: float = 0.01
-    """weight of the entropy bonus"""
+    """Weight of the entropy bonus."""
     max_gradient: float = 0.5
-    """norm that gradients are clipped to"""
+    """Norm to which gradients are clipped."""
     summary_every: int = 0
-    """iterations between two short tables of where the time goes; 0 for none"""
+    """Iterations between two short tables of the time spent. 0: none."""
     profile: bool = True
-    """record the training to a session and print where its time went"""
+    """Record the training to a session and print where its time went."""
 
 
 class Agent(nn.Module):
@@ -78,7 +76,7 @@ def _network(inputs: int, outputs: int, last_gain: float) -> nn.Sequential:
 
 
 class Rollout:
-    """Where the environments stand, and what an iteration collects: tensors of steps x environments."""
+    """State of the environments, and the data of an iteration: tensors of steps x environments."""
 
     def __init__(self, steps: int, first_observation: Tensor) -> None:
         envs, observations = first_observation.shape
@@ -92,7 +90,7 @@ class Rollout:
         self.dones = torch.zeros(steps, envs, dtype=torch.bool)
 
 
-@profile_function("advantage")
+@rlprof.profile_function("advantage")
 def advantages_of(rollout: Rollout, next_value: Tensor, args: Args) -> Tensor:
     """Generalised advantage estimation, backwards in time."""
     advantages = torch.zeros_like(rollout.rewards)
@@ -107,8 +105,7 @@ def advantages_of(rollout: Rollout, next_value: Tensor, args: Args) -> Tensor:
 
 
 def collect(envs: Envs, agent: Agent, rollout: Rollout, args: Args) -> list[float]:
-    """Fill the rollout; the returns of the episodes that ended."""
-    profiler = get_profiler()
+    """Fill the rollout. Returns the returns of the ended episodes."""
     finished: list[float] = []
     for step in range(args.steps):
         with profile("policy_forward"), torch.no_grad():
@@ -131,18 +128,18 @@ def collect(envs: Envs, agent: Agent, rollout: Rollout, args: Args) -> list[floa
             finished += ended
             rollout.return_so_far[done] = 0
             rollout.observation = torch.from_numpy(observation)
-        profiler.add_steps(len(done))
-        profiler.add_episodes(len(ended))
-        if truncated.any():  # the time was up while the pole still stood: what is missing, the critic estimates
+        rlprof.add_steps(len(done))
+        rlprof.add_episodes(len(ended))
+        if truncated.any():  # cut off while the pole still stood, so the critic estimates the rest
             with profile("value_estimation"), torch.no_grad():
                 last = torch.from_numpy(np.stack(list(info["final_obs"][truncated])))
                 rollout.rewards[step, torch.from_numpy(truncated)] += args.gamma * agent(last)[1]
     return finished
 
 
-@profile_function("update")
+@rlprof.profile_function("update")
 def update(agent: Agent, optimizer: torch.optim.Optimizer, rollout: Rollout, advantages: Tensor, args: Args) -> None:
-    """Some passes of clipped policy-gradient steps over the rollout."""
+    """Several passes of clipped policy-gradient steps over the rollout."""
     with profile("buffer_get"):
         observations = rollout.observations.flatten(0, 1)
         actions = rollout.actions.flatten()
@@ -174,8 +171,8 @@ def update(agent: Agent, optimizer: torch.optim.Optimizer, rollout: Rollout, adv
                 optimizer.step()
 
 
-def train(args: Args) -> tuple[Agent, Recording | None]:
-    """Train, and print how the returns rise."""
+def train(args: Args) -> tuple[Agent, rlprof.Recording | None]:
+    """Train, and print the mean returns."""
     torch.manual_seed(args.seed)
     envs: Envs = SyncVectorEnv(
         [lambda: gym.make("CartPole-v1") for _ in range(args.envs)], autoreset_mode=AutoresetMode.SAME_STEP
@@ -184,12 +181,13 @@ def train(args: Args) -> tuple[Agent, Recording | None]:
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
     recent: deque[float] = deque(maxlen=100)
 
-    profiler = get_profiler()
-    recording = record("cartpole_ppo", summary_every=args.summary_every, settings=vars(args)) if args.profile else None
+    recording = None
+    if args.profile:
+        recording = rlprof.record("cartpole_ppo", summary_every=args.summary_every, settings=vars(args))
     with profile("env_reset"):
         rollout = Rollout(args.steps, torch.from_numpy(envs.reset(seed=args.seed)[0]))
     for iteration in range(1, args.iterations + 1):
-        with profiler.iteration():
+        with rlprof.iteration():
             recent += collect(envs, agent, rollout, args)
             with profile("value_estimation"), torch.no_grad():
                 next_value = agent(rollout.observation)[1]
@@ -205,6 +203,17 @@ def train(args: Args) -> tuple[Agent, Recording | None]:
     return agent, recording
 
 
+def print_accounts(folder: Path) -> None:
+    """Print where the time went. The accounts sum to the wall time."""
+    with rlprof.open_session(folder) as session:
+        accounts = sorted(session.accounts(), key=lambda account: account.ledger_ns, reverse=True)
+        whole = sum(account.ledger_ns for account in accounts)
+        print(f"{'operation':20}{'calls':>10}{'seconds':>10}{'share':>9}")
+        for account in accounts:
+            seconds, share = account.ledger_ns / 1e9, account.ledger_ns / whole
+            print(f"{account.operation:20}{account.calls:10,}{seconds:10.3f}{share:9.1%}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="PPO on CartPole-v1, profiled with rlprof.")
     for field in fields(Args):
@@ -213,15 +222,14 @@ def main() -> None:
         else:
             parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default)
     args = Args(**vars(parser.parse_args()))
-    torch.set_num_threads(1)  # networks this small lose more by handing work over than they gain
+    torch.set_num_threads(1)  # more threads make networks this small slower
     agent, recording = train(args)
     weights = b"".join(parameter.detach().numpy().tobytes() for parameter in agent.parameters())
     print(f"checksum of the weights {zlib.crc32(weights):08x}\n")
     if recording is not None and recording.folder is not None:
-        with Session(recording.folder) as session:
-            render(build_report(session), Console())
+        print_accounts(recording.folder)
         print(f"\nThe session: {recording.folder.name}")
-        print("In a browser: rlprof report last --output report.html")
+        print("The whole report: rlprof report last")
 
 
 if __name__ == "__main__":

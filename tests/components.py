@@ -1,4 +1,4 @@
-"""Components that a machine may lack."""
+"""What to do when a component is missing on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def missing(component: str) -> NoReturn:
-    """Skip for a component this machine lacks; in CI, which installs them all, that is a failure."""
+    """Skip the test because a component is missing. In CI, which installs all components, fail instead."""
     if os.environ.get("CI") == "true":
-        pytest.fail(f"{component} is missing, and CI must not skip for it")
-    pytest.skip(f"{component} is not installed here")
+        pytest.fail(f"{component} is missing, and CI must not skip tests")
+    pytest.skip(f"{component} is not installed")

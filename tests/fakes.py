@@ -1,4 +1,4 @@
-"""A clock that only the test moves, and threads that act only when told."""
+"""A clock that only the test moves, and threads that act only on request."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any
 
 from rlprof import Profiler, Snapshot
 
-# `make sanitize` has no use for the twin.
+# `make sanitize` tests the C core only.
 CORES = tuple(os.environ.get("RLPROF_TEST_CORES", "c python").split())
 
 
 class Fake:
-    """A profiler whose clock only moves when told, in ns."""
+    """A profiler whose clock moves only on request, in ns."""
 
     def __init__(self, core: str, start: int = 1_000) -> None:
         self.profiler = Profiler(core, clock="fake")
         self.wall = start
         self.cpu = 0
-        self.profiler._ledger.set_time(start, 0)
+        self.profiler.ledger.set_time(start, 0)
         self.profiler.enable()
         self.profile = self.profiler.profile
 
     def tick(self, wall: int, cpu: int | None = None) -> None:
-        """Let time pass; on the CPU unless told."""
+        """Let time pass. All of it is CPU time by default."""
         self.wall += wall
         self.cpu += wall if cpu is None else cpu
-        self.profiler._ledger.set_time(self.wall, self.cpu)
+        self.profiler.ledger.set_time(self.wall, self.cpu)
 
     def snapshot(self) -> Snapshot:
         snapshot = self.profiler.snapshot()
@@ -43,13 +43,13 @@ class Fake:
         return {**accounts, "unattributed": snapshot.unattributed_ns}
 
     def raw(self) -> dict[str, Any]:
-        raw = self.profiler._ledger.raw()
+        raw = self.profiler.ledger.raw()
         del raw["process_peak"]  # the one figure that no fake clock decides
         return raw
 
 
 class Actor:
-    """A thread that does one thing at a time, when told, and is waited for."""
+    """A thread that does one thing at a time, on request, while the caller waits."""
 
     def __init__(self, name: str = "actor-0") -> None:
         self._orders: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()

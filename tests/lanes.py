@@ -1,6 +1,6 @@
-"""A training on paper: lanes that compute and wait, from which both what a session would show and the truth follow.
+"""A simulated training: lanes that compute and wait. It gives both what a session would show and the truth.
 
-The truth of making something faster is the same training with shorter work. Nothing here knows rlprof's models.
+The truth about a faster operation is the same training with less work. Nothing here uses the models of rlprof.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rlprof.analysis.work import DRIVER, Batch, Piece, Work
+from rlprof.analysis.lane_work import DRIVER, IterationBatch, Piece, Work
 
 Task = Sequence[tuple[str, float]]
-"""Operations, one after the other, and how long they compute."""
+"""Operations, one after the other, and how long each computes."""
 
 
 @dataclass
 class Paper:
-    """Who worked on what from when to when, in ns."""
+    """When each lane worked on which operation, in ns."""
 
     spans: list[tuple[str, str, float, float, float]] = field(default_factory=list)
-    """Lane, operation, start, end, and the CPU time of it."""
+    """Lane, operation, start, end and CPU time."""
     end: float = 0.0
 
     def work(self, lane: str, operation: str, start: float, duration: float, cpu: float | None = None) -> float:
@@ -29,8 +29,8 @@ class Paper:
         self.end = max(self.end, start + duration)
         return start + duration
 
-    def batch(self, kind: str) -> Batch:
-        """What the ledger makes of it: while the driver waits, time belongs to those who work, in equal parts."""
+    def batch(self, kind: str) -> IterationBatch:
+        """The accounts of the ledger. While the driver waits, the working lanes share the time in equal parts."""
         ledger: defaultdict[tuple[str, str], float] = defaultdict(float)
         overlapped: defaultdict[tuple[str, str], float] = defaultdict(float)
         edges = sorted({edge for _, _, start, end, _ in self.spans for edge in (start, end)} | {0.0, self.end})
@@ -49,23 +49,11 @@ class Paper:
             works[lane, name][0] += end - start
             works[lane, name][1] += cpu
         pieces = []
-        for key in {*ledger, *works}:
-            lane, name = key
-            on_driver = lane == DRIVER
-            of = "main" if on_driver else "worker-#"
-            pieces.append(
-                Piece(
-                    (name,),
-                    lane,
-                    of,
-                    "thread" if on_driver else kind,
-                    on_driver,
-                    *works[key],
-                    ledger[key],
-                    overlapped[key],
-                )
-            )
-        return Batch(1, self.end, 10, tuple(pieces))
+        for lane, name in {*ledger, *works}:
+            group = ("main", "thread", True) if lane == DRIVER else ("worker-#", kind, False)
+            key = lane, name
+            pieces.append(Piece((name,), lane, *group, *works[key], ledger[key], overlapped[key]))
+        return IterationBatch(1, self.end, 10, tuple(pieces))
 
 
 def faster(task: Task, saving: Mapping[str, float]) -> Task:
@@ -81,23 +69,21 @@ def serial(steps: Sequence[Task]) -> Paper:
 
 
 def pool(steps: Sequence[tuple[Task, Sequence[Task]]], one_at_a_time: bool = False) -> Paper:
-    """In each step the driver works, then gives each lane a task and waits for the last. With the GIL they share, all
-    that work get on at equal parts of the speed."""
+    """In each step the driver works, then gives each lane a task and waits for the last. If `one_at_a_time`, the lanes
+    share the GIL: each proceeds at an equal part of the speed."""
     paper, now = Paper(), 0.0
     for own, tasks in steps:
         for name, duration in own:
             now = paper.work(DRIVER, name, now, duration)
-        ends = (
-            [_alone(paper, lane, task, now) for lane, task in enumerate(tasks)]
-            if not one_at_a_time
-            else [_sharing(paper, tasks, now)]
-        )
-        now = max(ends, default=now)
+        if one_at_a_time:
+            now = _sharing(paper, tasks, now)
+        else:
+            now = max((_unshared(paper, lane, task, now) for lane, task in enumerate(tasks)), default=now)
     paper.end = now
     return paper
 
 
-def _alone(paper: Paper, lane: int, task: Task, now: float) -> float:
+def _unshared(paper: Paper, lane: int, task: Task, now: float) -> float:
     for name, duration in task:
         now = paper.work(f"worker {lane}", name, now, duration)
     return now
@@ -119,14 +105,14 @@ def _sharing(paper: Paper, tasks: Sequence[Task], now: float) -> float:
 
 
 def queue(items: int, actor: Task, learner: Task, capacity: int = 2) -> Paper:
-    """One lane makes items, the driver takes them; the one waits for room, the other for an item."""
+    """One lane makes items and waits for room. The driver takes them and waits for the next."""
     paper = Paper()
     made: list[float] = []
     taken: list[float] = []
     actor_free = driver_free = 0.0
     for number in range(items):
         start = max(actor_free, taken[number - capacity] if number >= capacity else 0.0)
-        made.append(_alone(paper, 0, actor, start))
+        made.append(_unshared(paper, 0, actor, start))
         actor_free = made[-1]
         taken.append(max(driver_free, made[-1]))
         driver_free = taken[-1]

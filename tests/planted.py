@@ -1,4 +1,4 @@
-"""Training whose times are known, because the test planted them: a clock that moves only when work is done."""
+"""Trainings with planted times, on a clock that moves only when work is done."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rlprof.analysis.breakdown import Breakdown, breakdown
 
 
 class Planted(Fake):
-    """A profiler that is recording, with a cost of its own if one is planted too."""
+    """A profiler that records on a fake clock, with a planted cost per span if one is given."""
 
     def __init__(self, cost: SpanCost | None = None) -> None:
         super().__init__("auto", start=0)
-        self.profiler._costs = [cost or SpanCost()]
+        self.profiler.span_costs = [cost or SpanCost()]
 
     def work(self, operation: str, wall: int, cpu: int | None = None, **options: Any) -> None:
         with self.profile(operation, **options):
@@ -39,7 +39,7 @@ def in_thread(work: Callable[[], None]) -> None:
 
 
 class Together:
-    """Threads that are all inside their span while the block runs."""
+    """A block during which all threads are inside their span."""
 
     def __init__(self, planted: Planted, threads: int, operation: str) -> None:
         self._inside = threading.Barrier(threads + 1)

@@ -18,7 +18,7 @@ Command = tuple[Any, ...]
 commands = st.one_of(
     st.tuples(st.just("enter"), st.sampled_from(LANES), st.sampled_from(OPERATIONS), st.booleans()),
     st.tuples(st.just("enter"), st.sampled_from(LANES), st.sampled_from(OPERATIONS), st.just(False)),
-    # Mostly the innermost span ends, sometimes one further out.
+    # Usually the innermost span ends, sometimes one further out.
     st.tuples(st.just("exit"), st.sampled_from(LANES), st.sampled_from((0, 0, 0, 1, 2))),
     st.tuples(st.just("enter"), st.just("main"), st.sampled_from(OPERATIONS), st.just(True)),
     st.tuples(st.just("tick"), st.integers(0, 1_000), st.integers(0, 1_000)),
@@ -34,17 +34,17 @@ rare = st.one_of(
     st.tuples(st.just("stopped"), st.integers(0, 100), st.integers(1, 1_000)),
     st.tuples(st.just("end"), st.sampled_from(WORKERS)),
 )
-# Short programs hardly ever have a worker at work while the driver waits.
+# In short programs, a worker hardly ever works while the driver waits.
 programs = st.lists(st.one_of(*[commands] * 6, rare), min_size=25, max_size=60)
 
 
 def innermost_like(spans: list[Any], depth: int) -> int:
-    """Equal spans cannot be told apart: the innermost of them is the one that ends."""
+    """The index of the span that ends. Of equal spans, it is the innermost."""
     return max(i for i, span in enumerate(spans) if span is spans[-1 - depth])
 
 
 class Machine:
-    """Runs a program on one core; each lane but the main one is a real thread."""
+    """Runs a program on one core of the ledger. Each lane except the main one is a real thread."""
 
     def __init__(self, core: str) -> None:
         self.fake = Fake(core)
@@ -83,7 +83,7 @@ class Machine:
         if not self.open[lane]:
             return
         span, rest = self.open[lane][-1], self.fake.profile(operation)
-        gap = self.on(lane, lambda: self.fake.profiler._ledger.split(span, rest))
+        gap = self.on(lane, lambda: self.fake.profiler.ledger.split(span, rest))
         self.seen.append(gap)
         if gap >= 0:
             self.open[lane].pop()
@@ -96,14 +96,14 @@ class Machine:
         self.seen.append(self.fake.raw())
 
     def iteration(self, closes: bool) -> None:
-        self.seen.append(self.fake.profiler._ledger.iteration(closes))
+        self.seen.append(self.fake.profiler.ledger.iteration(closes))
         self.seen.append(self.fake.profiler.drain_iterations())
 
     def stopped(self, before: int, wall: int) -> None:
-        """The process stands still; its start is not known exactly."""
+        """The process is stopped. The start of the stop is not known exactly."""
         self.fake.tick(wall, 0)
         span = self.fake.profile("suspended")
-        self.fake.profiler._ledger.stopped(span, self.fake.wall - wall - before, self.fake.wall)
+        self.fake.profiler.ledger.stopped(span, self.fake.wall - wall - before, self.fake.wall)
 
     def stop(self) -> None:
         self.fake.profiler.disable()

@@ -1,4 +1,4 @@
-"""Sessions for tests: of a fake clock's profiler, flushed when told, and of small real programs in other processes."""
+"""Sessions for tests: of a profiler with a fake clock, flushed on request, and of small programs in other processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rlprof.analysis.facts import Facts, gather_facts
 from rlprof.analysis.report import Report, build_report
 from rlprof.session.info import Info
 from rlprof.session.reader import Session
-from rlprof.session.records import Batch, Sample
+from rlprof.session.records import Flush, Sample
 from rlprof.session.writer import SessionWriter
 
 INFO = Info(
@@ -39,28 +39,28 @@ INFO = Info(
 
 
 class Written:
-    """A fake clock's profiler and the session that it is flushed to."""
+    """A profiler with a fake clock, and its session."""
 
     def __init__(self, folder: Path, fake: Fake | None = None, cost: SpanCost | None = None, **writer: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "session.db"
         self.fake = fake or Fake("auto", start=0)
-        self.fake.profiler._costs = [cost or SpanCost()]
+        self.fake.profiler.span_costs = [cost or SpanCost()]
         self.writer = SessionWriter(self.path, INFO, **writer)
         self.samples: list[Sample] = []
 
-    def batch(self) -> Batch:
+    def batch(self) -> Flush:
         profiler = self.fake.profiler
         iterations, gains = profiler.drain_iterations()
         events, lost = profiler.drain_timeline()
         samples, self.samples = self.samples, []
-        raw = profiler._ledger.raw() | {"process_peak": 64 << 20}
-        return Batch(
+        raw = profiler.ledger.raw() | {"process_peak": 64 << 20}
+        return Flush(
             time=self.fake.wall,
             raw=raw,
             after_ns=raw["now"] - raw["trained"] if raw["trained"] else 0,
-            costs=profiler._costs,
-            resets=profiler._resets,
+            costs=profiler.span_costs,
+            resets=profiler.resets,
             iterations=iterations,
             gains=gains,
             samples=samples,
@@ -84,7 +84,7 @@ class Written:
 
 
 def sample(time: int, **figures: Any) -> Sample:
-    """One second of a process that uses half a core."""
+    """A sample of one second of a process that uses half a core."""
     usual: dict[str, Any] = {
         "weight": 10**9, "cpu": 50.0, "children_cpu": 0.0, "machine_cpu": 25.0, "held_up": 0.0, "rss": 100 << 20,
         "children_rss": 0, "children": 0, "machine_available": 8 << 30, "device_busy": None, "device_memory": None,
@@ -107,19 +107,21 @@ def report_of(path: Path) -> Report:
     return report
 
 
-# Whoever runs the tests in the background may ignore these, and children inherit that.
-DEFAULT_SIGNALS = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
-"""
+def rlprof(
+    *words: object, code: int | None = 0, module: str = "rlprof", **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run `rlprof WORDS` in another process. It must exit with this code, if one is given."""
+    command = [sys.executable, "-m", module, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
+    assert code in (None, done.returncode), done.stdout + done.stderr
+    return done
 
 
 def start_program(program: str, folder: Path, **environment: str) -> subprocess.Popen[str]:
-    """Run a program in another process, whose sessions go to a folder."""
+    """Start a program in another process. Its sessions go to the folder."""
     environ = {**os.environ, "RLPROF_DIR": str(folder), "PYTHONUNBUFFERED": "1", **environment}
     return subprocess.Popen(
-        [sys.executable, "-c", DEFAULT_SIGNALS + program],
+        [sys.executable, "-c", program],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
     )  # fmt: skip
 

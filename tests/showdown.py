@@ -1,4 +1,4 @@
-"""The game server of the workload battle, installed once a machine."""
+"""The game server of the workload battle, installed once per machine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from components import missing
 
 DATA = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rlprof-tests"
-"""Stands in for the user's data folder."""
+"""Used instead of the user's data folder."""
 
 
 def installed_server() -> Path:
-    """Its folder. Whoever comes first installs it, and the others wait."""
+    """The folder of the server. The first process installs it while the others wait."""
     from rlprof.workloads.battle.install import install
 
     for program in ("node", "npm"):

@@ -1,4 +1,4 @@
-"""Installing from the source, with and without a compiler."""
+"""Installation from source, with and without a compiler."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build(into: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def use(site: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Record with what is installed there."""
+    """Record with the installed copy."""
     return subprocess.run(
         [sys.executable, "-c", PROGRAM],
         check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(site), **environment},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,26 +12,44 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "rlprof"
 
-# What each folder may import of the others; itself always.
+# What a measurement flows through. A folder may import itself and those before it.
+PIPELINE = ("errors", "ledger", "session", "probes", "recording", "analysis", "render")
+
+# One folder per command. A feature sees the pipeline, and no other feature but these, each for the reason beside it.
+FEATURES: dict[str, set[str]] = {
+    "run": {"api"},  # it records with record(), as a program does that records itself
+    "report": set(),
+    "capture": {"trace"},  # it reads what torch has written, to say how large the next trace will be
+    "trace": set(),
+    "experiment": set(),
+    "compare": {"experiment"},
+    "whatif": {"experiment"},
+    "export": set(),
+    "doctor": {"report", "api"},  # the self-test checks the whole way, to the report
+}
+
+# The reference trainings use the public API, as any user does.
+PUBLIC = {"profile", "profile_function", "get_profiler", "record", "TorchCapture", "errors"}
+
 ALLOWED = {
-    "ledger": set(),
-    "probes": {"ledger", "errors"},
-    "session": {"ledger", "errors"},
-    "capture": {"ledger", "session", "trace", "errors"},
-    "trace": {"ledger", "errors"},
-    "analysis": {"ledger", "session", "capture", "trace", "errors"},
-    "report": {"analysis", "session", "capture", "ledger", "errors"},
-    "recording": {"report", "analysis", "trace", "capture", "session", "ledger", "errors"},
-    "selftest": {"recording", "report", "analysis", "capture", "session", "ledger", "errors"},
-    "launch": {"recording", "probes", "capture", "session", "ledger", "errors"},
-    # The trainings use the public API, as any user does.
-    "workloads": {"profile", "profile_function", "get_profiler", "record", "TorchCapture", "errors"},
-    "experiment": {"launch", "analysis", "session", "ledger", "errors"},
-    "cli": {
-        "workloads", "experiment", "launch", "selftest", "recording", "report", "analysis", "trace", "session",
-        "ledger", "errors", "capture",
-    },
-}  # fmt: skip
+    **{folder: set(PIPELINE[:place]) for place, folder in enumerate(PIPELINE) if place},
+    **{feature: set(PIPELINE) | others for feature, others in FEATURES.items()},
+    "workloads": PUBLIC,
+    "cli": {*PIPELINE, *FEATURES, "workloads"},
+}
+
+# Modules beside the folders: the public API, entry points, and one line for a training with a framework.
+ROOT = {
+    "__init__": {*PIPELINE, "api", "run", "capture"},
+    "__main__": {"cli"},
+    "analyze": {"cli"},
+    "api": {*PIPELINE, "report", "capture"},
+    "auto": {"recording", "run"},
+    "errors": set(),
+    "pytest_plugin": {*PIPELINE, "compare"},
+    "stable_baselines3": {*PIPELINE, "api"},
+    "torchrl": {*PIPELINE, "api"},
+}
 
 
 def imported_folders(path: Path) -> set[str]:
@@ -59,6 +78,42 @@ def test_every_folder_has_its_place_in_the_order():
 def test_imports_point_one_way(folder):
     for path in (PACKAGE / folder).rglob("*.py"):
         assert imported_folders(path) <= ALLOWED[folder] | {folder}, path
+
+
+def test_every_module_beside_the_folders_has_its_directions():
+    modules = {path.stem: imported_folders(path) for path in PACKAGE.glob("*.py")}
+    assert modules.keys() == ROOT.keys()
+    for name, folders in modules.items():
+        assert folders <= ROOT[name] | {name}, name
+
+
+def is_profiler(node: ast.expr) -> bool:
+    """`profiler`, `x._profiler`, `get_profiler()`, `(profiler or get_profiler())`; torch.ops.profiler is torch's."""
+    if isinstance(node, ast.BoolOp):
+        return any(map(is_profiler, node.values))
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func).endswith(("Profiler", "get_profiler", "get_global_profiler"))
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.lstrip("_") == "profiler" and ast.unparse(node) != "torch.ops.profiler"
+
+
+def private_uses(source: str) -> list[str]:
+    """Expressions that use a private attribute of a profiler."""
+    attributes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute))
+    return [ast.unparse(node) for node in attributes if re.match("_[^_]", node.attr) and is_profiler(node.value)]
+
+
+def test_private_uses_are_found():
+    found = ["profiler._ledger", "self._profiler._hooks", "get_profiler()._x", "(profiler or get_profiler())._module"]
+    for use in found:
+        assert private_uses(f"{use}.do()") == [use]
+    assert private_uses("torch.ops.profiler._enter(); profiler.ledger; self._ledger; profiler.__reduce__") == []
+
+
+def test_only_the_ledger_uses_private_attributes_of_the_profiler():
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] != "ledger":
+            assert private_uses(path.read_text()) == [], path
 
 
 def test_importing_rlprof_imports_nothing_heavy():

@@ -1,9 +1,12 @@
-"""Sessions with a timeline for the exports' tests: every figure is known, and names are such as need escaping."""
+"""Sessions with a timeline for the tests of exports. Every figure is known, and the names need escaping."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from fakes import Actor, Fake
 from sessions import INFO, Written, sample
@@ -20,7 +23,7 @@ SETTINGS = {"lr": 0.1, "env": "CartPole", "fast": True, "batch": 64, "none": Non
 
 
 class Kept(Written):
-    """A session whose recording began at ORIGIN and keeps so many spans between two flushes."""
+    """A session whose recording began at ORIGIN and keeps `timeline` spans between two flushes."""
 
     def __init__(self, folder: Path, timeline: int = 1024, cost: SpanCost | None = None) -> None:
         super().__init__(folder, Fake("auto", start=ORIGIN), cost)
@@ -30,8 +33,27 @@ class Kept(Written):
         self.tick = self.fake.tick
         self.iteration = self.fake.profiler.iteration
 
+    def cross(self, first: str, second: str, ticks: int) -> None:
+        """Two spans that do not end in reverse order of their start."""
+        one, other = self.profile(first), self.profile(second)
+        one.__enter__()
+        self.tick(ticks)
+        other.__enter__()
+        self.tick(ticks)
+        one.__exit__(None, None, None)
+        self.tick(ticks)
+        other.__exit__(None, None, None)
+
     def session(self) -> Session:
         return Session(self.end())
+
+
+def exported(session: Session, write: Callable[[Session, BinaryIO], Any]) -> tuple[bytes, Any]:
+    """The file that an export writes, and the remark that it returns."""
+    file = io.BytesIO()
+    with session:
+        remark = write(session, file)
+    return file.getvalue(), remark
 
 
 STEP = 4 * MS
@@ -42,8 +64,8 @@ SPANS = 3 * (len(NASTY) + len(("collect", "env_step", "env_reset", "update", "ba
 
 
 def training(folder: Path, timeline: int = 1024, cost: SpanCost | None = None) -> Session:
-    """Three iterations. In each the driver waits 6 ms for an environment that works for 4, does six things of 1 ms with
-    names that must be escaped, and updates for 20 ms and one more; 1 ms has no name."""
+    """Three iterations. In each, the driver waits 6 ms for an environment that works for 4 ms, does six operations of
+    1 ms whose names need escaping, and updates for 21 ms, 20 of them in `backward`. 1 ms is outside of any span."""
     kept = Kept(folder, timeline, cost)
     env = Actor('env "0" <b>\n')
     for i in range(3):

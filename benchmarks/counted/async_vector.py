@@ -1,4 +1,4 @@
-"""An actor-critic by hand on AsyncVectorEnv, whose workers start as the first argument says."""
+"""A handwritten actor-critic on AsyncVectorEnv. The first argument is the start method of its workers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ import sys
 import gymnasium as gym
 import own
 import torch
-from parts import Env, network
+from parts import descend, make_env, network, returns_of
 
 ENVS, STEPS, ITERATIONS = 2, 64, 20
 
 
-def make() -> Env:
-    return Env(computes=0.0005)
-
-
 def main() -> None:
-    torch.set_num_threads(1)
-    envs = gym.vector.AsyncVectorEnv([make] * ENVS, context=sys.argv[1])
+    envs = gym.vector.AsyncVectorEnv([make_env] * ENVS, context=sys.argv[1])
     net = network(4, 3)
     optimizer = torch.optim.Adam(net.parameters(), 1e-3)
     observation, _ = envs.reset(seed=1)
@@ -34,15 +29,9 @@ def main() -> None:
             observation, reward, *_ = envs.step(action.numpy())
             rewards.append(torch.from_numpy(reward).float())
             own.steps += ENVS
-        returns, last = [], torch.zeros(ENVS)
-        for reward_ in reversed(rewards):
-            last = reward_ + 0.95 * last
-            returns.append(last)
-        error = torch.stack(returns[::-1]) - torch.stack(values)
+        error = torch.stack(returns_of(rewards)) - torch.stack(values)
         loss = (-torch.stack(logs) * error.detach()).mean() + error.pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        descend(optimizer, loss)
         own.iterations += 1
     own.write()
     envs.close()

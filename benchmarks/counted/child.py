@@ -1,4 +1,4 @@
-"""A training in a process of its own, while the first process polls: with sleeps, or a queue as --queue says."""
+"""A training in a child process, while the first process polls with sleeps or, with --queue, on a queue."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 
 import own
 import torch
-from parts import Env, network
+from parts import Env, descend, network, sample
 
 ITERATIONS, STEPS = 40, 64
 
 
 def train(results: Any) -> None:
-    torch.set_num_threads(1)
     env, net = Env(), network(4, 2)
     optimizer = torch.optim.Adam(net.parameters(), 1e-3)
     observation, _ = env.reset(seed=1)
@@ -25,16 +24,11 @@ def train(results: Any) -> None:
     for _ in range(ITERATIONS):
         logs = []
         for _ in range(STEPS):
-            policy = torch.distributions.Categorical(logits=net(torch.from_numpy(observation)[None]))
-            action = policy.sample()
-            logs.append(policy.log_prob(action))
-            observation, _, terminated, truncated, _ = env.step(int(action))
+            observation, _, terminated, truncated, _ = env.step(sample(net, observation, logs))
             own.steps += 1
             if terminated or truncated:
                 observation, _ = env.reset()
-        optimizer.zero_grad()
-        (-torch.cat(logs).mean()).backward()
-        optimizer.step()
+        descend(optimizer, -torch.cat(logs).mean())
         own.iterations += 1
         results.put(own.iterations)
     own.write()

@@ -1,4 +1,4 @@
-"""A PPO by hand on EnvPool, whose environments live in threads of its own in C++."""
+"""A handwritten PPO on EnvPool, which runs its environments in C++ threads."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import envpool
 import numpy as np
 import own
 import torch
-from parts import network
+from parts import descend, network, returns_of
 
 ENVS, STEPS, ITERATIONS = 8, 128, 20
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     envs = envpool.make("CartPole-v1", env_type="gymnasium", num_envs=ENVS, num_threads=1, seed=1)
     actor, critic = network(4, 2), network(4, 1)
     optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], 1e-3)
@@ -29,19 +28,13 @@ def main() -> None:
             observation, reward, *_ = envs.step(action.numpy().astype(np.int32))
             rewards.append(torch.from_numpy(np.asarray(reward, np.float32)))
             own.steps += ENVS
-        returns, last = [], torch.zeros(ENVS)
-        for reward_ in reversed(rewards):
-            last = reward_ + 0.95 * last
-            returns.append(last)
-        every, chosen, aim = torch.cat(seen), torch.cat(taken), torch.cat(returns[::-1])
+        every, chosen, aim = torch.cat(seen), torch.cat(taken), torch.cat(returns_of(rewards))
         for _ in range(4):
             for batch in torch.randperm(len(every)).split(256):
                 value = critic(every[batch])[:, 0]
                 logs = torch.log_softmax(actor(every[batch]), 1).gather(1, chosen[batch, None])[:, 0]
                 loss = -(logs * (aim[batch] - value.detach())).mean() + (value - aim[batch]).pow(2).mean()
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
+                descend(optimizer, loss)
         own.iterations += 1
     own.write()
 

@@ -1,4 +1,5 @@
-"""An evolution strategy: joblib's processes try changed weights in episodes, and the first process learns from them."""
+"""An evolution strategy: processes of joblib try changed weights in episodes, and the first process learns from
+them."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ CANDIDATES, ITERATIONS = 8, 20
 
 
 def episode(weights: torch.Tensor, seed: int) -> tuple[float, int]:
-    torch.set_num_threads(1)
     env, net = Env(), network(4, 2)
     torch.nn.utils.vector_to_parameters(weights, net.parameters())
     observation, _ = env.reset(seed=seed)
@@ -27,11 +27,10 @@ def episode(weights: torch.Tensor, seed: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     weights = torch.nn.Parameter(torch.nn.utils.parameters_to_vector(network(4, 2).parameters()).detach())
     optimizer = torch.optim.Adam([weights], 1e-2)
     with Parallel(n_jobs=2) as parallel:
-        parallel(delayed(network)(4, 2) for _ in range(4))  # the processes start, and import what they need
+        parallel(delayed(network)(4, 2) for _ in range(4))  # starts the processes and their imports
         own.resume()
         for iteration in range(ITERATIONS):
             noise = torch.randn(CANDIDATES, len(weights))

@@ -1,5 +1,5 @@
-"""A DQN, or with --sac an actor and a critic, by hand: a buffer that random actions fill first, one update every four
-steps, and evaluations."""
+"""A handwritten DQN or, with --sac, an actor and a critic. Random actions fill its buffer first. It updates every four
+steps, and evaluates now and then."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import sys
 import numpy as np
 import own
 import torch
-from parts import ContinuousEnv, Env, evaluate, network
+from parts import ContinuousEnv, Env, descend, evaluate, network
 
 PREFILL, STEPS, EVERY, EVALUATED_EVERY = 2000, 1600, 4, 400
 SAC = "--sac" in sys.argv
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     env, test = (ContinuousEnv(), ContinuousEnv()) if SAC else (Env(), Env())
     actor = network(4, 1 if SAC else 2)
     critic = network(5 if SAC else 4, 1 if SAC else 2)
@@ -40,13 +39,9 @@ def main() -> None:
             with torch.no_grad():
                 aim = rewards.float() + 0.99 * critic(following).max(1).values
             loss = (critic(observations).gather(1, actions[:, None])[:, 0] - aim).pow(2).mean()
-        critic_optimizer.zero_grad()
-        loss.backward()
-        critic_optimizer.step()
+        descend(critic_optimizer, loss)
         if SAC:
-            actor_optimizer.zero_grad()
-            (-critic(torch.cat([observations, torch.tanh(actor(observations))], 1)).mean()).backward()
-            actor_optimizer.step()
+            descend(actor_optimizer, -critic(torch.cat([observations, torch.tanh(actor(observations))], 1)).mean())
 
     observation, _ = env.reset(seed=1)
     for step in range(PREFILL + STEPS):

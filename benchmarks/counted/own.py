@@ -1,7 +1,7 @@
-"""What a training counts and times by itself, to be compared with what rlprof says of it.
+"""The counts and times that a training takes itself, to be compared with rlprof's.
 
-`OWN` in the environment names the file for it. Steps that only fill a buffer and steps of an evaluation are not
-counted, and their time is not training time: programs pause their clock for them.
+The environment variable `OWN` names the file for them. Steps that only fill a buffer and steps of an evaluation do not
+count, and programs pause their clock for them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _phases: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
 
 
 def resume() -> None:
-    """Training begins, or goes on."""
+    """Start or continue the clock of the training."""
     global _running_since
     _running_since = perf_counter()
 
 
 def pause() -> None:
-    """What comes now is not training."""
+    """Stop the clock: what follows is not training."""
     global _running_since, _seconds
     if _running_since is not None:
         _seconds += perf_counter() - _running_since
@@ -44,7 +44,7 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Wall and CPU time of this thread in a phase, as the program itself sees them."""
+    """Measure the wall and CPU time of this thread in a phase."""
     wall, cpu = perf_counter(), thread_time()
     yield
     _phases[name][0] += perf_counter() - wall
@@ -52,7 +52,7 @@ def phase(name: str) -> Iterator[None]:
 
 
 def computes_and_sleeps(computes: float, sleeps: float) -> None:
-    """So much CPU time, then so much time without: a phase with a known share of both."""
+    """Use the CPU for some seconds, then sleep for some seconds: a phase with a known share of both."""
     until = thread_time() + computes
     while thread_time() < until:
         pass
@@ -60,7 +60,7 @@ def computes_and_sleeps(computes: float, sleeps: float) -> None:
 
 
 def write() -> None:
-    """At the end, once."""
+    """Write the file. Call it once, at the end."""
     pause()
-    said = {"steps": steps, "iterations": iterations, "seconds": _seconds, "phases": dict(_phases)}
-    Path(os.environ["OWN"]).write_text(json.dumps(said))
+    counted = {"steps": steps, "iterations": iterations, "seconds": _seconds, "phases": dict(_phases)}
+    Path(os.environ["OWN"]).write_text(json.dumps(counted))

@@ -1,4 +1,4 @@
-"""A PPO by hand, on a vector of environments, that is evaluated every third iteration and at the end."""
+"""A handwritten PPO on vectorized environments, evaluated every third iteration and at the end."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import numpy as np
 import own
 import torch
 from own import computes_and_sleeps
-from parts import Env, evaluate, network
+from parts import Env, descend, evaluate, network
 
 ENVS, STEPS, ITERATIONS = 4, 64, 12
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     envs = gym.vector.SyncVectorEnv([Env] * ENVS)
     test = Env()
     actor, critic = network(4, 2), network(4, 1)
@@ -52,9 +51,7 @@ def main() -> None:
                     logits = actor(every[batch])
                     policy = -(torch.log_softmax(logits, 1).gather(1, chosen[batch, None])[:, 0] * flat[batch]).mean()
                     loss = policy + (critic(every[batch])[:, 0] - flat[batch]).pow(2).mean()
-                    optimizer.zero_grad()
-                    loss.backward()
-                    optimizer.step()
+                    descend(optimizer, loss)
         own.iterations += 1
         if iteration % 3 == 2:
             with own.paused():

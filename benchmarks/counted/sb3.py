@@ -1,13 +1,11 @@
-"""stable-baselines3's PPO on worker processes, started as the first argument says."""
+"""PPO of stable-baselines3 on worker processes. The first argument is their start method."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import own
-import torch
-from parts import Env
+from parts import make_env
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import SubprocVecEnv
@@ -25,13 +23,8 @@ class Count(BaseCallback):
         own.iterations += 1
 
 
-def make() -> Any:
-    return Env(computes=0.0005)
-
-
 def main() -> None:
-    torch.set_num_threads(1)
-    envs = SubprocVecEnv([make, make], start_method=sys.argv[1])
+    envs = SubprocVecEnv([make_env, make_env], start_method=sys.argv[1])
     model = PPO("MlpPolicy", envs, n_steps=256, batch_size=64, n_epochs=4, device="cpu", seed=1)
     model.learn(5120, callback=Count())
     own.write()

@@ -1,7 +1,8 @@
-"""REINFORCE by hand on one environment, of the kind that the first argument names:
+"""Handwritten REINFORCE. The first argument is the kind of its environments:
 
-mixin: `step` is inherited from a class that is no environment; recreated: a new environment for each episode;
-several: a list of environments, an episode in each before an update.
+mixin: `step` is inherited from a class that is not an environment.
+recreated: each episode has a new environment.
+several: an update follows one episode in each of several environments.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import gymnasium as gym
 import numpy as np
 import own
 import torch
-from parts import Env, network
+from parts import Env, descend, network, sample
 
 
 class Simulator:
-    """Knows nothing of gymnasium."""
+    """A class that does not use gymnasium."""
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         self._at = 0
@@ -39,7 +40,6 @@ ITERATIONS = 60
 
 def main() -> None:
     kind = sys.argv[1]
-    torch.set_num_threads(1)
     envs = [KINDS[kind]() for _ in range(3 if kind == "several" else 1)]
     net = network(4, 2)
     optimizer = torch.optim.Adam(net.parameters(), 1e-3)
@@ -48,19 +48,14 @@ def main() -> None:
         logs = []
         for index, env in enumerate(envs):
             if kind == "recreated":
-                env = envs[index] = KINDS[kind]()  # noqa: PLW2901 - as some write it
+                env = envs[index] = KINDS[kind]()  # noqa: PLW2901 - some trainings do this
             observation, _ = env.reset(seed=index)
             done = False
             while not done:
-                policy = torch.distributions.Categorical(logits=net(torch.from_numpy(observation)[None]))
-                action = policy.sample()
-                logs.append(policy.log_prob(action))
-                observation, _, terminated, truncated, _ = env.step(int(action))
+                observation, _, terminated, truncated, _ = env.step(sample(net, observation, logs))
                 own.steps += 1
                 done = terminated or truncated
-        optimizer.zero_grad()
-        (-torch.cat(logs).mean()).backward()
-        optimizer.step()
+        descend(optimizer, -torch.cat(logs).mean())
         own.iterations += 1
     own.write()
 

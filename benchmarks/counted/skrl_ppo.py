@@ -1,4 +1,4 @@
-"""skrl's PPO."""
+"""PPO of skrl."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import gymnasium as gym
 import own
-import torch
 from parts import Env, network
 from skrl.agents.torch.ppo import PPO
 from skrl.envs.wrappers.torch import wrap_env
@@ -17,24 +16,25 @@ from skrl.trainers.torch import SequentialTrainer
 ENVS, ROLLOUTS, TIMESTEPS = 4, 32, 640
 
 
-class Policy(CategoricalMixin, Model):
+class Network(Model):
+    mixin: Any
+    outputs: int
+
     def __init__(self, env: Any) -> None:
         Model.__init__(self, observation_space=env.observation_space, action_space=env.action_space, device="cpu")
-        CategoricalMixin.__init__(self)
-        self.net = network(4, 2)
+        self.mixin.__init__(self)
+        self.net = network(4, self.outputs)
 
     def compute(self, inputs: Any, role: str = "") -> Any:
         return self.net(inputs["observations"]), {}
 
 
-class Value(DeterministicMixin, Model):
-    def __init__(self, env: Any) -> None:
-        Model.__init__(self, observation_space=env.observation_space, action_space=env.action_space, device="cpu")
-        DeterministicMixin.__init__(self)
-        self.net = network(4, 1)
+class Policy(CategoricalMixin, Network):
+    mixin, outputs = CategoricalMixin, 2
 
-    def compute(self, inputs: Any, role: str = "") -> Any:
-        return self.net(inputs["observations"]), {}
+
+class Value(DeterministicMixin, Network):
+    mixin, outputs = DeterministicMixin, 1
 
 
 class CountingPPO(PPO):
@@ -53,7 +53,6 @@ class CountingPPO(PPO):
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     env = wrap_env(gym.vector.SyncVectorEnv([Env] * ENVS), verbose=False)
     agent = CountingPPO(
         models={"policy": Policy(env), "value": Value(env)},

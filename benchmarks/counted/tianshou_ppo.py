@@ -1,4 +1,4 @@
-"""tianshou's PPO with a test collector: an epoch trains, then tests for whole episodes."""
+"""PPO of tianshou with a test collector: an epoch trains, then tests for whole episodes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Critic(torch.nn.Module):
 
 
 class CountingTrainer(OnPolicyTrainer):
-    """Counts what tianshou says it has collected for training."""
+    """Counts the steps that tianshou reports as collected for training."""
 
     def _training_step(self) -> Any:
         own.resume()
@@ -48,7 +48,6 @@ class CountingTrainer(OnPolicyTrainer):
 
 
 def main() -> None:
-    torch.set_num_threads(1)
     train, test = (DummyVectorEnv([Env] * count) for count in (ENVS, 2))
     policy = ProbabilisticActorPolicy(
         actor=Actor(), dist_fn=torch.distributions.Categorical, action_space=Env.action_space, action_scaling=False

@@ -1,4 +1,4 @@
-"""A PPO on CartPole in one file, in the style of CleanRL: a loop, a network, no framework."""
+"""PPO on CartPole in one file, in the style of CleanRL: a loop and a network, without a framework."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     np.random.seed(options.seed)
-    make = lambda: RecordEpisodeStatistics(TimeLimit(Env(), 500))  # noqa: E731 - as everybody writes it
+    make = lambda: RecordEpisodeStatistics(TimeLimit(Env(), 500))  # noqa: E731 - common in trainings
     envs = Envs([make for _ in range(options.envs)])
     agent = Agent()
     optimizer = Adam(agent.parameters(), lr=2.5e-4, eps=1e-5)

@@ -1,4 +1,4 @@
-"""What the trainings are made of, with the places where waits can be planted and where another one takes its turn."""
+"""Parts of the trainings, with places where delays can be planted and where a training pauses for another one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import nn
 from turns import pause
 
 ENV_STEPS, OPTIMIZER_STEPS = 256, 4
-"""Between two pauses: some 20 to 30 ms. After one, caches are cold, and the more code and data there is, the more has
-to be fetched anew; a training that is not paused does not pay that."""
+"""Steps between two pauses: 20 to 30 ms. After a pause the caches are cold, and the more code and data there is, the
+more must be loaded again. A training without pauses does not pay for that."""
 
 
 class Env(CartPoleEnv):
@@ -27,7 +27,7 @@ class Env(CartPoleEnv):
 
 
 class Stamped(nn.Module):
-    """A network that acts: its calls in a rollout."""
+    """A network whose calls in a rollout are timed."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if torch.is_grad_enabled():

@@ -1,4 +1,4 @@
-"""Waits of a known length at a known place, and how long they and the operations around them really took."""
+"""Delays of a known length at a known place, and how long they and the operations around them really took."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _calls = dict.fromkeys(PLACES, 0)
 
 
 def arguments(explanation: str | None) -> argparse.Namespace:
-    """What every training here takes."""
+    """The options that every training has."""
     global _chosen, _delay
     parser = argparse.ArgumentParser(description=explanation)
-    parser.add_argument("--iterations", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=128, help="of each environment in an iteration")
-    parser.add_argument("--envs", type=int, default=8)
+    parser.add_argument("--iterations", type=int, default=10, help="number of iterations")
+    parser.add_argument("--steps", type=int, default=128, help="steps per environment and iteration")
+    parser.add_argument("--envs", type=int, default=8, help="number of environments")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--plant", choices=PLACES, default="", help="where to wait")
-    parser.add_argument("--ms", type=float, default=10.0, help="how long, each time")
+    parser.add_argument("--plant", choices=PLACES, default="", help="operation that gets delays")
+    parser.add_argument("--ms", type=float, default=10.0, help="length of each delay")
     options = parser.parse_args()
     _chosen, _delay = options.plant, options.ms / 1e3
     return options
 
 
 def planted(place: str) -> None:
-    """Wait here, if this is the place."""
+    """Wait here if this is the chosen place."""
     global _waited
     if place == _chosen:
         began = perf_counter()
@@ -41,8 +41,8 @@ def planted(place: str) -> None:
         _waited += perf_counter() - began
 
 
-class stamped:  # noqa: N801 - a block of code reads so
-    """The operation that a wait may be planted in, from end to end."""
+class stamped:  # noqa: N801 - it is used like a function
+    """Times an operation in which a delay may be planted."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -56,7 +56,7 @@ class stamped:  # noqa: N801 - a block of code reads so
 
 
 def tell() -> None:
-    """Write what was planted, and what every operation took, to the file that PLANTED names."""
+    """Write the delays, and the time of every operation, to the file that PLANTED names."""
     path = os.environ.get("PLANTED")
     if path:
         Path(path).write_text(json.dumps({"waited": _waited, "taken": _taken, "calls": _calls}))

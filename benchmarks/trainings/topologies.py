@@ -1,8 +1,8 @@
-"""The ways in which trainings put their work together, with parts that can really be made faster while they run.
+"""The topologies of trainings, with parts that can really be made faster while they run.
 
-A training that does nothing but what one has to do: environments, a policy, an update. Each part computes for a known
-time, Python code or code that releases the GIL as networks do. --speeds names a file with a number for each part, read
-at each call: 2.0 does half the work.
+A training has only environments, a policy and an update. Each part computes for a known time, in Python code or in
+code that releases the GIL as networks do. --speeds names a file with a number for each part, which is read at each
+call. With 2.0 a part does half the work.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from rlprof import get_profiler, profile
 
 PARTS = ("env_step", "policy_forward", "update")
 ENVS, STEPS = 4, 2
-"""Of an iteration, which is short: a machine that others use, too, has the same speed for some 50 ms."""
+"""Size of an iteration. It is short, because a shared machine keeps its speed for about 50 ms only."""
 UNIT = 18
-"""Rounds of a key derivation: about 10 us."""
+"""Rounds of a key derivation that take about 10 us."""
 QUEUE = 2
 
 
@@ -42,14 +42,14 @@ class Speeds:
 
 
 def python_code(units: float) -> None:
-    """Holds the GIL; a unit is about 10 us."""
+    """Compute with the GIL. A unit is about 10 us."""
     total = 0
     for number in range(int(units * 190)):
         total += number
 
 
 def released(units: float) -> None:
-    """Releases it, once, as a network does: who lets go of it often gets it back late."""
+    """Compute without the GIL. It is released once, as by a network: code that often releases it gets it back late."""
     hashlib.pbkdf2_hmac("sha256", b"nothing", b"to hide", int(units * UNIT))
 
 
@@ -62,6 +62,10 @@ class Training:
         with profile("env_step"):
             self.env_work(60 / self.speeds["env_step"])
 
+    def env_steps(self) -> None:
+        for env in range(ENVS):
+            self.env_step(env)
+
     def policy_forward(self) -> None:
         with profile("policy_forward"):
             released(100 / self.speeds["policy_forward"])
@@ -71,93 +75,89 @@ class Training:
             released(units / self.speeds["update"])
 
 
-def serial(training: Training, iterations: int) -> None:
+def synchronous(training: Training, iterations: int, step_envs: Callable[[], object]) -> None:
+    """The environments step together, after the policy and before the update."""
     for _ in range(iterations):
         get_profiler().iteration()
         for _ in range(STEPS):
             training.policy_forward()
-            for env in range(ENVS):
-                training.env_step(env)
+            step_envs()
             get_profiler().add_steps(ENVS)
         training.update()
 
 
+def serial(training: Training, iterations: int) -> None:
+    synchronous(training, iterations, training.env_steps)
+
+
 def threads(training: Training, iterations: int) -> None:
     with ThreadPoolExecutor(ENVS) as pool:
-        for _ in range(iterations):
-            get_profiler().iteration()
-            for _ in range(STEPS):
-                training.policy_forward()
-                list(pool.map(training.env_step, range(ENVS)))
-                get_profiler().add_steps(ENVS)
-            training.update()
-
-
-def _serve(connection: Any, training: Training) -> None:
-    while connection.recv():
-        training.env_step(0)
-        connection.send(True)
+        synchronous(training, iterations, lambda: list(pool.map(training.env_step, range(ENVS))))
 
 
 def processes(training: Training, iterations: int) -> None:
     context = multiprocessing.get_context("fork")
     ends = [context.Pipe() for _ in range(ENVS)]
-    workers = [context.Process(target=_serve, args=(end, training), daemon=True) for _, end in ends]
-    for worker in workers:
-        worker.start()
-    for _ in range(iterations):
-        get_profiler().iteration()
-        for _ in range(STEPS):
-            training.policy_forward()
-            for end, _ in ends:
-                end.send(True)
-            for end, _ in ends:
-                end.recv()
-            get_profiler().add_steps(ENVS)
-        training.update()
 
+    def serve(connection: Any) -> None:
+        while connection.recv():
+            training.env_step(0)
+            connection.send(True)
 
-def _act(connection: Any, room: Any, training: Training) -> None:
-    while True:
-        room.acquire()
-        with profile("collect"):
-            for env in range(ENVS):
-                training.env_step(env)
-            training.policy_forward()
-        connection.send(ENVS)
+    def step_envs() -> None:
+        for end, _ in ends:
+            end.send(True)
+        for end, _ in ends:
+            end.recv()
+
+    for _, end in ends:
+        context.Process(target=serve, args=(end,), daemon=True).start()
+    synchronous(training, iterations, step_envs)
 
 
 def asynchronous(training: Training, iterations: int, update: float) -> None:
-    """An actor in a process of its own, up to two rollouts ahead."""
+    """An actor in a process of its own is up to two rollouts ahead."""
     context = multiprocessing.get_context("fork")
     room = context.Semaphore(QUEUE)
     receiving, sending = context.Pipe(duplex=False)
-    context.Process(target=_act, args=(sending, room, training), daemon=True).start()
-    for _ in range(iterations):
-        get_profiler().iteration()
-        for _ in range(2 * STEPS):
-            get_profiler().add_steps(receiving.recv())
-            room.release()
-            training.update(update)
+
+    def act() -> None:
+        while True:
+            room.acquire()
+            with profile("collect"):
+                training.env_steps()
+                training.policy_forward()
+            sending.send(ENVS)
+
+    def receive() -> int:
+        steps: int = receiving.recv()
+        room.release()
+        return steps
+
+    context.Process(target=act, daemon=True).start()
+    learn(training, iterations, update, receive)
 
 
 def async_threads(training: Training, iterations: int, update: float) -> None:
-    """The same with a thread: Python code of the actor keeps the learner from the GIL, and the other way round."""
+    """The same with an actor in a thread: the Python code of the actor and the learner compete for the GIL."""
     made: queue.Queue[int] = queue.Queue(QUEUE)
 
     def act() -> None:
         while True:
             with profile("collect"):
-                for env in range(ENVS):
-                    training.env_step(env)
+                training.env_steps()
                 training.policy_forward()
                 made.put(ENVS)
 
     threading.Thread(target=act, daemon=True).start()
+    learn(training, iterations, update, made.get)
+
+
+def learn(training: Training, iterations: int, update: float, receive: Callable[[], int]) -> None:
     for _ in range(iterations):
         get_profiler().iteration()
         for _ in range(2 * STEPS):
-            get_profiler().add_steps(made.get())
+            get_profiler().add_steps(receive())
             training.update(update)
 
 

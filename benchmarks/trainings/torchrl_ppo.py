@@ -1,4 +1,4 @@
-"""TorchRL's PPO on CartPole, after its own example."""
+"""PPO of TorchRL on CartPole, after its own example."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Actor(Stamped, ProbabilisticActor):
 class Advantage(GAE):
     def forward(self, tensordict: Any, **kwargs: Any) -> Any:
         with stamped("advantage"):
-            for _ in range(tensordict.shape[-1]):  # once a step, as if inside its loop
+            for _ in range(tensordict.shape[-1]):  # once per step, as if inside its loop
                 planted("advantage")
             return super().forward(tensordict, **kwargs)
 
@@ -44,7 +44,7 @@ def main() -> None:
     options = arguments(__doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
-    make = lambda: GymWrapper(Env(), categorical_action_encoding=True)  # noqa: E731 - as everybody writes it
+    make = lambda: GymWrapper(Env(), categorical_action_encoding=True)  # noqa: E731 - common in trainings
     env = Envs(SerialEnv(options.envs, make), StepCounter(max_steps=500))
     env.set_seed(options.seed)
     net = Network(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))

@@ -1,8 +1,8 @@
-"""Trainings by turns: several processes train the same, one at a time, as who holds the pipes says.
+"""Interleaved trainings: several processes run the same training, and another process lets one of them run at a time.
 
-TURNS names two file descriptors. A few times in an iteration, and at its end, a training writes how long it ran since
-it last went on, and whether an iteration has ended, to the one, and goes on when something comes from the other.
-Without TURNS it trains straight on. TURNS_TORCH records each iteration with torch.profiler, as its users do.
+TURNS names two file descriptors. A few times per iteration, and at its end, a training writes to the second how long it
+has run since it last continued, and whether an iteration has ended. It continues when it can read from the first.
+Without TURNS it never pauses. TURNS_TORCH records each iteration with torch.profiler, as its users do.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _torch_profiler: Any = None
 
 
 def turn() -> None:
-    """An iteration begins; the one before has ended."""
+    """Call this when an iteration begins, and at the end of the last one."""
     if _records_with_torch:
         _step_torch_profiler()
     _hand_over(iteration_ended=True)
 
 
 def pause() -> None:
-    """Somewhere inside an iteration."""
-    if _began is not None:  # the first one has begun
+    """Call this inside an iteration."""
+    if _began is not None:  # the first iteration has begun
         _hand_over(iteration_ended=False)
 
 
@@ -38,14 +38,14 @@ def _hand_over(iteration_ended: bool) -> None:
     taken = perf_counter() - _began if _began is not None else 0.0
     os.write(_ends[1], struct.pack("d?", taken, iteration_ended))
     if not os.read(_ends[0], 1):
-        os._exit(0)  # nobody measures any more
+        os._exit(0)  # the measurement is over
     _began = perf_counter()
 
 
 def _step_torch_profiler() -> None:
     global _torch_profiler
     if _torch_profiler is None:
-        from torch.profiler import ProfilerActivity, profile, schedule  # noqa: PLC0415 - the other arms go without
+        from torch.profiler import ProfilerActivity, profile, schedule  # noqa: PLC0415 - only this variant needs it
 
         _torch_profiler = profile(
             activities=[ProfilerActivity.CPU],

@@ -1,11 +1,16 @@
-"""rlprof tells where every second of reinforcement-learning training goes.
+"""rlprof shows where every second of reinforcement-learning training goes.
 
-from rlprof import get_profiler, profile
+import rlprof
 
-get_profiler().enable()
-with profile("env_step"):
-    observation, reward, *_ = env.step(action)
-print(get_profiler().snapshot().account("env_step").ledger_ns)
+with rlprof.record("cartpole") as recording:
+    for _ in range(100):
+        with rlprof.iteration():
+            with rlprof.profile("env_step"):
+                observation, reward, *_ = env.step(action)
+            rlprof.add_steps(1)
+
+with rlprof.open_session(recording.folder) as session:
+    print(session.accounts())
 """
 
 import os
@@ -13,36 +18,53 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rlprof.ledger.device import Device
+from rlprof.ledger.functions import (
+    add_episodes,
+    add_steps,
+    disable,
+    enable,
+    iteration,
+    profile,
+    profile_function,
+    reset,
+    snapshot,
+)
 from rlprof.ledger.hooks import RlprofWarning
 from rlprof.ledger.profiler import Iteration, Profiler, get_profiler
 from rlprof.ledger.snapshot import Account, Lane, Node, Snapshot, SpanCost
 
 if TYPE_CHECKING:
+    from rlprof.api import record
     from rlprof.capture.torch.capture import TorchCapture
-    from rlprof.recording.record import record
+    from rlprof.recording.join import join_session
     from rlprof.recording.recording import Recording
+    from rlprof.session.reader import Session, open_session
 
-_profiler = get_profiler()
-
-profile = _profiler.profile
-profile_function = _profiler.profile_function
-enable = _profiler.enable
-disable = _profiler.disable
-reset = _profiler.reset
-iteration = _profiler.iteration
-snapshot = _profiler.snapshot
-
+    __version__: str
 
 get_global_profiler = get_profiler
 
+# Imported when first used: a program that only has spans in it should not wait for SQLite, psutil, msgspec or torch.
+_LAZY = {
+    "Recording": "rlprof.recording.recording",
+    "Session": "rlprof.session.reader",
+    "TorchCapture": "rlprof.capture.torch.capture",
+    "join_session": "rlprof.recording.join",
+    "open_session": "rlprof.session.reader",
+    "record": "rlprof.api",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # Recording needs SQLite, psutil and msgspec; a program that only has spans in it should not wait for them.
-    if name in ("record", "Recording"):
-        return getattr(import_module(f"rlprof.recording.{name.lower()}"), name)
-    if name == "TorchCapture":
-        return import_module("rlprof.capture.torch.capture").TorchCapture
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("rlprof")
     raise AttributeError(f"module 'rlprof' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [
@@ -54,14 +76,20 @@ __all__ = [
     "Profiler",
     "Recording",
     "RlprofWarning",
+    "Session",
     "Snapshot",
     "SpanCost",
     "TorchCapture",
+    "__version__",
+    "add_episodes",
+    "add_steps",
     "disable",
     "enable",
     "get_global_profiler",
     "get_profiler",
     "iteration",
+    "join_session",
+    "open_session",
     "profile",
     "profile_function",
     "record",
@@ -70,4 +98,4 @@ __all__ = [
 ]
 
 if os.environ.get("RLPROF") == "1":
-    import_module("rlprof.launch.start").start()
+    import_module("rlprof.run.start").start()

@@ -1,4 +1,4 @@
-"""`python -m rlprof.analyze`: the same as `rlprof analyze`."""
+"""`python -m rlprof.analyze` is the same as `rlprof analyze`."""
 
 import sys
 

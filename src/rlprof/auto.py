@@ -1,11 +1,11 @@
-"""`import rlprof.auto` as a script's first line does what `rlprof run` does, from inside."""
+"""`import rlprof.auto` as the first line of a script records it, as `rlprof run` does."""
 
 from __future__ import annotations
 
 import os
 
-from rlprof.launch.environment import switch_on
-from rlprof.launch.start import start
+from rlprof.recording.environment import switch_on
+from rlprof.run.start import start
 
 switch_on(os.environ)
 start()

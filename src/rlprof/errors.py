@@ -1,18 +1,22 @@
-"""What the library raises when a user must do something. The command line makes it one sentence and exit code 2."""
+"""Errors that a user can act on. The command line prints them as one sentence and exits with code 2."""
 
 from __future__ import annotations
 
 
 class RlprofError(Exception):
-    """One sentence: what is wrong, where, what to do."""
+    """One sentence: what is wrong, where, and what to do."""
 
 
 class UnreadableError(RlprofError):
-    """A session, report or trace that cannot be read."""
+    """A session, report or trace cannot be read."""
 
 
 class MissingLibraryError(RlprofError):
-    """A part of rlprof whose library is not installed."""
+    """A part of rlprof needs a library that is not installed.
 
-    def __init__(self, what: str, library: str, extra: str) -> None:
-        super().__init__(f"{what} needs {library}, which is not installed; pip install 'rlprof[{extra}]' brings it")
+    extra: the extra of rlprof that installs the library (default: none does).
+    """
+
+    def __init__(self, what: str, library: str, extra: str = "") -> None:
+        package = f"'rlprof[{extra}]'" if extra else library
+        super().__init__(f"{what} needs {library}, which is not installed; install it with pip install {package}")

@@ -1,7 +1,7 @@
-"""The fixture `rlprof_compare`: a test that fails when a training has become slower, with a known error rate.
+"""The fixture `rlprof_compare`: a test that fails if a training has become slower, with a known error rate.
 
-For a conftest.py: `pytest_plugins = ["rlprof.pytest_plugin"]`. As an entry point it would be there without that, but
-pytest would then rewrite every assert of rlprof, in every project.
+Load it in a conftest.py: `pytest_plugins = ["rlprof.pytest_plugin"]`. It is not an entry point, because pytest would
+then rewrite every assert of rlprof in every project.
 """
 
 from __future__ import annotations
@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 
 class Compare(Protocol):
-    """Compare two command lines of rlprof; options are those of `rlprof.experiment.comparing.Plan`."""
+    """Compares two command lines of rlprof, or two sessions, as `rlprof compare` does.
 
-    def __call__(self, a: str, b: str, **options: Any) -> Comparison: ...
+    `fail_if_slower` is a fraction: with 0.05 the test fails if B is certainly slower than A by more than 5 %. The other
+    options are those of `rlprof.compare.paired.Plan`.
+    """
+
+    def __call__(self, a: str, b: str, fail_if_slower: float | None = None, **options: Any) -> Comparison: ...
 
 
 @pytest.fixture
@@ -25,10 +29,14 @@ def rlprof_compare() -> Compare:
     """`rlprof_compare("run train.py", "run train.py --fast", pairs=10).verdict` is faster, slower, same, unknown or
     different work."""
 
-    def compare(a: str, b: str, **options: Any) -> Comparison:
-        from rlprof.analysis.components import component_of  # noqa: PLC0415 - only a test that compares needs it
-        from rlprof.experiment.comparing import Plan, compare_live  # noqa: PLC0415
+    def compare(a: str, b: str, fail_if_slower: float | None = None, **options: Any) -> Comparison:
+        from rlprof.compare.arms import compare_arms  # noqa: PLC0415 - only a test that compares needs it
+        from rlprof.compare.gate import gate  # noqa: PLC0415
+        from rlprof.compare.paired import Plan  # noqa: PLC0415
 
-        return compare_live(Plan(a, b, **options), component_of({}))
+        found = compare_arms(Plan(a, b, **options))
+        if fail_if_slower is not None and not (decision := gate(found, fail_if_slower)).passed:
+            pytest.fail(decision.note)
+        return found
 
     return compare

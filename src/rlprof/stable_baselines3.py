@@ -1,18 +1,14 @@
-"""One line for a training with stable-baselines3: `model.learn(total, callback=RlprofCallback())`."""
+"""Records a training with stable-baselines3: `model.learn(total, callback=RlprofCallback())`."""
 
 from __future__ import annotations
 
 import sys
 from threading import get_ident
 from types import FrameType
-from typing import Any
 
-from rlprof.ledger.profiler import get_profiler
+from rlprof.api import CallbackRecording
 from rlprof.probes import phases
-from rlprof.probes.registry import Attached, find_probes
 from rlprof.probes.stable_baselines3 import is_attached
-from rlprof.recording.record import record
-from rlprof.recording.recording import Recording
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback
@@ -20,42 +16,25 @@ except ImportError as error:
     raise ImportError("RlprofCallback needs stable-baselines3: pip install stable-baselines3") from error
 
 _running: dict[int, RlprofCallback] = {}
-"""The one that records, by the thread that it trains on."""
+"""The callback that records, by the thread that trains."""
 
 
-class RlprofCallback(BaseCallback):
-    """Records a session for as long as learn() runs, with every operation timed that rlprof knows.
+class RlprofCallback(CallbackRecording, BaseCallback):
+    """Records a session while learn() runs, and times every operation that rlprof knows.
 
-    name: of the session; the algorithm's unless told.
-    options: those of `rlprof.record`.
-
-    Where the program is recorded already, by `rlprof run` or by `record`, it only sees to it that operations are timed.
+    name: session name (default: the algorithm's name).
+    options: options of `rlprof.record`.
     """
 
-    def __init__(self, name: str | None = None, **options: Any) -> None:
-        super().__init__()
-        self.recording: Recording | None = None
-        """Of the last learn(); None where somebody else records."""
-        self._name = name
-        self._options = options
-        self._attached: Attached | None = None
-        self._learn: FrameType | None = None
+    _learn: FrameType | None = None
 
     def _on_training_start(self) -> None:
         left = _running.get(get_ident())
         if left is not None and not left._is_learning():
-            left._end("failed")  # its learn() was left by an exception, which no callback hears of
-        profiler = get_profiler()
-        try:
-            if not is_attached():
-                self._attached = Attached(profiler)
-                self._attached.attach(find_probes())
-                phases.off()  # that learn() has begun, the probe has not seen
-            self.recording = None
-            if profiler._recording is None:
-                self.recording = record(self._name or type(self.model).__name__.lower(), **self._options)
-        except Exception as error:
-            profiler._hooks.warn("this training is not recorded as asked", error)
+            left._end("failed")  # an exception ended its learn(), and callbacks are not called then
+        self._start(type(self.model).__name__.lower(), is_attached())
+        if self._attached is not None:
+            phases.off()  # the probe was attached after learn() began
         if self._attached is not None or self.recording is not None:
             self._learn = _caller("learn")
             _running[get_ident()] = self
@@ -70,14 +49,10 @@ class RlprofCallback(BaseCallback):
         if _running.get(get_ident()) is self:
             del _running[get_ident()]
         self._learn = None
-        if self.recording is not None:
-            self.recording.stop(how)
-        if self._attached is not None:
-            self._attached.undo()
-            self._attached = None
+        self._stop(how)
 
     def _is_learning(self) -> bool:
-        """Whether the learn() that it started with is still on the way."""
+        """True if the learn() that started this recording is still running."""
         frame: FrameType | None = sys._getframe()
         while frame is not None and frame is not self._learn:
             frame = frame.f_back
@@ -85,7 +60,7 @@ class RlprofCallback(BaseCallback):
 
 
 def _caller(name: str) -> FrameType | None:
-    """The innermost function of that name that is on the way."""
+    """The innermost running function of this name."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_name != name:
         frame = frame.f_back

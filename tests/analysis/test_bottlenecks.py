@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
-from sessions import Written, report_of
+from sessions import report_of
 
 from rlprof.analysis.bottlenecks import WEIGHTS, bottlenecks, recommendations
 from rlprof.analysis.report import find
-from rlprof.report import analysis
+from rlprof.report import analyzer
 from rlprof.report.markdown import to_markdown
 from rlprof.report.text import to_text
 
@@ -18,8 +19,7 @@ MB = 1 << 20
 
 
 @pytest.fixture
-def planted(tmp_path):
-    written = Written(tmp_path)
+def planted(written):
     with written.fake.profile("training_total"):
         for _ in range(10):
             written.work("env_step", 40 * MS)
@@ -55,14 +55,10 @@ def test_the_highest_score_comes_first(planted):
 
 def test_every_operation_that_qualifies_is_recommended_and_no_other(planted):
     found = {(item.severity, item.operation) for item in planted.findings.recommendations}
-    assert found == {
-        ("CRITICAL", "env_step"), ("SLOW", "checkpoint"), ("SLOW", "evaluation"),
-    }  # fmt: skip
+    assert found == {("CRITICAL", "env_step"), ("SLOW", "checkpoint"), ("SLOW", "evaluation")}
 
 
 def test_memory_counts_from_100_mb_on(planted):
-    from dataclasses import replace
-
     operation = planted.facts.operation("loss")
     for rise, device, severities in (
         (100 * MB, 100 * MB, []),
@@ -83,9 +79,8 @@ def test_operations_with_few_calls_can_be_left_out(planted):
 
 
 @pytest.fixture
-def phased(tmp_path):
+def phased(written):
     """Phases with much time of their own, and a container that the catalogue does not know."""
-    written = Written(tmp_path)
     with written.fake.profile("training_total"):
         written.fake.tick(110 * MS)
         with written.fake.profile("rollout"):
@@ -99,26 +94,21 @@ def phased(tmp_path):
     return report_of(written.end())
 
 
-def test_a_phase_is_no_finding_however_long_it_takes(phased):
+def test_a_phase_or_an_operation_that_only_contains_others_is_no_finding_however_long_it_takes(phased):
     facts = phased.facts
+    assert facts.operation("my_epoch").mean_ns > 100 * MS
     assert facts.operation("rollout").share == pytest.approx(100 * 400 / 900), "its time is in the report all the same"
     assert {item.operation for item in phased.findings.bottlenecks} == {"env_step", "my_epoch", "loss"}
     assert {item.operation for item in phased.findings.recommendations} == {"loss"}
-    for render in (to_text, to_markdown, analysis.to_text):
+    for render in (to_text, to_markdown, analyzer.to_text):
         for line in render(phased).splitlines():
             assert not re.match(r"\W*(CRITICAL|SLOW|MEMORY)\W+(rollout|update|training_total|my_epoch)\b", line)
 
 
-def test_a_phase_with_nothing_inside_is_an_operation_like_any_other(tmp_path):
-    """A user who times `update` as one piece wants to hear that it is slow."""
-    written = Written(tmp_path)
+def test_a_phase_with_nothing_inside_is_an_operation_like_any_other(written):
+    """A user who times `update` as one piece wants to know that it is slow."""
     written.work("env_step", 100 * MS)
     written.work("update", 200 * MS)
     found = report_of(written.end()).findings
     assert found.bottlenecks[0].operation == "update"
     assert ("SLOW", "update") in {(item.severity, item.operation) for item in found.recommendations}
-
-
-def test_a_slow_operation_that_only_contains_others_is_not_recommended(phased):
-    assert phased.facts.operation("my_epoch").mean_ns > 100 * MS
-    assert "my_epoch" not in {item.operation for item in phased.findings.recommendations}

@@ -14,8 +14,9 @@ from rlprof.analysis.breakdown import Breakdown, Row, apportion
 from rlprof.ledger.catalogue import CATEGORIES
 
 
-def tree(breakdown: Breakdown) -> list[tuple[int, str, int]]:
-    return [(row.depth, row.operation, row.subtree_ledger_ns) for row in breakdown.rows]
+def tree(breakdown: Breakdown) -> list[str]:
+    """Each row with its ledger time, indented by its depth."""
+    return [f"{'- ' * row.depth}{row.operation} {row.subtree_ledger_ns}" for row in breakdown.rows]
 
 
 def row(breakdown: Breakdown, operation: str) -> Row:
@@ -24,12 +25,12 @@ def row(breakdown: Breakdown, operation: str) -> Row:
 
 
 def percent_sum(parts: tuple[Row, ...]) -> Decimal:
-    """Of the figures as they are written."""
+    """Sum of the figures as they are printed."""
     return sum((Decimal(str(part.share)) for part in parts), Decimal())
 
 
 def random_training(seed: int) -> Planted:
-    """Nested spans, waits, worker threads and gaps, on a profiler that is said to cost something."""
+    """Nested spans, waits, worker threads and gaps, on a profiler with a planted cost."""
     rng = random.Random(seed)
     planted = Planted(SpanCost(inside_ns=rng.uniform(0, 40), outside_ns=rng.uniform(0, 40), uncertainty_ns=3))
 
@@ -77,43 +78,29 @@ def test_a_row_is_itself_and_the_rows_below(seed):
         assert below == sorted(below, key=lambda child: -child.subtree_ledger_ns)
 
 
-def test_one_operation_called_from_two_places_is_two_rows():
-    planted = Planted()
+def test_one_operation_called_from_two_places_is_two_rows(planted):
     planted.work("policy_forward", 100)
     with planted.profile("evaluation"):
         planted.tick(5)
         planted.work("policy_forward", 30)
         planted.work("policy_forward", 40)
-    assert tree(planted.breakdown()) == [
-        (0, "policy_forward", 100),
-        (0, "evaluation", 75),
-        (1, "policy_forward", 70),
-        (0, "unattributed", 0),
-        (0, "rlprof", 0),
-    ]
+    expected = ["policy_forward 100", "evaluation 75", "- policy_forward 70", "unattributed 0", "rlprof 0"]
+    assert tree(planted.breakdown()) == expected
 
 
-def test_the_same_place_in_several_lanes_is_one_row():
-    planted = Planted()
+def test_the_same_place_in_several_lanes_is_one_row(planted):
     with planted.profile("env_wait", wait=True), Together(planted, 3, "env_step"):
         planted.tick(900)
     planted.work("update", 100)
     breakdown = planted.breakdown()
-    assert tree(breakdown) == [
-        (0, "env_step", 900),
-        (0, "update", 100),
-        (0, "env_wait", 0),
-        (0, "unattributed", 0),
-        (0, "rlprof", 0),
-    ]
+    assert tree(breakdown) == ["env_step 900", "update 100", "env_wait 0", "unattributed 0", "rlprof 0"]
     env_step = row(breakdown, "env_step")
     assert (env_step.calls, env_step.wall_ns, env_step.mean_ns, env_step.p95_ns) == (3, 2700, 900, 900)
     assert breakdown.lanes.by_kind == {"thread": 4}
     assert breakdown.lanes.concurrency == pytest.approx(2.8)  # three for 900 of 1000 ns, then one
 
 
-def test_work_beside_a_busy_driver_is_overlapped_and_not_in_the_sum():
-    planted = Planted()
+def test_work_beside_a_busy_driver_is_overlapped_and_not_in_the_sum(planted):
     with planted.profile("update"), Together(planted, 2, "env_step"):
         planted.tick(50)
     breakdown = planted.breakdown()
@@ -123,8 +110,7 @@ def test_work_beside_a_busy_driver_is_overlapped_and_not_in_the_sum():
     assert row(breakdown, "update").share == 100.0
 
 
-def test_time_without_a_span_has_its_own_row_with_its_cpu_time():
-    planted = Planted()
+def test_time_without_a_span_has_its_own_row_with_its_cpu_time(planted):
     planted.work("env_step", 30)
     planted.tick(70, cpu=20)
     unattributed = row(planted.breakdown(), "unattributed")
@@ -138,48 +124,32 @@ def test_the_profilers_cost_has_its_own_row_with_its_uncertainty():
         planted.work("backward", 485)
     planted.tick(15)
     breakdown = planted.breakdown()
-    assert tree(breakdown) == [
-        (0, "update", 960),
-        (1, "backward", 475),
-        (0, "unattributed", 10),
-        (0, "rlprof", 30),
-    ]
+    assert tree(breakdown) == ["update 960", "- backward 475", "unattributed 10", "rlprof 30"]
     assert row(breakdown, "rlprof").uncertainty_ns == 14
     assert row(breakdown, "update").ledger_ns == 485
 
 
-def test_an_operation_may_be_called_like_one_of_the_extra_rows():
-    planted = Planted()
+def test_an_operation_may_be_called_like_one_of_the_extra_rows(planted):
     planted.work("rlprof", 60)
     planted.tick(40)
     breakdown = planted.breakdown()
-    assert [(row.operation, row.category, row.ledger_ns) for row in breakdown.rows] == [
-        ("rlprof (a span)", "other", 60),
-        ("unattributed", "unattributed", 40),
-        ("rlprof", "rlprof", 0),
-    ]
+    assert tree(breakdown) == ["rlprof (a span) 60", "unattributed 40", "rlprof 0"]
+    assert [row.category for row in breakdown.rows] == ["other", "unattributed", "rlprof"]
     assert not {"unattributed", "rlprof"} & set(CATEGORIES)
 
 
-def test_categories_are_of_what_ran_itself_and_not_of_what_called_it():
-    planted = Planted()
+def test_categories_are_of_what_ran_itself_and_not_of_what_called_it(planted):
     with planted.profile("update"):
         planted.tick(1)
         planted.work("buffer_sample", 2)
         planted.work("mystery", 3, category="teacher")
     planted.work("mystery", 4)
     planted.tick(10)
-    assert [(category.name, category.ledger_ns) for category in planted.breakdown().categories] == [
-        ("teacher", 7),
-        ("storage", 2),
-        ("learning", 1),
-        ("unattributed", 10),
-        ("rlprof", 0),
-    ]
+    found = [f"{category.name} {category.ledger_ns}" for category in planted.breakdown().categories]
+    assert found == ["teacher 7", "storage 2", "learning 1", "unattributed 10", "rlprof 0"]
 
 
-def test_the_largest_account_is_one_operation_at_all_its_places():
-    planted = Planted()
+def test_the_largest_account_is_one_operation_at_all_its_places(planted):
     with planted.profile("update"):
         planted.work("backward", 40)
         planted.work("policy_forward", 30)
@@ -188,15 +158,13 @@ def test_the_largest_account_is_one_operation_at_all_its_places():
     assert (largest.name, largest.ledger_ns, largest.share) == ("policy_forward", 60, 60.0)
 
 
-def test_the_largest_account_may_be_what_no_span_covers():
-    planted = Planted()
+def test_the_largest_account_may_be_what_no_span_covers(planted):
     planted.work("env_step", 40)
     planted.tick(60)
     assert planted.breakdown().largest.name == "unattributed"
 
 
-def test_quantiles_are_those_of_all_lanes_together():
-    planted = Planted()
+def test_quantiles_are_those_of_all_lanes_together(planted):
     for _ in range(95):
         planted.work("env_step", 1_000)
     for _ in range(5):
@@ -207,8 +175,7 @@ def test_quantiles_are_those_of_all_lanes_together():
     assert env_step.p99_ns == pytest.approx(1_000_000, rel=0.011)
 
 
-def test_cpu_time_is_told_for_a_row_itself_and_with_those_below():
-    planted = Planted()
+def test_cpu_time_is_given_for_a_row_itself_and_including_the_rows_below(planted):
     with planted.profile("update"):
         planted.tick(100, cpu=50)
         planted.work("backward", 300, cpu=290)
@@ -216,8 +183,7 @@ def test_cpu_time_is_told_for_a_row_itself_and_with_those_below():
     assert (update.cpu_ns, update.subtree_cpu_ns) == (50, 340)
 
 
-def test_a_row_never_has_a_larger_share_than_the_one_it_is_part_of():
-    planted = Planted()
+def test_a_row_never_has_a_larger_share_than_the_one_it_is_part_of(planted):
     with planted.profile("update"):
         planted.work("backward", 1_666)
     planted.work("env_step", 4_167)
@@ -227,26 +193,23 @@ def test_a_row_never_has_a_larger_share_than_the_one_it_is_part_of():
     assert row(breakdown, "backward").share == 16.6
 
 
-def test_a_span_that_was_opened_this_very_nanosecond_loses_nothing_below_it():
-    planted = Planted()
+def test_a_span_that_was_opened_this_very_nanosecond_loses_nothing_below_it(planted):
     planted.profile("update").__enter__()
     planted.work("backward", 0)
     assert row(planted.breakdown(), "backward").calls == 1
 
 
-def test_an_open_span_counts_up_to_now():
-    planted = Planted()
+def test_an_open_span_counts_up_to_now(planted):
     span = planted.profile("update")
     span.__enter__()
     planted.work("backward", 70)
     breakdown = planted.breakdown()
-    assert tree(breakdown)[:2] == [(0, "update", 70), (1, "backward", 70)]
+    assert tree(breakdown)[:2] == ["update 70", "- backward 70"]
     assert (row(breakdown, "update").calls, row(breakdown, "update").mean_ns) == (0, None)
     assert breakdown.open_spans == 1
 
 
-def test_a_call_tree_may_be_deeper_than_pythons_stack():
-    planted = Planted()
+def test_a_call_tree_may_be_deeper_than_pythons_stack(planted):
     with ExitStack() as stack:
         for _ in range(3_000):
             stack.enter_context(planted.profile("search"))

@@ -4,43 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from rlprof.analysis.alone import alone
-from rlprof.analysis.breakdown import breakdown
 from rlprof.analysis.components import component_of, components
-from rlprof.experiment.alone import measure_alone
-from rlprof.ledger.profiler import Profiler
-from rlprof.report.alone import to_text as alone_text
-from rlprof.report.components import to_text
+from rlprof.render.components import to_text
 
 NAMED = {"Collection": {"Step": "env_step", "Framework": "rollout tensordict_ops"}, "Training": "update"}
 
 
 @pytest.fixture
-def recorded():
-    profiler = Profiler(clock="fake")
-    profiler.enable()
-
-    def advance(ns):
-        now = profiler._ledger.now() + ns
-        profiler._ledger.set_time(now, now)
-
-    with profiler.profile("rollout"):
-        advance(10)
-        with profiler.profile("env_step"):
-            advance(100)
-            with profiler.profile("physics"):
-                advance(40)
-            with profiler.profile("tensordict_ops"):
-                advance(5)
-    with profiler.profile("update"):
-        with profiler.profile("tensordict_ops"):
-            advance(7)
-        advance(30)
-    with profiler.profile("checkpoint"):
-        advance(3)
-    advance(5)
-    profiler.disable()
-    return breakdown(profiler.snapshot())
+def recorded(planted):
+    with planted.profile("rollout"):
+        planted.tick(10)
+        with planted.profile("env_step"):
+            planted.tick(100)
+            planted.work("physics", 40)
+            planted.work("tensordict_ops", 5)
+    with planted.profile("update"):
+        planted.work("tensordict_ops", 7)
+        planted.tick(30)
+    planted.work("checkpoint", 3)
+    planted.tick(5)
+    return planted.breakdown()
 
 
 def test_every_nanosecond_is_in_one_component(recorded):
@@ -48,7 +31,7 @@ def test_every_nanosecond_is_in_one_component(recorded):
     found.check()
     assert {(line.title, line.depth): line.ledger_ns for line in found.lines} == {
         ("Collection", 0): 10 + 100 + 40 + 5 + 7,
-        ("Step", 1): 140,  # with what nobody else has
+        ("Step", 1): 140,  # with what belongs to no other component
         ("Framework", 1): 10 + 5 + 7,  # wherever it is called
         ("Training", 0): 30,
         ("Everything else", 0): 3,
@@ -74,30 +57,3 @@ def test_a_path_of_operations_has_its_component():
     assert find("checkpoint") == "Everything else"
     assert find("") == "Unattributed"
     assert component_of({})("rollout/env_step") == "env_step"
-
-
-def test_parts_one_after_the_other_are_the_expected_speed():
-    found = alone({"env": [0.004, 0.002, 0.003], "update": [0.001, 0.001, 0.001]}, reached=100)
-    assert [part.name for part in found.parts] == ["env", "update"]
-    assert found.expected == pytest.approx(250)
-    assert found.parts[0].share == pytest.approx(0.75)
-    assert found.ratio == pytest.approx(0.4)
-    assert found.poor
-    text = alone_text(found, 80)
-    assert "allow 250 steps/s; the training did 100: 40.0% of it" in text
-    assert "Less than half" in text
-
-
-def test_parts_are_measured_by_what_they_say_they_did():
-    calls = {"a": 0, "b": 0}
-
-    def part(name, steps):
-        def do():
-            calls[name] += 1
-            return steps
-
-        return do
-
-    measured = measure_alone({"a": part("a", 10), "b": part("b", 20)}, rounds=3, seconds=0.001)
-    assert [len(seconds) for seconds in measured.values()] == [3, 3]
-    assert min(calls.values()) >= 4

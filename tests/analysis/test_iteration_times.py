@@ -37,24 +37,20 @@ def test_a_slow_and_a_quick_iteration_are_seen_whole_and_quantiles_are_right(tmp
     assert spread.p95_ns == pytest.approx(150 * MS, rel=0.011)
 
 
-def test_marks_that_the_core_had_no_room_for_lose_no_iteration(tmp_path):
-    fake = Fake("auto", start=0)
-    written = Written(tmp_path, fake)
+def test_marks_that_the_core_had_no_room_for_lose_no_iteration(written):
     for number in range(9_000):  # more marks than a flush takes
-        with fake.profiler.iteration():
+        with written.fake.profiler.iteration():
             written.work("env_step", 40 * MS if number == 8_500 else 2 * MS)
     spread = facts_of(written.end()).progress.iteration_ns
     assert (spread.min_ns, spread.max_ns) == (2 * MS, 40 * MS)
 
 
-def test_a_reset_forgets_the_iterations_before_it(tmp_path):
-    fake = Fake("auto", start=0)
-    written = Written(tmp_path, fake)
+def test_a_reset_forgets_the_iterations_before_it(written):
     for wall in (900, 20, 30):
-        with fake.profiler.iteration():
+        with written.fake.profiler.iteration():
             written.work("env_step", wall * MS)
         if wall == 900:
-            fake.profiler.reset()
+            written.fake.profiler.reset()
     spread = facts_of(written.end()).progress.iteration_ns
     assert (spread.min_ns, spread.max_ns) == (20 * MS, 30 * MS)
 

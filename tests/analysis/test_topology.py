@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lanes import Paper, faster, pool, queue, serial, session
 
+from rlprof.analysis.lane_work import DRIVER, Piece, Work
 from rlprof.analysis.topology import predict, topology
-from rlprof.analysis.whatif import what_if
-from rlprof.analysis.work import DRIVER, Piece, Work
+from rlprof.whatif.prediction import what_if
 
 durations = st.floats(1.0, 100.0)
 alike = st.floats(50.0, 100.0)
-"""So that several are at work for most of the time, and it can be seen that they share something."""
+"""With this many, several lanes work at most times, which shows that they share something."""
 speeds = st.sampled_from((0.0, 0.25, 0.5, 2 / 3, 2.0))
 
 
@@ -34,7 +34,7 @@ def test_one_after_the_other_is_exact(steps, env, update):
 
 @given(durations, st.lists(durations, min_size=2, max_size=5), speeds)
 def test_a_pool_waits_for_its_slowest(own, tasks, left):
-    """All do the same operation, some for longer: the wait is as much shorter as that."""
+    """All lanes run the same operation, some for longer. The wait shrinks by the same factor."""
     steps = [([("policy_forward", own)], [[("env_step", task)] for task in tasks])] * 4
     saving = {"env_step": left}
     work = session([pool(steps)])
@@ -43,21 +43,19 @@ def test_a_pool_waits_for_its_slowest(own, tasks, left):
     assert predicted(work, saving) == pytest.approx(pool(quicker).end, rel=1e-6)
 
 
-def test_what_the_slowest_lane_does_not_do_brings_nothing():
-    """Summed or shared out, `render` has a large part of the time; but nobody waits for it."""
+def test_work_outside_of_the_slowest_lane_gains_nothing():
+    """Summed or shared, `render` has a large part of the time, but the driver does not wait for it."""
     steps = [([("update", 10.0)], [[("env_step", 100.0)], [("render", 60.0)]])] * 5
     work = session([pool(steps)])
     assert predicted(work, {"render": 0.0}) == pytest.approx(550)
-    assert predicted(work, {"env_step": 0.5}) == pytest.approx(
-        pool([(own, [[("env_step", 50.0)], [("render", 60.0)]]) for own, _ in steps]).end
-    )
+    quicker = pool([(own, [[("env_step", 50.0)], [("render", 60.0)]]) for own, _ in steps])
+    assert predicted(work, {"env_step": 0.5}) == pytest.approx(quicker.end)
 
 
 @given(st.lists(alike, min_size=2, max_size=5), st.lists(alike, min_size=2, max_size=5), speeds)
 def test_threads_that_share_the_gil_take_as_long_as_all_of_them(envs, renders, left):
-    steps = [
-        ([("update", 10.0)], [*([("env_step", one)] for one in envs), *([("render", one)] for one in renders)])
-    ] * 3
+    tasks = [*([("env_step", one)] for one in envs), *([("render", one)] for one in renders)]
+    steps = [([("update", 10.0)], tasks)] * 3
     saving = {"render": left}
     work = session([pool(steps, one_at_a_time=True)])
     how = topology(work)
@@ -88,7 +86,7 @@ def test_it_is_never_less_than_the_cores_allow():
     assert predict(tight.batches[0], topology(tight), {"update": 0.0}).bound == "the cores"
 
 
-def test_the_ranking_is_by_what_it_brings_and_not_by_summed_time():
+def test_the_ranking_is_by_gain_and_not_by_summed_time():
     """Four lanes of `render` sum to four times the wall time, and hide behind one lane of `env_step`."""
     chance = random.Random(1)
     papers: list[Paper] = []
@@ -99,11 +97,7 @@ def test_the_ranking_is_by_what_it_brings_and_not_by_summed_time():
     found = what_if(session(papers), {"env_step": 0.5, "update": 0.5})
     assert [one.operation for one in found.ranking] == ["update", "env_step", "render"]
     assert found.ranking[-1].free.gain.estimate == pytest.approx(0.0, abs=1e-6)
-    assert found.asked is not None
-    assert found.asked.gain.low is not None
-    assert found.asked.gain.high is not None
     assert found.asked.gain.low < found.asked.gain.estimate < found.asked.gain.high
-    assert found.rate is not None
 
 
 def test_the_innermost_that_is_named_counts():

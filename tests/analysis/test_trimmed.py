@@ -19,7 +19,7 @@ def values(count, seed=1, outliers=0.1):
 
 
 @pytest.mark.parametrize("count", [10, 14, 20, 37])
-def test_it_is_scipys(count):
+def test_the_mean_equals_that_of_scipy(count):
     some, others = values(count), values(count, seed=2)
     one, other = trimmed_mean(some), trimmed_mean(others)
     assert one.value == pytest.approx(stats.trim_mean(some, 0.2))
@@ -27,7 +27,7 @@ def test_it_is_scipys(count):
     assert (one.value - other.value) / math.hypot(one.error, other.error) == pytest.approx(yuen.statistic)
 
 
-def test_of_few_values_none_is_left_out():
+def test_with_few_values_none_is_left_out():
     some = values(LEAST - 1)
     found = trimmed_mean(some)
     assert (found.value, found.error) == pytest.approx((sum(some) / len(some), stats.sem(some)))
@@ -36,7 +36,7 @@ def test_of_few_values_none_is_left_out():
 
 
 def pairs_of(logs):
-    """Of which `x` is all that differs."""
+    """Pairs that differ only in `x`."""
     return [
         MeasuredPair(
             Measured(1000 * math.exp(log), 1.0, 1, {"x": 1000 * math.exp(log) - 500, "y": 500}),
@@ -46,7 +46,7 @@ def pairs_of(logs):
     ]
 
 
-def test_one_pair_that_met_something_else_moves_nothing():
+def test_one_disturbed_pair_does_not_affect_the_mean():
     calm = [0.1 + log / 10 for log in values(20, outliers=0.0)]
     found, moved = compare("A", "B", pairs_of(calm)), compare("A", "B", pairs_of([*calm[:-1], 3.0]))
     assert moved.speedup.estimate == pytest.approx(found.speedup.estimate, abs=0.001)

@@ -1,4 +1,4 @@
-"""Which functions take the time: of a whole run, and only inside a phase."""
+"""Profiles of Python functions: in a whole run, and only inside a phase."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def functions_in(path):
 
 @pytest.mark.long
 def test_a_whole_run(tmp_path):
-    run(tmp_path, HANDWRITTEN, "--detailed")  # another name of --cprofile
+    run(tmp_path, HANDWRITTEN, "--cprofile")
     folder = session_of(tmp_path) / "functions"
     assert {path.name for path in folder.iterdir()} == {"whole.pstats", "whole.txt"}
     assert {"step", "backward", "linear"} & functions_in(folder / "whole.pstats")
@@ -51,5 +51,5 @@ def test_samples(tmp_path):
 
 
 def test_wrong_use(tmp_path):
-    assert "give one of them" in run(tmp_path, HANDWRITTEN, "--phase", "x", check=False).stderr
-    assert "give one of them" in run(tmp_path, HANDWRITTEN, "--cprofile", "--sample", check=False).stderr
+    assert "--phase needs --cprofile or --sample" in run(tmp_path, HANDWRITTEN, "--phase", "x", check=False).stderr
+    assert "Choose one of them" in run(tmp_path, HANDWRITTEN, "--cprofile", "--sample", check=False).stderr

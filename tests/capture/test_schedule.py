@@ -1,4 +1,4 @@
-"""Which steps are captured, and what is said where there are too few."""
+"""Which steps are captured, and the warnings if there are too few."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_states_follow_each_other():
 
 
 @given(SCHEDULES, st.integers(1, 60))
-def test_a_schedule_that_fits_does(schedule, steps):
+def test_a_schedule_made_to_fit_is_done_in_time(schedule, steps):
     fitting = schedule.fitting(steps)
     assert fitting.needed <= steps
     assert fitting.captured(steps) >= 1
@@ -29,42 +29,42 @@ def test_a_schedule_that_fits_does(schedule, steps):
         assert fitting == schedule
 
 
-def test_nothing_fits_into_nothing():
+def test_no_schedule_fits_into_no_steps():
     assert Schedule().fitting(0) is None
-    assert "train for longer" in stopped_early(Schedule(), "epoch", 0)
+    assert "Train for longer" in stopped_early(Schedule(), "epoch", 0)
 
 
 @pytest.mark.parametrize("wrong", [{"active": 0}, {"wait": -1}, {"warmup": 1.5}, {"repeat": 0}, {"active": True}])
 def test_wrong_schedules_are_refused(wrong):
-    with pytest.raises(ValueError, match="is a whole number of at least"):
+    with pytest.raises(ValueError, match="must be a whole number of at least"):
         Schedule(**wrong)
 
 
-def test_too_few_steps_are_announced_with_flags_that_would_fit():
+def test_too_few_steps_are_announced_with_options_that_would_fit():
     assert announced(Schedule(5, 1, 3), "epoch", 9) is None
-    said = announced(Schedule(5, 1, 3), "epoch", 6)
-    assert said == (
-        "this run has 6 epochs, and the torch capture needs 9 (wait 5 + warmup 1 + active 3); "
-        "--torch-profiler-wait 2 --torch-profiler-warmup 1 --torch-profiler-active 3 would fit"
+    message = announced(Schedule(5, 1, 3), "epoch", 6)
+    assert message == (
+        "this run has 6 epochs, but the torch capture needs 9 (wait 5 + warmup 1 + active 3). "
+        "These options would fit: --torch-profiler-wait 2 --torch-profiler-warmup 1 --torch-profiler-active 3"
     )
 
 
-def test_stopping_early_says_what_ran_and_what_was_needed():
+def test_the_warning_about_an_early_end_has_the_steps_run_and_needed():
     assert stopped_early(Schedule(1, 1, 3), "iteration", 5) is None
-    said = stopped_early(Schedule(1, 1, 3), "iteration", 4)
-    assert said.startswith("the run ended after 4 iterations, and the torch capture needed 5 ")
-    assert "only 2 of 3 active steps were captured" in said
+    message = stopped_early(Schedule(1, 1, 3), "iteration", 4)
+    assert message.startswith("the run ended after 4 iterations, but the torch capture needed 5 ")
+    assert "only 2 of 3 active steps were captured" in message
     assert "no trace was written" in stopped_early(Schedule(1, 1, 3), "iteration", 1)
 
 
-def test_iterations_are_expected_as_often_as_they_came():
+def test_iterations_are_expected_as_regularly_as_before():
     assert begins_next([False, False, True, False, False, True], 4) == [False, False, True, False]
     assert begins_next([True, True, True], 3) == [True, True, True]
     assert begins_next([False, False], 2) == [False, False]
     assert begins_next([False, False, False, True], 4) == [False, False, True, False]
 
 
-def test_a_kind_of_step_that_was_not_warmed_up_with_is_told_by_its_duration():
+def test_the_size_of_a_step_that_was_not_in_the_warm_up_is_estimated_by_its_duration():
     sizes = StepSizes(rest=10.0, packing=0.5)
     sizes.bytes[False] += [100.0, 120.0]
     assert sizes.predict([False, False]) == (10 + 220) * 0.5

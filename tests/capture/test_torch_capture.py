@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from sessions import rlprof
 
-from rlprof.analysis.traces.summarize import summarize
 from rlprof.session.reader import Session
+from rlprof.trace.analysis.summarize import summarize
 from rlprof.trace.read import read_trace
 
 PPO = """
@@ -53,12 +54,7 @@ for _ in range(int(sys.argv[1])):
 def run(folder, program, *options, arguments=("10",), check=True):
     script = Path(folder) / "train.py"
     script.write_text(program)
-    done = subprocess.run(
-        [sys.executable, "-m", "rlprof", "run", "--dir", str(folder / "runs"), *options, str(script), *arguments],
-        capture_output=True, text=True, cwd=folder, timeout=300, check=False,
-    )  # fmt: skip
-    assert not check or done.returncode == 0, done.stderr
-    return done
+    return rlprof("run", "--dir", "runs", *options, script, *arguments, cwd=folder, code=0 if check else None)
 
 
 def schedule(wait, warmup, active, *more):
@@ -73,6 +69,19 @@ def session_of(folder):
 
 def traces_of(folder):
     return sorted((session_of(folder) / "traces").iterdir())
+
+
+def only_summary(folder):
+    (path,) = traces_of(folder)
+    return summarize(read_trace(path))
+
+
+def capture(folder, *options):
+    return rlprof("capture", session_of(folder), *options, code=None)
+
+
+def run_code(folder, program):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, check=True)
 
 
 @pytest.mark.long
@@ -100,10 +109,9 @@ def test_a_capture_of_ppo_has_all_phases_and_was_predicted(tmp_path):
 
 
 @pytest.mark.long
-def test_epochs_of_a_loop_nobody_knows_are_found_by_what_it_learns_from(tmp_path):
+def test_epochs_of_a_loop_without_a_framework_are_found_by_the_data_it_learns_from(tmp_path):
     run(tmp_path, HANDWRITTEN, *schedule(3, 3, 4))
-    (path,) = traces_of(tmp_path)
-    found = summarize(read_trace(path))
+    found = only_summary(tmp_path)
     assert len(found.steps) == 4
     optimizer = next(phase for phase in found.phases if phase.name == "optimizer_step")
     assert optimizer.calls == 4 * 4  # an epoch has four minibatches
@@ -112,24 +120,23 @@ def test_epochs_of_a_loop_nobody_knows_are_found_by_what_it_learns_from(tmp_path
 
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "steps"), [("iteration", 2), ("env_step", 20)])
-def test_a_step_may_be_something_else(tmp_path, kind, steps):
+def test_a_step_may_be_an_iteration_or_an_environment_step(tmp_path, kind, steps):
     run(tmp_path, HANDWRITTEN, *schedule(1, 1, steps, "--torch-profiler-step", kind))
-    (path,) = traces_of(tmp_path)
-    found = summarize(read_trace(path))
+    found = only_summary(tmp_path)
     assert len(found.steps) == steps
     stepped = next(phase for phase in found.phases if phase.name == "env_step")
     assert stepped.calls == {"iteration": 2 * 32, "env_step": 20}[kind]
 
 
 @pytest.mark.long
-def test_a_run_that_is_too_short_says_so_at_the_start_and_at_the_end(tmp_path):
+def test_a_run_that_is_too_short_warns_at_the_start_and_at_the_end(tmp_path):
     done = run(tmp_path, PPO, *schedule(6, 1, 3), arguments=("2",))
     start, end = (line for line in done.stderr.splitlines() if "torch capture need" in line)
     assert start.startswith(
-        "rlprof: this run has 8 epochs, and the torch capture needs 10 (wait 6 + warmup 1 + active 3)"
+        "rlprof: this run has 8 epochs, but the torch capture needs 10 (wait 6 + warmup 1 + active 3)"
     )
-    assert start.endswith("--torch-profiler-wait 4 --torch-profiler-warmup 1 --torch-profiler-active 3 would fit")
-    assert "the run ended after 8 epochs, and the torch capture needed 10" in end
+    assert start.endswith("would fit: --torch-profiler-wait 4 --torch-profiler-warmup 1 --torch-profiler-active 3")
+    assert "the run ended after 8 epochs, but the torch capture needed 10" in end
     assert "only 1 of 3 active steps were captured" in end
     assert len(traces_of(tmp_path)) == 1
 
@@ -140,11 +147,11 @@ def test_repeats_folders_and_the_summary(tmp_path):
     options = ("--torch-profiler-repeat", "2", "--torch-profiler-dir", str(folder), "--torch-profiler-summary")
     done = run(tmp_path, HANDWRITTEN, *schedule(1, 1, 2, *options))
     assert len(list(folder.iterdir())) == 2
-    assert "Operators, by time of their own on the host" in done.stderr
+    assert "Operators, by their own time on the host" in done.stderr
 
 
 @pytest.mark.long
-def test_a_running_training_is_captured_when_somebody_asks(tmp_path):
+def test_a_running_training_is_captured_on_request(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(HANDWRITTEN)
     command = [sys.executable, "-m", "rlprof", "run", "--quiet", "--dir", str(tmp_path / "runs"), str(script), "100000"]
@@ -153,29 +160,21 @@ def test_a_running_training_is_captured_when_somebody_asks(tmp_path):
             end = time.monotonic() + 60
             while not list(tmp_path.glob("runs/*/session.db")) and time.monotonic() < end:
                 time.sleep(0.1)
-            asked = subprocess.run(
-                [sys.executable, "-m", "rlprof", "capture", str(session_of(tmp_path)), "--steps", "2"],
-                capture_output=True, text=True, timeout=90, check=False,
-            )  # fmt: skip
-            assert asked.returncode == 0, asked.stderr
+            requested = capture(tmp_path, "--step", "iteration", "--active", "2")
+            assert requested.returncode == 0, requested.stderr
         finally:
             process.terminate()
             process.wait(30)
-    found = summarize(read_trace(asked.stdout.strip()))
+    found = summarize(read_trace(requested.stdout.strip()))
     assert len(found.steps) == 2
     assert {"rollout", "update"} <= {phase.name for phase in found.phases}
-    late = subprocess.run(
-        [sys.executable, "-m", "rlprof", "capture", str(session_of(tmp_path))],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    late = capture(tmp_path)
     assert late.returncode == 2
-    assert "does not run any more" in late.stderr
+    assert "is not running any more" in late.stderr
 
 
 @pytest.mark.long
-def test_in_code_with_steps_of_ones_own(tmp_path):
+def test_a_capture_in_code_with_its_own_steps(tmp_path):
     program = f"""
 import json, os, sys, torch
 from rlprof import TorchCapture, get_profiler, profile
@@ -191,7 +190,7 @@ with TorchCapture(wait_steps=1, warmup_steps=1, active_steps=2, step="mark", dir
 assert "KINETO_LOG_LEVEL" not in os.environ
 print(json.dumps([str(path) for path in capture.files]))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = run_code(tmp_path, program)
     assert done.stderr == 5 * "a line of its own\n"  # and nothing of Kineto's
     (path,) = json.loads(done.stdout)
     found = {phase.name: phase.calls for phase in summarize(read_trace(path)).phases}
@@ -211,8 +210,7 @@ for _ in range(6):
     get_profiler().end_step()
 """
     run(tmp_path, program, *schedule(1, 1, 3, "--torch-profiler-step", "mark"))
-    (path,) = traces_of(tmp_path)
-    found = summarize(read_trace(path))
+    found = only_summary(tmp_path)
     assert [step.name for step in found.steps] == [f"ProfilerStep#{number}" for number in (2, 3, 4)]
     assert {total.name: total.calls for total in found.operators}["aten::linear"] == 3
 
@@ -229,9 +227,9 @@ with TorchCapture(wait_steps=1, warmup_steps=1, active_steps=2, step="mark", dir
         torch.zeros(4, 8).relu()
         capture.step()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    (said,) = (line for line in done.stderr.splitlines() if line.startswith("rlprof:"))
-    assert said.startswith("rlprof: the torch trace of 2 marked steps will have about 0 MB of JSON")
+    done = run_code(tmp_path, program)
+    (message,) = (line for line in done.stderr.splitlines() if line.startswith("rlprof:"))
+    assert message.startswith("rlprof: the torch trace of 2 marked steps will have about 0 MB of JSON")
 
 
 @pytest.mark.long
@@ -248,10 +246,10 @@ print(len(own.events()) > 0)
 """
     done = run(tmp_path, program, *schedule(1, 1, 3, "--torch-profiler-step", "mark"))
     assert done.stdout == "True\n"
-    assert done.stderr.count("the torch capture has failed, and is given up") == 1
+    assert done.stderr.count("the torch capture has failed and was stopped") == 1
 
 
-def test_what_is_not_enabled_does_nothing(tmp_path):
+def test_a_capture_that_is_not_enabled_does_nothing(tmp_path):
     program = """
 from rlprof import TorchCapture
 with TorchCapture(enabled=False) as capture:
@@ -259,5 +257,5 @@ with TorchCapture(enabled=False) as capture:
 import sys
 assert "torch" not in sys.modules
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True)
+    done = run_code(tmp_path, program)
     assert (done.stderr, list(tmp_path.iterdir())) == ("", [])

@@ -8,9 +8,12 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+import sessions
 from sessions import Written
 
 from rlprof.cli.main import COMMANDS
@@ -29,15 +32,7 @@ def session(tmp_path_factory) -> Path:
     return written.end().parent
 
 
-def rlprof(*arguments: str, cwd: Path | None = None, module: str = "rlprof") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", module, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        timeout=60,
-    )
+rlprof = partial(sessions.rlprof, code=None)
 
 
 @pytest.mark.figures
@@ -52,23 +47,14 @@ def test_help_names_every_command_and_answers_at_once():
     assert seconds < 20 * (time.perf_counter() - empty)  # no command's libraries are imported for it
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(command):
-    done = rlprof(command, "--help")
-    assert done.returncode == 0
-    assert done.stdout.startswith(f"Usage: rlprof {command}")
-
-
-def test_the_version_is_the_packages():
-    from importlib import metadata
-
+def test_the_version_is_that_of_the_package():
     assert rlprof("--version").stdout == f"rlprof, version {metadata.version('rlprof')}\n"
 
 
 @pytest.mark.parametrize(
     "arguments", [["repot"], ["report", "--format", "pdf"], ["analyze", "--min-calls", "0"], ["--nope"]]
 )
-def test_wrong_use_exits_2_and_says_what_is_wrong(arguments):
+def test_wrong_use_exits_with_2_and_an_error(arguments):
     done = rlprof(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -95,17 +81,12 @@ def test_last_is_the_newest_session(session, tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-def test_the_format_follows_the_outputs_name(session, tmp_path):
-    for name, begins in (
-        ("r.json", "{"),
-        ("r.md", "# planted"),
-        ("r.csv", "operation"),
-        ("r.txt", "planted"),
-        ("r.html", "<!"),
-    ):
+def test_the_format_follows_the_name_of_the_output(session, tmp_path):
+    beginnings = {"r.json": "{", "r.md": "# planted", "r.csv": "operation", "r.txt": "planted", "r.html": "<!"}
+    for name, beginning in beginnings.items():
         done = rlprof("report", session, "--output", tmp_path / name)
         assert done.returncode == 0, done.stderr
-        assert (tmp_path / name).read_text().lstrip().lower().startswith(begins.lower())
+        assert (tmp_path / name).read_text().lstrip().lower().startswith(beginning)
         assert done.stderr == f"wrote {tmp_path / name}\n"
 
 
@@ -116,7 +97,7 @@ def test_csv_is_csv(session):
 
 
 @pytest.mark.long
-def test_json_can_be_reported_and_analysed_again(session, tmp_path):
+def test_a_json_report_can_be_reported_and_analysed_again(session, tmp_path):
     rlprof("report", session, "--format", "json", "--output", tmp_path / "report.json")
     text = rlprof("report", session).stdout
     assert rlprof("report", tmp_path / "report.json").stdout == text
@@ -124,7 +105,7 @@ def test_json_can_be_reported_and_analysed_again(session, tmp_path):
 
 
 @pytest.mark.long
-def test_analyze_writes_what_it_is_asked_for(session, tmp_path):
+def test_analyze_writes_the_requested_files(session, tmp_path):
     done = rlprof(
         "analyze", "--input", session, "--output", "analysis.txt",
         "--charts", "performance.png", "--detailed", "detailed.json", cwd=tmp_path,
@@ -138,7 +119,7 @@ def test_analyze_writes_what_it_is_asked_for(session, tmp_path):
     assert detailed["recommendations"][0]["severity"] == "CRITICAL"
 
 
-def test_analyze_is_a_module_too(session):
+def test_analyze_is_also_a_module(session):
     assert rlprof("--input", session, module="rlprof.analyze").stdout == rlprof("analyze", session).stdout
 
 
@@ -147,7 +128,7 @@ def test_min_calls_leaves_operations_out(session):
 
 
 @pytest.mark.parametrize("command", [["report"], ["analyze"]])
-def test_an_output_that_cannot_be_written(command, session, tmp_path):
+def test_an_output_that_cannot_be_written_is_reported_in_one_line(command, session, tmp_path):
     (tmp_path / "file").write_text("in the way")
     done = rlprof(*command, session, "--output", tmp_path / "file" / "report.txt")
     assert done.returncode == 2
@@ -178,13 +159,13 @@ def test_the_selftest_passes_and_cleans_up(tmp_path):
 
 
 @pytest.mark.long
-def test_the_selftest_keeps_its_session_unless_told(tmp_path):
+def test_the_selftest_keeps_its_session_by_default(tmp_path):
     rlprof("selftest", "--dir", tmp_path)
     (session,) = tmp_path.iterdir()
     assert "simulated_data_collection" in rlprof("report", session).stdout
 
 
-def test_the_selftest_finds_what_is_wrong(tmp_path):
+def test_the_selftest_fails_if_no_session_can_be_written(tmp_path):
     (tmp_path / "file").write_text("in the way")
     done = rlprof("selftest", "--dir", tmp_path / "file")
     assert done.returncode == 1

@@ -28,6 +28,14 @@ def profiler(core: str) -> Iterator[Profiler]:
 
 
 @pytest.fixture
+def followed(profiler: Profiler) -> Profiler:
+    """On the real clock, where thread CPU time can be followed."""
+    if profiler.snapshot().cpu == "off":
+        pytest.skip("thread CPU time cannot be followed here")
+    return profiler
+
+
+@pytest.fixture
 def fake(core: str) -> Iterator[Fake]:
     fake = Fake(core)
     yield fake

@@ -1,4 +1,4 @@
-"""Other processes that do one thing at a time, when told: forked ones, and ones started from nothing that join."""
+"""Other processes that do one thing at a time, on request: forked ones, and ones started from nothing that join."""
 
 from __future__ import annotations
 
@@ -17,18 +17,15 @@ from typing import Any
 
 from rlprof import Profiler
 
-LEDGER = 7
-"""A node's column in raw(): the driver's time that it is accountable for."""
-
 
 def received(raw: dict[str, Any]) -> int:
-    """What a worker's process got of the driver's waiting."""
-    elsewhere = {lane[0] for lane in raw["lanes"] if lane[3]}
-    return sum(row[LEDGER] for row in raw["nodes"] if row[2] not in elsewhere)
+    """Time that a worker's process received of the driver's waiting."""
+    elsewhere = {lane.id for lane in raw["lanes"] if lane.on_driver}
+    return sum(row.ledger for row in raw["nodes"] if row.lane not in elsewhere)
 
 
 class Hand:
-    """What can be told."""
+    """What a process can do for a test."""
 
     def __init__(self, profiler: Profiler) -> None:
         self.profiler = profiler
@@ -46,7 +43,7 @@ class Hand:
             time.sleep(seconds)
 
     def enter_in_threads(self, name: str, threads: int) -> None:
-        """Each is inside of a span of its own when this returns, until `leave_threads`."""
+        """Each thread stays in a span of its own until `leave_threads`."""
         inside, self.over = threading.Barrier(threads + 1), threading.Event()
 
         def work() -> None:
@@ -78,19 +75,19 @@ class Hand:
         return spans
 
     def call(self, name: str, *arguments: Any) -> Any:
-        return getattr(self.profiler._ledger, name)(*arguments)
+        return getattr(self.profiler.ledger, name)(*arguments)
 
     def snapshot_adds_up(self) -> bool:
         self.profiler.snapshot().check()
         return True
 
-    def answer_when_asked(self, seconds: float) -> None:
+    def answer_requests(self, seconds: float) -> None:
         """On a thread, as a worker does."""
 
         def listen() -> None:
-            while (epoch := self.profiler._ledger.listen(seconds)) != -1:
+            while (epoch := self.profiler.ledger.listen(seconds)) != -1:
                 if epoch is not None:
-                    self.profiler._ledger.answer()
+                    self.profiler.ledger.answer()
 
         threading.Thread(target=listen, daemon=True).start()
 
@@ -101,7 +98,7 @@ class Hand:
         if child == 0:
             with self.profiler.profile("env_step"):
                 time.sleep(0.05)
-            theirs.send(received(self.profiler._ledger.raw()))
+            theirs.send(received(self.profiler.ledger.raw()))
             os._exit(0)
         got: int = ours.recv()
         os.waitpid(child, 0)
@@ -151,7 +148,7 @@ class Process:
         theirs.close()
         return cls(process.pid, ours, process.wait)
 
-    def tell(self, order: str, *arguments: Any, **options: Any) -> None:
+    def send(self, order: str, *arguments: Any, **options: Any) -> None:
         self._connection.send((order, arguments, options))
 
     def answer(self) -> Any:
@@ -162,7 +159,7 @@ class Process:
         return value
 
     def do(self, order: str, *arguments: Any, **options: Any) -> Any:
-        self.tell(order, *arguments, **options)
+        self.send(order, *arguments, **options)
         return self.answer()
 
     def received(self) -> int:
@@ -172,13 +169,13 @@ class Process:
         os.kill(self.pid, number)
 
     def stop(self) -> None:
-        """And be sure that it runs no more."""
+        """Stop the process, and wait until it no longer runs."""
         self.kill(signal.SIGSTOP)
         while "State:\tT" not in Path(f"/proc/{self.pid}/status").read_text():
             time.sleep(0.001)
 
     def end(self) -> None:
-        """Not by closing the connection: processes forked later hold its other end too."""
+        """Kill the process. Closing the connection is not enough: processes forked later hold its other end, too."""
         self.kill(signal.SIGKILL)
         self._reap()
         self._connection.close()
@@ -190,7 +187,7 @@ class Driver:
     def __init__(self, page: Path) -> None:
         self.page = page
         self.profiler = Profiler("c")
-        self.ledger = self.profiler._ledger
+        self.ledger = self.profiler.ledger
         self.ledger.share(page, True)
         self.profiler.enable()
         self.processes: list[Process] = []
@@ -209,15 +206,15 @@ class Driver:
             time.sleep(seconds)
 
     def missing(self) -> int:
-        """Of the wall time, what the accounts of this process do not have."""
+        """Wall time that the accounts of this process do not have."""
         raw = self.ledger.raw()
-        assert all(row[LEDGER] >= 0 for row in raw["nodes"])
-        return int(raw["wall"] - sum(row[LEDGER] for row in raw["nodes"]))
+        assert all(row.ledger >= 0 for row in raw["nodes"])
+        return int(raw["wall"] - sum(row.ledger for row in raw["nodes"]))
 
     def account(self, operation: str) -> int:
         raw = self.ledger.raw()
-        ids = {id for id, name, _ in raw["operations"] if name == operation}
-        return int(sum(row[LEDGER] for row in raw["nodes"] if row[3] in ids))
+        ids = {row.id for row in raw["operations"] if row.name == operation}
+        return int(sum(row.ledger for row in raw["nodes"] if row.operation in ids))
 
     def map(self) -> mmap.mmap:
         with self.page.open("r+b") as file:
@@ -231,6 +228,6 @@ class Driver:
 
 if __name__ == "__main__":
     joined = Profiler("c")
-    joined._ledger.share(sys.argv[2], False)
+    joined.ledger.share(sys.argv[2], False)
     joined.enable()
     serve(Connection(int(sys.argv[1])), joined)

@@ -1,38 +1,30 @@
-"""asyncio: a lane a task, and the time nobody runs."""
+"""asyncio: one lane per task, and the time in which no task runs."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import gc
-import threading
 import time
 
 import pytest
 from fakes import CORES, Fake
+from ledger.helpers import in_thread, inside, run_tasks
 
 from rlprof import Profiler
 
 
-def run(main) -> None:
-    asyncio.run(main)
+def tick_while_idle(fake: Fake, ns: int) -> None:
+    """Advance the fake clock once from inside the event loop, where `select` would sleep."""
+    selector = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
+    select = selector.select
 
+    def slow_select(timeout):
+        fake.tick(ns, cpu=0)
+        selector.select = select
+        return select(timeout)
 
-class Ticking:
-    """Advances the fake clock from inside the event loop, where `select` would have slept."""
-
-    def __init__(self, fake: Fake) -> None:
-        self.fake = fake
-
-    def during_idle(self, loop: asyncio.AbstractEventLoop, ns: int) -> None:
-        select = loop._selector.select  # type: ignore[attr-defined]
-
-        def slow_select(timeout):
-            self.fake.tick(ns, cpu=0)
-            loop._selector.select = select  # type: ignore[attr-defined]
-            return select(timeout)
-
-        loop._selector.select = slow_select  # type: ignore[attr-defined]
+    selector.select = slow_select
 
 
 def test_tasks_that_interleave_keep_their_own_trees(fake):
@@ -43,10 +35,7 @@ def test_tasks_that_interleave_keep_their_own_trees(fake):
                     fake.tick(ns)
                     await asyncio.sleep(0)
 
-    async def main() -> None:
-        await asyncio.gather(task("a", 10), task("b", 100))
-
-    asyncio.run(main())
+    run_tasks(task("a", 10), task("b", 100))
     snapshot = fake.snapshot()
     parents = {node.operation: snapshot.nodes[node.parent].operation for node in snapshot.nodes if node.operation}
     assert parents == {"a": None, "a inner": "a", "b": None, "b inner": "b"}
@@ -64,10 +53,7 @@ def test_a_task_resumed_without_a_new_span_gets_its_time(fake):
             await asyncio.sleep(0)
             fake.tick(second)
 
-    async def main() -> None:
-        await asyncio.gather(task("a", 1, 10), task("b", 100, 1_000))
-
-    asyncio.run(main())
+    run_tasks(task("a", 1, 10), task("b", 100, 1_000))
     assert fake.ledger() == {"b": 1_100, "a": 11, "unattributed": 0}
     snapshot = fake.snapshot()
     assert snapshot.account("a").cpu_ns == 11
@@ -84,7 +70,7 @@ def test_time_in_which_no_task_runs_is_divided_among_those_suspended_in_a_span(f
         tasks = [asyncio.create_task(waits(name, event)) for name in ("a", "b")]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        Ticking(fake).during_idle(asyncio.get_running_loop(), 90)
+        tick_while_idle(fake, 90)
         await asyncio.sleep(0)
         event.set()
         await asyncio.gather(*tasks)
@@ -102,12 +88,11 @@ def test_a_worker_gets_the_time_the_loop_idles(fake, actors):
             await asyncio.sleep(0)
 
     async def main() -> None:
-        worker.enter(fake.profile("env_step"))
-        task = asyncio.create_task(waits())
-        await asyncio.sleep(0)
-        Ticking(fake).during_idle(asyncio.get_running_loop(), 90)
-        await task
-        worker.exit(fake.profile("env_step"))
+        with inside(worker, fake.profile("env_step")):
+            task = asyncio.create_task(waits())
+            await asyncio.sleep(0)
+            tick_while_idle(fake, 90)
+            await task
 
     asyncio.run(main())
     assert fake.ledger() == {"env_step": 90, "await_env": 0, "unattributed": 0}
@@ -210,18 +195,13 @@ def test_thousands_of_tasks_leave_a_bounded_number_of_lanes(profiler):
 
 
 def test_a_loop_on_another_thread_has_lanes_there(profiler):
-    async def task(i: int) -> None:
+    async def task() -> None:
         with profiler.profile("request"):
             await asyncio.sleep(0)
             with profiler.profile("inner"):
                 await asyncio.sleep(0)
 
-    async def main() -> None:
-        await asyncio.gather(*(task(i) for i in range(5)))
-
-    thread = threading.Thread(target=lambda: asyncio.run(main()), name="loop")
-    thread.start()
-    thread.join()
+    in_thread(lambda: run_tasks(*(task() for _ in range(5))), name="loop")
     snapshot = profiler.snapshot()
     snapshot.check()
     assert {lane.on_driver for lane in snapshot.lanes if lane.kind == "task"} == {False}
@@ -262,16 +242,13 @@ def test_a_task_where_an_ended_one_was_in_memory_keeps_its_lane(fake):
             await asyncio.sleep(0)
             fake.tick(10)
 
-    async def main(tasks: int) -> None:
-        await asyncio.gather(*(task() for _ in range(tasks)))
-
     for tasks in (10, 300, 20, 300):
-        asyncio.run(main(tasks))
+        run_tasks(*(task() for _ in range(tasks)))
     assert fake.ledger() == {"request": 6_300, "unattributed": 0}
 
 
 def test_many_tasks_at_once_share_a_tree(fake):
-    """64 of a group have one of their own. What is recorded of the others is as exact, and has one row each place."""
+    """64 tasks of a group have a tree of their own. Records of the others are as exact, with one row per place."""
 
     async def task(i: int) -> None:
         with fake.profile("request"):
@@ -281,10 +258,7 @@ def test_many_tasks_at_once_share_a_tree(fake):
                 fake.tick(i)
                 await asyncio.sleep(0)
 
-    async def main() -> None:
-        await asyncio.gather(*(task(i) for i in range(1_000)))
-
-    asyncio.run(main())
+    run_tasks(*(task(i) for i in range(1_000)))
     snapshot = fake.snapshot()
     assert len(snapshot.lanes) == 1 + 64 + 1
     assert len(snapshot.nodes) <= 3 * 66
@@ -292,8 +266,7 @@ def test_many_tasks_at_once_share_a_tree(fake):
     assert [lane.uses for lane in shared] == [1_000 - 64]
     assert (snapshot.account("request").calls, snapshot.account("inner").calls) == (1_000, 1_000)
     assert fake.ledger() == {"inner": 499_500, "request": 10_000, "unattributed": 0}
-    # A snapshot while they are suspended, and the lanes of the next ones, too.
-    asyncio.run(main())
+    run_tasks(*(task(i) for i in range(1_000)))
     assert len(fake.snapshot().lanes) == 66
 
 
@@ -333,7 +306,7 @@ def crowd_on(core: str) -> list[object]:
         tasks = [asyncio.create_task(task(i), name=f"{'ab'[i % 3 == 0]}{i}") for i in range(200)]
         for moment in range(4):
             seen.append(fake.raw())
-            seen.append(fake.profiler._ledger.iteration(False))
+            seen.append(fake.profiler.ledger.iteration(False))
             seen.append(fake.profiler.drain_iterations())
             if moment == 2:
                 fake.profiler.drive()
@@ -341,9 +314,7 @@ def crowd_on(core: str) -> list[object]:
         await asyncio.gather(*tasks)
 
     for _ in range(2):
-        thread = threading.Thread(target=lambda: asyncio.run(main()), name="loop")
-        thread.start()
-        thread.join()
+        in_thread(lambda: asyncio.run(main()), name="loop")
         fake.snapshot()
         seen.append(fake.raw())
     fake.profiler.disable()
@@ -365,7 +336,7 @@ def test_what_following_tasks_costs_is_the_drivers_time_however_long_they_are_su
 
     async def main() -> None:
         with fake.profile("first"):  # tasks are followed from here on
-            fake.profiler._ledger.set_step_cost(planted)
+            fake.profiler.ledger.step_cost = planted
         await asyncio.gather(*(task() for _ in range(each)))
 
     asyncio.run(main())
@@ -388,12 +359,9 @@ def test_a_task_costs_the_same_however_many_there_are(core):
             with profiler.profile("request"):
                 await asyncio.sleep(0)
 
-        async def main() -> None:
-            await asyncio.gather(*(task() for _ in range(at_once)))
-
         began = time.thread_time()
         for _ in range(times):
-            asyncio.run(main())
+            run_tasks(*(task() for _ in range(at_once)))
         taken = time.thread_time() - began
         profiler.disable()
         profiler.snapshot().check()

@@ -1,4 +1,4 @@
-"""Device time and memory, on a device that is made up and works later than it is told to."""
+"""Device time and memory, on a fake device that works later than requested."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from fakes import Fake
 from rlprof import RlprofWarning
 
 
-class Event:
-    def __init__(self, at: int) -> None:
-        self.at = at
+def fails(*_arguments: object) -> None:
+    raise RuntimeError("lost the bus")
 
 
 class LateDevice:
@@ -23,7 +22,6 @@ class LateDevice:
         self.done = 0
         self.allocated = 0
         self.highest = 0
-        self.synchronised = False
 
     def work(self, ns: int) -> None:
         self.queued += ns
@@ -35,11 +33,12 @@ class LateDevice:
         self.allocated += size
         self.highest = max(self.highest, self.allocated)
 
-    def record(self) -> Event:
-        return Event(self.queued)
+    def record(self) -> int:
+        """An event is its place in the queue, in ns."""
+        return self.queued
 
-    def elapsed_ns(self, start: Event, end: Event) -> int | None:
-        return end.at - start.at if end.at < self.done else None
+    def elapsed_ns(self, start: int, end: int) -> int | None:
+        return end - start if end < self.done else None
 
     def peak(self) -> int:
         return self.highest
@@ -73,23 +72,13 @@ def test_device_time_is_where_the_work_was_launched(fake, device):
     assert (copy.device_ns, copy.device_calls, copy.ledger_ns) == (0, 1, 600)
 
 
-def test_only_work_that_runs_on_a_device_is_timed_there_unless_told(fake, device):
-    for name, options in [
-        ("env_step", {}),
-        ("backward", {}),
-        ("env_reset", {"device": True}),
-        ("loss", {"device": False}),
-    ]:
-        with fake.profile(name, **options):
+def test_the_category_decides_what_is_timed_on_a_device_or_the_caller(fake, device):
+    for name, choice in [("env_step", None), ("backward", None), ("env_reset", True), ("loss", False)]:
+        with fake.profile(name, device=choice):
             device.work(10)
     device.run()
-    snapshot = fake.snapshot()
-    assert {a.operation: a.device_calls for a in snapshot.accounts} == {
-        "env_step": 0,
-        "backward": 1,
-        "env_reset": 1,
-        "loss": 0,
-    }
+    calls = {account.operation: account.device_calls for account in fake.snapshot().accounts}
+    assert calls == {"env_step": 0, "backward": 1, "env_reset": 1, "loss": 0}
 
 
 def test_device_peaks_are_folded_into_the_spans_around(fake, device):
@@ -106,9 +95,6 @@ def test_device_peaks_are_folded_into_the_spans_around(fake, device):
 
 
 def test_a_device_that_fails_is_left_out_with_one_warning(fake, device):
-    def fails() -> None:
-        raise RuntimeError("lost the bus")
-
     device.record = fails
     with pytest.warns(RlprofWarning, match="the device failed.*lost the bus") as warned:
         for _ in range(3):
@@ -119,9 +105,6 @@ def test_a_device_that_fails_is_left_out_with_one_warning(fake, device):
 
 
 def test_a_device_that_fails_later_does_not_hurt_either(fake, device):
-    def fails(start: Event, end: Event) -> int:
-        raise RuntimeError("lost the bus")
-
     device.elapsed_ns = fails
     with fake.profile("backward"):
         fake.tick(5)
@@ -130,9 +113,6 @@ def test_a_device_that_fails_later_does_not_hurt_either(fake, device):
 
 
 def test_a_device_error_does_not_replace_the_trainings_own(fake, device):
-    def fails() -> None:
-        raise RuntimeError("lost the bus")
-
     with pytest.warns(RlprofWarning), pytest.raises(KeyError, match="mine"):
         with fake.profile("backward"):
             device.record = fails
@@ -142,7 +122,7 @@ def test_a_device_error_does_not_replace_the_trainings_own(fake, device):
 def test_a_device_whose_own_code_is_profiled_keeps_the_account(fake, device):
     record = device.record
 
-    def profiled_record() -> Event:
+    def profiled_record() -> int:
         for _ in range(20):  # deep enough to make the stack grow
             fake.profile("driver_call").__enter__()
         fake.tick(3)
@@ -158,12 +138,8 @@ def test_a_device_whose_own_code_is_profiled_keeps_the_account(fake, device):
     assert ledger["driver_call"] == 6
 
 
-def test_an_interrupt_in_the_devices_code_reaches_the_training(core):
-    fake = Fake(core)
-    device = LateDevice()
-    fake.profiler.use_device(device)
-
-    def interrupted() -> Event:
+def test_an_interrupt_in_the_devices_code_reaches_the_training(fake, device):
+    def interrupted() -> int:
         raise KeyboardInterrupt
 
     def train() -> None:
@@ -175,16 +151,15 @@ def test_an_interrupt_in_the_devices_code_reaches_the_training(core):
     device.record = interrupted
     with pytest.raises(KeyboardInterrupt):
         train()
-    fake.profiler.disable()
 
 
 def test_a_decorated_functions_error_survives_the_measuring(fake, device):
     @fake.profile("backward", track_memory=True, device=True)
-    def fails() -> None:
+    def backward() -> None:
         raise ValueError("mine")
 
     with pytest.raises(ValueError, match="mine"):
-        fails()
+        backward()
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""fork in the middle of open spans: the child lives its own life, the parent notices nothing."""
+"""fork in the middle of open spans: the child records by itself, and the parent's records stay."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import warnings
 from collections.abc import Callable
 
 import pytest
-
-from rlprof import Profiler
+from ledger.helpers import in_thread, in_threads
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -34,8 +33,8 @@ def in_child(check: Callable[[], None]) -> None:
             os._exit(status)
     os.close(write)
     _, status = os.waitpid(child, 0)
-    with os.fdopen(read) as told:
-        message = told.read()
+    with os.fdopen(read) as failure:
+        message = failure.read()
     assert status == 0, message or f"the child died of status {status}"
 
 
@@ -64,10 +63,6 @@ def test_other_threads_spans_stay_in_the_parent(profiler):
             inside.set()
             over.wait()
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    inside.wait()
-
     def check() -> None:
         with profiler.profile("collect", wait=True):
             pass
@@ -76,9 +71,10 @@ def test_other_threads_spans_stay_in_the_parent(profiler):
         assert [account.operation for account in snapshot.accounts] == ["collect"]
         assert [lane.name for lane in snapshot.lanes] == ["main"]
 
-    in_child(check)
-    over.set()
-    thread.join()
+    with in_threads(work):
+        inside.wait()
+        in_child(check)
+        over.set()
     assert profiler.snapshot().account("env_step").calls == 1
 
 
@@ -91,16 +87,12 @@ def test_a_child_does_not_wait_for_threads_that_are_not_there(profiler):
             with profiler.profile("busy"):
                 pass
 
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(10):
-            in_child(lambda: profiler.snapshot().check())
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
+    with in_threads(work, work, work):
+        try:
+            for _ in range(10):
+                in_child(lambda: profiler.snapshot().check())
+        finally:
+            over.set()
 
 
 def test_a_fork_from_another_thread_makes_that_one_the_childs_driver(profiler):
@@ -121,17 +113,12 @@ def test_a_fork_from_another_thread_makes_that_one_the_childs_driver(profiler):
         except BaseException as error:
             failures.append(error)
 
-    thread = threading.Thread(target=forks)
-    thread.start()
-    thread.join()
+    in_thread(forks)
     assert failures == []
 
 
 @pytest.mark.figures
-def test_memory_peaks_of_the_child_do_not_touch_the_parents(core):
-    profiler = Profiler(core)
-    profiler.enable()
-
+def test_memory_peaks_of_the_child_do_not_touch_the_parents(profiler):
     def check() -> None:
         with profiler.profile("small", track_memory=True):
             pass
@@ -145,7 +132,6 @@ def test_memory_peaks_of_the_child_do_not_touch_the_parents(core):
         del block
         in_child(check)
     rise = profiler.snapshot().account("parent").memory_rise
-    profiler.disable()
     if rise is not None:
         assert 30 << 20 < rise < 60 << 20
 

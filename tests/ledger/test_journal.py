@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 from fakes import Fake
+from ledger.helpers import inside
 
 from rlprof import RlprofWarning
+from rlprof.ledger.rows import GAIN, MARK, IterationGain, IterationMark, unpack_events, unpack_gains, unpack_marks
 
 
 def events(fake: Fake) -> list[tuple[int, int, str, int]]:
     packed, _lost = fake.profiler.drain_timeline()
     names = {node.id: node.operation for node in fake.snapshot().nodes}
-    return [(start, length, names[node], depth) for start, length, node, depth in struct.iter_unpack("=qqII", packed)]
+    return [(event.start, event.duration, names[event.node], event.depth) for event in unpack_events(packed)]
 
 
 def test_the_timeline_holds_closed_spans_with_start_length_and_depth(fake):
@@ -32,7 +32,7 @@ def test_the_timeline_keeps_the_latest_and_says_how_many_were_lost(fake):
         with fake.profile("a"):
             fake.tick(1)
     packed, lost = fake.profiler.drain_timeline()
-    starts = [start for start, *_ in struct.iter_unpack("=qqII", packed)]
+    starts = [event.start for event in unpack_events(packed)]
     assert lost == 84
     assert starts == list(range(1_084, 1_100))
 
@@ -50,20 +50,21 @@ def test_without_a_timeline_there_are_no_events(fake):
 
 def test_worker_lanes_feed_the_timeline_too(fake, actors):
     fake.profiler.enable(timeline=16)
-    worker = actors()
-    worker.enter(fake.profile("env_step"))
-    fake.tick(3)
-    worker.exit(fake.profile("env_step"))
+    with inside(actors(), fake.profile("env_step")):
+        fake.tick(3)
     assert events(fake) == [(1_000, 3, "env_step", 1)]
 
 
-def rows(fake: Fake) -> tuple[list[tuple[int, ...]], dict[tuple[int, str | None], tuple[int, ...]]]:
-    marks, packed = fake.profiler.drain_iterations()
+def drained(fake: Fake) -> tuple[list[IterationMark], dict[tuple[int, str | None], IterationGain]]:
+    """The marks, and the gains by iteration and operation."""
+    marks, gains = fake.profiler.drain_iterations()
     names = {node.id: node.operation for node in fake.snapshot().nodes}
-    by_place = {}
-    for iteration, node, *figures in struct.iter_unpack("=IIQqqqqq", packed):
-        by_place[iteration, names[node]] = tuple(figures)
-    return [mark[:4] for mark in struct.iter_unpack("=qqIIqq", marks)], by_place
+    by_place = {(gain.iteration, names[gain.node]): gain for gain in unpack_gains(gains)}
+    return list(unpack_marks(marks)), by_place
+
+
+def times(marks: list[IterationMark]) -> list[tuple[int, int]]:
+    return [(mark.start, mark.end) for mark in marks]
 
 
 def test_an_iteration_has_what_each_place_gained_in_it(fake):
@@ -74,31 +75,30 @@ def test_an_iteration_has_what_each_place_gained_in_it(fake):
             fake.tick(10 + i, cpu=4)
     fake.profiler.iteration()
     fake.tick(100)
-    marks, by_place = rows(fake)
-    assert marks == [(1_005, 1_015, 0, 0), (1_015, 1_026, 1, 1), (1_026, 1_038, 2, 2)]
-    assert {key: row[:3] for key, row in by_place.items()} == {
+    marks, by_place = drained(fake)
+    assert times(marks) == [(1_005, 1_015), (1_015, 1_026), (1_026, 1_038)]
+    assert [(mark.first, mark.last) for mark in marks] == [(0, 0), (1, 1), (2, 2)]
+    assert {place: (gain.calls, gain.self, gain.ledger) for place, gain in by_place.items()} == {
         (0, "env_step"): (1, 10, 10),
         (1, "env_step"): (1, 11, 11),
         (2, "env_step"): (1, 12, 12),
     }
-    assert by_place[2, "env_step"][-1] == 12 - 4, "off the CPU"
+    assert by_place[2, "env_step"].off_cpu == 12 - 4
     assert fake.snapshot().iterations == 3
 
 
 def test_an_iterations_rows_sum_to_its_wall_time_with_spans_open(fake, actors):
-    worker = actors()
-    worker.enter(fake.profile("env_step"))
-    with fake.profile("training"):
+    with inside(actors(), fake.profile("env_step")), fake.profile("training"):
         for _ in range(4):
             fake.profiler.iteration()
             fake.tick(7)
             with fake.profile("collect", wait=True):
                 fake.tick(20)
         fake.profiler.iteration()
-    marks, by_place = rows(fake)
+    marks, by_place = drained(fake)
     assert len(marks) == 4
-    for i, (start, end, _, _) in enumerate(marks):
-        assert sum(row[2] for (iteration, _), row in by_place.items() if iteration == i) == end - start == 27
+    for i, mark in enumerate(marks):
+        assert sum(gain.ledger for gain in by_place.values() if gain.iteration == i) == mark.end - mark.start == 27
 
 
 def test_as_a_context_manager_it_ends_with_the_block(fake):
@@ -107,37 +107,37 @@ def test_as_a_context_manager_it_ends_with_the_block(fake):
             fake.tick(10)
         fake.tick(1_000)
     assert iteration.index == 1
-    marks, _ = rows(fake)
-    assert marks == [(1_000, 1_010, 0, 0), (2_010, 2_020, 1, 1)]
+    marks, _ = drained(fake)
+    assert times(marks) == [(1_000, 1_010), (2_010, 2_020)]
+    assert [(mark.first, mark.last) for mark in marks] == [(0, 0), (1, 1)]
     assert fake.snapshot().iterations == 2
 
 
-def test_undrained_iterations_are_merged_and_not_lost(core):
-    fake = Fake(core)
-    total = 300_000 if core == "c" else 270_000
-    for _ in range(total):
-        fake.profiler._ledger.iteration(False)
-        with fake.profile("env_step"):
-            fake.tick(1)
-    fake.profiler._ledger.iteration(True)
-    first_marks, first = rows(fake)
-    fake.profiler._ledger.iteration(False)
-    with fake.profile("env_step"):
-        fake.tick(1)
-    fake.profiler._ledger.iteration(True)
-    later_marks, later = rows(fake)
+def test_undrained_iterations_are_merged_and_not_lost(fake):
+    def iterate(times: int) -> None:
+        for _ in range(times):
+            fake.profiler.ledger.iteration(False)
+            with fake.profile("env_step"):
+                fake.tick(1)
+        fake.profiler.ledger.iteration(True)
+
+    total = 270_000
+    iterate(total)
+    first_marks, first = drained(fake)
+    iterate(1)
+    later_marks, later = drained(fake)
     assert fake.snapshot().iterations == total + 1
-    assert sum(row[0] for row in (*first.values(), *later.values())) == total + 1
-    assert first_marks[-1][3] + 1 == later_marks[0][2], "the next mark goes on where the last one ended"
-    assert later_marks[0][3] == total
-    fake.profiler.disable()
+    assert sum(gain.calls for gain in (*first.values(), *later.values())) == total + 1
+    assert first_marks[-1].last + 1 == later_marks[0].first, "the next mark goes on where the last one ended"
+    assert later_marks[0].last == total
 
 
-def test_iterations_are_not_counted_while_off(fake):
+def test_nothing_is_counted_while_off(fake):
     fake.profiler.disable()
     fake.profiler.iteration()
     fake.profiler.iteration()
-    assert fake.snapshot().iterations == 0
+    fake.profiler.add_steps(8)
+    assert (fake.snapshot().iterations, fake.snapshot().steps) == (0, 0)
 
 
 @pytest.mark.parametrize("capacity", [1, 3, 16])
@@ -160,7 +160,7 @@ def test_steps_and_episodes_are_counted_by_iteration(fake):
             fake.profiler.add_episodes(1)
             fake.tick(10)
     marks, _ = fake.profiler.drain_iterations()
-    assert [mark[4:] for mark in struct.iter_unpack("=qqIIqq", marks)] == [(8, 1), (16, 1)]
+    assert [(mark.steps, mark.episodes) for mark in unpack_marks(marks)] == [(8, 1), (16, 1)]
     assert (fake.snapshot().steps, fake.snapshot().episodes) == (27, 2)
     fake.profiler.reset()
     assert (fake.snapshot().steps, fake.snapshot().episodes) == (0, 0)
@@ -178,12 +178,6 @@ def test_what_is_no_number_is_not_counted_and_does_not_stop_the_training(fake):
     assert fake.snapshot().steps == 2**62
 
 
-def test_nothing_is_counted_while_off(fake):
-    fake.profiler.disable()
-    fake.profiler.add_steps(8)
-    assert fake.snapshot().steps == 0
-
-
 def test_what_did_not_fit_when_recording_stopped_is_drained_next(fake):
     """More rows than are kept between two drains: the rest is merged, and comes out when nothing more can be added."""
     for _ in range(5_000):
@@ -196,13 +190,13 @@ def test_what_did_not_fit_when_recording_stopped_is_drained_next(fake):
     marks = []
     total = 0
     for _ in range(2):
-        packed, rows = fake.profiler.drain_iterations()
-        marks += struct.iter_unpack("=qqIIqq", packed)
-        total += sum(row[4] for row in struct.iter_unpack("=IIQqqqqq", rows))
+        packed, gains = fake.profiler.drain_iterations()
+        marks += unpack_marks(packed)
+        total += sum(gain.ledger for gain in unpack_gains(gains))
     assert total == 20_000
-    assert marks[-1][3] == 4_999
-    assert sum(mark[4] for mark in marks) == 10_000
-    assert [mark[2] for mark in marks] == [0, *(mark[3] + 1 for mark in marks[:-1])]
+    assert marks[-1].last == 4_999
+    assert sum(mark.steps for mark in marks) == 10_000
+    assert [mark.first for mark in marks] == [0, *(mark.last + 1 for mark in marks[:-1])]
 
 
 def test_an_iteration_with_more_places_than_rows_are_kept_is_written_whole(fake):
@@ -211,6 +205,6 @@ def test_an_iteration_with_more_places_than_rows_are_kept_is_written_whole(fake)
             for place in range(9_000):
                 with fake.profile(f"operation {place}"):
                     fake.tick(1)
-        marks, rows = fake.profiler.drain_iterations()
-        assert len(marks) == 40
-        assert len(rows) // 56 >= 9_000
+        marks, gains = fake.profiler.drain_iterations()
+        assert len(marks) == MARK.size
+        assert len(gains) // GAIN.size >= 9_000

@@ -1,4 +1,4 @@
-"""Joining, asking, forgetting and leaving among processes that share the ledger's clocks."""
+"""Joining, requests, resets and leaving among processes that share the ledger's clocks."""
 
 from __future__ import annotations
 
@@ -6,30 +6,26 @@ import os
 import signal
 import time
 
-import pytest
-from ledger.hands import LEDGER, Process
+from ledger.hands import Process
+from ledger.helpers import NEEDS_SHARING
 
 from rlprof import Profiler
-from rlprof.ledger import profiler as module
 
-pytestmark = [
-    pytest.mark.skipif(module._core is None, reason="only the C core shares"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+pytestmark = NEEDS_SHARING
 
 
 def test_sharing_may_begin_while_recording_and_inside_a_wait(tmp_path):
     profiler = Profiler("c")
     profiler.enable()
     with profiler.profile("env_wait", wait=True):
-        profiler._ledger.share(tmp_path / "shared", True)
+        profiler.ledger.share(tmp_path / "shared", True)
         worker = Process.forked(profiler)
         worker.do("work", "env_step", 0.03)
     got = worker.received()
-    raw = profiler._ledger.raw()
+    raw = profiler.ledger.raw()
     worker.end()
     profiler.disable()
-    assert raw["wall"] - sum(row[LEDGER] for row in raw["nodes"]) == got > 29e6
+    assert raw["wall"] - sum(row.ledger for row in raw["nodes"]) == got > 29e6
 
 
 def test_a_worker_does_not_become_the_driver(driver, begin):
@@ -40,7 +36,7 @@ def test_a_worker_does_not_become_the_driver(driver, begin):
     assert worker.received() == driver.missing() > 19e6
 
 
-def test_whoever_leaves_is_its_own_driver_again(driver, begin):
+def test_a_process_that_leaves_is_its_own_driver_again(driver, begin):
     worker, other = begin(), begin()
     worker.do("enter", "env_step")
     driver.wait(0.02)
@@ -53,37 +49,37 @@ def test_whoever_leaves_is_its_own_driver_again(driver, begin):
     worker.do("call", "reset")
     worker.do("work", "update", 0.02)
     raw = worker.do("call", "raw")
-    assert raw["wall"] == sum(row[LEDGER] for row in raw["nodes"])
+    assert raw["wall"] == sum(row.ledger for row in raw["nodes"])
 
 
-def test_when_the_driver_leaves_the_others_are_told(driver, begin):
+def test_when_the_driver_leaves_the_others_notice(driver, begin):
     worker = begin()
-    worker.do("answer_when_asked", 30)
+    worker.do("answer_requests", 30)
     driver.ledger.leave()
     assert worker.do("call", "listen", 30) == -1
     assert driver.missing() == 0
 
 
-def test_the_others_are_asked_and_answer(driver, begin):
+def test_the_others_answer_requests(driver, begin):
     silent, worker = begin(), begin()
-    assert driver.ledger.ask(0)  # nobody listens yet
-    worker.do("answer_when_asked", 30)
-    while driver.ledger.ask(0):  # until it does
+    assert driver.ledger.request(0)  # nobody listens yet
+    worker.do("answer_requests", 30)
+    while driver.ledger.request(0):  # until it does
         time.sleep(0.001)
-    assert driver.ledger.ask(20)
+    assert driver.ledger.request(20)
     worker.stop()
-    assert not driver.ledger.ask(0.02)
+    assert not driver.ledger.request(0.02)
     worker.kill(signal.SIGCONT)
-    assert driver.ledger.ask(20)
+    assert driver.ledger.request(20)
     assert silent.do("call", "now") > 0
 
 
-def test_what_forgets_in_the_driver_is_told_to_the_others(driver, begin):
+def test_a_reset_of_the_driver_reaches_the_others(driver, begin):
     worker = begin()
     before = worker.do("call", "raw")["epoch"]
     assert worker.do("call", "listen", 0) is None
     driver.profiler.reset()
-    driver.ledger.ask(0)
+    driver.ledger.request(0)
     epoch = worker.do("call", "listen", 20)
     assert epoch == driver.ledger.raw()["epoch"] != before
     assert worker.do("call", "raw")["epoch"] == before
@@ -93,7 +89,7 @@ def test_what_forgets_in_the_driver_is_told_to_the_others(driver, begin):
 
 def test_the_first_span_of_a_process_is_noticed_once(driver):
     seen: list[int] = []
-    driver.profiler._hooks.at_first_span = lambda: seen.append(os.getpid())
+    driver.profiler.at_first_span(lambda: seen.append(os.getpid()))
     read, write = os.pipe()
     with driver.profiler.profile("outer") as outer:
         child = os.fork()

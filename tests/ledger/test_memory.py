@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-import threading
 
 import pytest
+from ledger.helpers import in_thread
 
 from rlprof import Profiler
 
@@ -53,7 +54,7 @@ def test_peaks_are_folded_into_the_spans_around(profiler):
     assert snapshot.account("quiet").memory_rise < 5 * MB
 
 
-def test_a_peak_of_before_an_inner_span_is_the_outer_ones_alone(profiler):
+def test_a_peak_before_an_inner_span_belongs_to_the_outer_span_only(profiler):
     with profiler.profile("outer", track_memory=True):
         allocate(100 * MB)
         with profiler.profile("inner", track_memory=True):
@@ -70,9 +71,7 @@ def test_a_span_on_another_thread_does_not_steal_the_peak(profiler):
 
     with profiler.profile("main", track_memory=True):
         allocate(80 * MB)
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
+        in_thread(work)
     assert profiler.snapshot().account("main").memory_rise > 78 * MB
 
 
@@ -109,7 +108,5 @@ def test_tracking_leaves_no_files_open(core):
             pass
         profiler.disable()
         del profiler
-    import gc
-
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) <= before + 1

@@ -15,10 +15,15 @@ def test_free_threaded_builds_are_known_by_their_flags(abiflags, free_threaded):
     assert native.is_free_threaded(abiflags) is free_threaded
 
 
-def test_on_a_free_threaded_build_the_twin_serves_with_one_warning(monkeypatch):
+@pytest.fixture
+def free_threaded(monkeypatch):
     monkeypatch.setattr(sys, "abiflags", "t")
     monkeypatch.setattr(profiler, "_core", None)  # as its import is refused
-    monkeypatch.setattr(native, "_said", set())
+    monkeypatch.setattr(native, "_warned", set())
+
+
+@pytest.mark.usefixtures("free_threaded")
+def test_on_a_free_threaded_build_the_twin_serves_with_one_warning(monkeypatch):
     monkeypatch.delenv(native.REQUIRED, raising=False)
     first, second = Profiler(), Profiler()
     with pytest.warns(RlprofWarning, match="free-threaded") as warned:
@@ -30,14 +35,12 @@ def test_on_a_free_threaded_build_the_twin_serves_with_one_warning(monkeypatch):
     second.disable()
 
 
+@pytest.mark.usefixtures("free_threaded")
 def test_a_required_core_that_is_missing_is_an_error(monkeypatch):
-    monkeypatch.setattr(sys, "abiflags", "t")
-    monkeypatch.setattr(profiler, "_core", None)
-    monkeypatch.setattr(native, "_said", set())
     monkeypatch.setenv(native.REQUIRED, "1")
     with pytest.raises(RuntimeError, match="free-threaded"):
         Profiler().enable()
-    chosen = Profiler("python")  # what was asked for is not missing
+    chosen = Profiler("python")  # the requested core is not missing
     chosen.enable()
     chosen.disable()
 

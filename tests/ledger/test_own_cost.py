@@ -1,14 +1,11 @@
-"""rlprof's own work on the training's thread is its own line: the rules, the readings, the snapshots, in CPU time."""
+"""rlprof's own work on the training's thread (rules, readings, snapshots) has its own line, in CPU time."""
 
 from __future__ import annotations
 
 import time
 
-import pytest
-from fakes import CORES, Fake
-
-from rlprof import Profiler
 from rlprof.ledger.decorate import in_place_of
+from rlprof.probes.loop import new_loop
 
 
 class Rules:
@@ -29,20 +26,14 @@ class Rules:
 
 def followed(fake, rules, step):
     """An environment's step as the probes follow it, and the loop."""
-    profile, module = fake.profile, fake.profiler._module
-    names = ("policy_forward", "loss_forward", "env_forward")
-    loop = module.Loop(fake.profiler._ledger, rules, *map(profile, names))
+    profile, timed = fake.profile, fake.profiler.timed_type
+    loop = new_loop(fake.profiler, rules, *map(profile, ("policy_forward", "loss_forward", "env_forward")))
     loop.training = True
 
     def make(method):
-        return module.Timed(profile("env_step"), step, method, True, None, (), loop, "step")
+        return timed(profile("env_step"), step, method, True, None, (), loop, "step")
 
     return in_place_of(step, make), loop
-
-
-@pytest.fixture(params=CORES)
-def fake(request):
-    return Fake(request.param)
 
 
 def test_what_the_rules_take_inside_a_call_is_rlprofs_and_not_the_phases(fake):
@@ -62,7 +53,7 @@ def test_what_the_rules_take_inside_a_call_is_rlprofs_and_not_the_phases(fake):
 
 
 def test_spans_inside_of_own_time_are_all_rlprofs(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     with fake.profile("outer"):
         fake.tick(10)
         assert ledger.own_time(True) is False
@@ -79,7 +70,7 @@ def test_spans_inside_of_own_time_are_all_rlprofs(fake):
 
 
 def test_recording_that_is_switched_off_meanwhile_is_not_disturbed(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     with fake.profile("outer"):
         ledger.own_time(True)
         fake.tick(5)
@@ -92,10 +83,7 @@ def test_recording_that_is_switched_off_meanwhile_is_not_disturbed(fake):
     assert (outer.self_ns, outer.own_cost_ns) == (12, 5)
 
 
-@pytest.mark.parametrize("core", CORES)
-def test_snapshots_cost_their_cpu_time_and_not_the_time_that_others_had_the_core(core):
-    profiler = Profiler(core)
-    profiler.enable()
+def test_snapshots_cost_their_cpu_time_and_not_the_time_that_others_had_the_core(profiler):
     with profiler.profile("outer"):
         for place in range(300):
             with profiler.profile(f"place {place}"):
@@ -106,6 +94,5 @@ def test_snapshots_cost_their_cpu_time_and_not_the_time_that_others_had_the_core
             profiler.snapshot()
         spent = time.thread_time_ns() - began
         claimed = profiler.snapshot().rlprof_ns - before
-    profiler.disable()
     # The first snapshot's own cost is in the second.
     assert 0.7 * spent < claimed < 1.5 * spent

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import struct
-
-import pytest
-
-from rlprof import Profiler
+from rlprof.ledger.rows import unpack_marks
 
 
-@pytest.fixture(params=["c", "python"])
-def profiler(request):
-    profiler = Profiler(request.param, clock="fake")
-    profiler.enable()
-    yield profiler
-    profiler.disable()
-
-
-def let_pass(profiler, ns):
-    profiler._ledger.set_time(profiler._ledger.now() + ns, 0)
-
-
-def spend(profiler, ns, *names):
-    """So long in the innermost of nested spans."""
+def spend(fake, ns, *names):
+    """Let time pass in the innermost of nested spans."""
     if names:
-        with profiler.profile(names[0]):
-            spend(profiler, ns, *names[1:])
+        with fake.profile(names[0]):
+            spend(fake, ns, *names[1:])
     else:
-        let_pass(profiler, ns)
+        fake.tick(ns)
 
 
-def tree(profiler):
+def tree(fake):
     """By path: calls, busy, self, shortest, longest. Nothing where nothing is left."""
-    snapshot = profiler.snapshot()
-    snapshot.check()
+    snapshot = fake.snapshot()
     by_id = {node.id: node for node in snapshot.nodes}
 
     def path(node):
@@ -44,17 +27,17 @@ def tree(profiler):
     return {path(node): (node.calls, node.busy_ns, node.self_ns, node.min_ns, node.max_ns) for node in nodes}
 
 
-def rename(profiler, was, name):
-    return profiler._ledger.rename(profiler.profile(was), profiler.profile(name))
+def rename(fake, was, name):
+    return fake.profiler.ledger.rename(fake.profile(was), fake.profile(name))
 
 
-def test_everything_inside_moves_and_the_sums_stay(profiler):
-    spend(profiler, 100, "rollout", "env_step")
-    spend(profiler, 30, "rollout", "env_step", "env_reset")
-    spend(profiler, 7, "rollout")
-    spend(profiler, 5, "update", "env_step")
-    assert rename(profiler, "rollout", "evaluation")
-    assert tree(profiler) == {
+def test_everything_inside_moves_and_the_sums_stay(fake):
+    spend(fake, 100, "rollout", "env_step")
+    spend(fake, 30, "rollout", "env_step", "env_reset")
+    spend(fake, 7, "rollout")
+    spend(fake, 5, "update", "env_step")
+    assert rename(fake, "rollout", "evaluation")
+    assert tree(fake) == {
         "evaluation": (3, 137, 7, 7, 100),
         "evaluation/env_step": (2, 130, 100, 30, 100),
         "evaluation/env_step/env_reset": (1, 30, 30, 30, 30),
@@ -63,12 +46,12 @@ def test_everything_inside_moves_and_the_sums_stay(profiler):
     }
 
 
-def test_it_is_added_to_what_has_that_name(profiler):
-    spend(profiler, 100, "evaluation", "env_step")
-    spend(profiler, 40, "rollout", "env_step")
-    assert rename(profiler, "rollout", "evaluation")
-    spend(profiler, 3, "rollout", "env_step")
-    assert tree(profiler) == {
+def test_it_is_added_to_what_has_that_name(fake):
+    spend(fake, 100, "evaluation", "env_step")
+    spend(fake, 40, "rollout", "env_step")
+    assert rename(fake, "rollout", "evaluation")
+    spend(fake, 3, "rollout", "env_step")
+    assert tree(fake) == {
         "evaluation": (2, 140, 0, 40, 100),
         "evaluation/env_step": (2, 140, 140, 40, 100),
         "rollout": (1, 3, 0, 3, 3),
@@ -76,31 +59,31 @@ def test_it_is_added_to_what_has_that_name(profiler):
     }
 
 
-def test_what_is_open_or_absent_is_not_renamed(profiler):
-    assert not rename(profiler, "rollout", "evaluation")
-    with profiler.profile("rollout"):
-        let_pass(profiler, 10)
-        assert not rename(profiler, "rollout", "evaluation")
-    assert tree(profiler) == {"rollout": (1, 10, 10, 10, 10)}
+def test_what_is_open_or_absent_is_not_renamed(fake):
+    assert not rename(fake, "rollout", "evaluation")
+    with fake.profile("rollout"):
+        fake.tick(10)
+        assert not rename(fake, "rollout", "evaluation")
+    assert tree(fake) == {"rollout": (1, 10, 10, 10, 10)}
 
 
-def iterations(profiler):
-    """Of each mark: start, end, steps."""
-    marks, _ = profiler._ledger.drain_iterations()
-    return [(start, end, steps) for start, end, _, _, steps, _ in struct.iter_unpack("=qqIIqq", marks)]
+def iterations(fake):
+    """Start, end and steps of each mark."""
+    marks, _ = fake.profiler.ledger.drain_iterations()
+    return [(mark.start, mark.end, mark.steps) for mark in unpack_marks(marks)]
 
 
-def test_an_iteration_that_is_dropped_is_neither_counted_nor_written(profiler):
+def test_an_iteration_that_is_dropped_is_neither_counted_nor_written(fake):
     for _ in range(2):
-        profiler.iteration()
-        profiler.add_steps(3)
-        let_pass(profiler, 50)
-    profiler._ledger.drop_iteration()
-    profiler._ledger.drop_iteration()
-    let_pass(profiler, 1000)
-    profiler.iteration()
-    profiler.add_steps(4)
-    let_pass(profiler, 60)
-    profiler.disable()
-    assert profiler.snapshot().iterations == 2
-    assert iterations(profiler) == [(0, 50, 3), (1100, 1160, 4)]
+        fake.profiler.iteration()
+        fake.profiler.add_steps(3)
+        fake.tick(50)
+    fake.profiler.ledger.drop_iteration()
+    fake.profiler.ledger.drop_iteration()
+    fake.tick(1000)
+    fake.profiler.iteration()
+    fake.profiler.add_steps(4)
+    fake.tick(60)
+    fake.profiler.disable()
+    assert fake.profiler.snapshot().iterations == 2
+    assert iterations(fake) == [(1_000, 1_050, 3), (2_100, 2_160, 4)]

@@ -1,4 +1,4 @@
-"""Several processes, one account: what the driver waits goes to whoever works, wherever, to the nanosecond."""
+"""Several processes, one account: the driver's waiting goes to the threads that work, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ import time
 from typing import Any
 
 import pytest
-from ledger.hands import LEDGER, received
+from ledger.hands import received
+from ledger.helpers import NEEDS_SHARING, in_threads
 
 from rlprof import Profiler
-from rlprof.ledger import profiler as module
 
-pytestmark = [
-    pytest.mark.skipif(module._core is None, reason="only the C core shares"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+pytestmark = NEEDS_SHARING
 
 
 def test_what_the_driver_waits_goes_to_a_worker_in_another_process(driver, begin):
@@ -42,7 +39,7 @@ def test_workers_share_the_wait_equally(driver):
     assert driver.missing() == sum(got)
 
 
-def test_who_ends_first_gets_less(driver, begin):
+def test_a_worker_that_ends_first_gets_less(driver, begin):
     quick, slow = begin(), begin()
     quick.do("enter", "env_step")
     slow.do("enter", "env_step")
@@ -50,7 +47,7 @@ def test_who_ends_first_gets_less(driver, begin):
     quick.do("exit")
     driver.wait(0.05)
     slow.do("exit")
-    # Half of the first wait each; the second is the slow one's alone. A sleep may be longer than asked for.
+    # Each gets half of the first wait. The slow one gets all of the second. A sleep may be longer than requested.
     got = quick.received(), slow.received()
     assert got[0] >= 0.01e9
     assert got[1] - got[0] >= 0.05e9
@@ -64,9 +61,9 @@ def test_work_beside_a_busy_driver_is_overlapped(driver, begin):
         time.sleep(0.03)
     worker.do("exit")
     raw = worker.do("call", "raw")
-    (step,) = (row for row in raw["nodes"] if row[3] >= 0)
+    (step,) = (row for row in raw["nodes"] if row.operation >= 0)
     assert received(raw) == driver.missing() == 0
-    assert step[8] == step[6] > 29e6  # overlapped is all of self
+    assert step.overlapped == step.self > 29e6
 
 
 def test_spans_inside_spans_and_waits_inside_workers(driver, begin):
@@ -80,8 +77,8 @@ def test_spans_inside_spans_and_waits_inside_workers(driver, begin):
     worker.do("exit")
     worker.do("exit")
     raw = worker.do("call", "raw")
-    names = {id: name for id, name, _ in raw["operations"]}
-    got = {names[row[3]]: row[LEDGER] for row in raw["nodes"] if row[3] >= 0}
+    names = {row.id: row.name for row in raw["operations"]}
+    got = {names[row.operation]: row.ledger for row in raw["nodes"] if row.operation >= 0}
     assert got["simulate"] > 29e6
     assert got["env_step"] < 1e6
     assert got["read_pipe"] == 0
@@ -110,12 +107,10 @@ def test_the_drivers_own_threads_and_other_processes_share(driver):
             inside.set()
             over.wait()
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    inside.wait()
-    driver.wait(0.04)
-    over.set()
-    thread.join()
+    with in_threads(work):
+        inside.wait()
+        driver.wait(0.04)
+        over.set()
     assert worker.received() == driver.missing() == driver.account("load") > 18e6
 
 
@@ -133,7 +128,7 @@ def test_eight_processes_at_random(driver):
     workers = [driver.fork() if i % 2 else driver.join() for i in range(8)]
     chance = random.Random(4)
     for seed, worker in enumerate(workers):
-        worker.tell("work_at_random", seed, 1.5)
+        worker.send("work_at_random", seed, 1.5)
     until = time.monotonic() + 1.7
     while time.monotonic() < until:
         with driver.profiler.profile("env_wait", wait=True):
@@ -147,7 +142,8 @@ def test_eight_processes_at_random(driver):
     raws = [worker.do("call", "raw") for worker in workers]
     assert driver.missing() == sum(map(received, raws)) > 0
     for raw in raws:
-        assert all(value >= 0 for row in raw["nodes"] for value in row[4:10])
+        for figure in ("calls", "busy", "self", "ledger", "overlapped", "waited"):
+            assert all(getattr(row, figure) >= 0 for row in raw["nodes"])
     assert all(worker.do("snapshot_adds_up") for worker in workers)
 
 
@@ -172,7 +168,7 @@ def cost_of_spans(profiler: Profiler, spans: int = 20_000) -> float:
 
 @pytest.mark.figures
 def test_a_workers_span_stays_cheap_when_it_shares(driver):
-    """Two locked updates of a page in memory: more than a span alone, far less than a system call."""
+    """Two locked updates of a page in memory: more than a plain span, far less than a system call."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -181,10 +177,10 @@ def test_a_workers_span_stays_cheap_when_it_shares(driver):
         os._exit(0)
     os.waitpid(child, 0)
     shared = min(pickle.loads(os.read(read, 4096)))
-    alone = Profiler("c")
-    alone.enable()
-    plain = min(cost_of_spans(alone) for _ in range(5))
-    alone.disable()
+    unshared = Profiler("c")
+    unshared.enable()
+    plain = min(cost_of_spans(unshared) for _ in range(5))
+    unshared.disable()
     os.close(read)
     os.close(write)
     assert shared < 10 * plain

@@ -14,14 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ledger.helpers import NEEDS_SHARING
 
 from rlprof import Profiler, RlprofWarning
-from rlprof.ledger import profiler as module
 
-pytestmark = [
-    pytest.mark.skipif(module._core is None, reason="only the C core shares"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+pytestmark = NEEDS_SHARING
 
 LOCK = 8
 """Where on the page the lock is; the slots are at its end."""
@@ -50,7 +47,7 @@ def test_a_worker_that_is_stopped_while_it_works_holds_nobody_up(driver, begin):
     worker.do("enter", "env_step")
     worker.stop()
     try:
-        other.tell("work", "env_step", 0.05)
+        other.send("work", "env_step", 0.05)
         with driver.profiler.profile("env_wait", wait=True):
             other.answer()
         assert driver.missing() > 45e6
@@ -66,7 +63,7 @@ def test_stopped_and_killed_at_any_moment(driver):
     chance = random.Random(7)
     for number in (signal.SIGKILL, signal.SIGSTOP) * 4:
         worker = driver.fork()
-        worker.tell("work_at_random", 1, 30.0)
+        worker.send("work_at_random", 1, 30.0)
         until = time.monotonic() + 0.05 + chance.random() * 0.1
         longest = 0.0
         hit = False
@@ -125,7 +122,7 @@ def test_a_lock_that_is_never_given_back_ends_the_sharing(driver):
     worker.stop()
     struct.pack_into("=i", driver.map(), LOCK, worker.pid)
     try:
-        with pytest.warns(RlprofWarning, match="stopped while it shared"):
+        with pytest.warns(RlprofWarning, match="stopped while it held the lock"):
             driver.wait(0.02)
         assert driver.ledger.members() == []
         missing = driver.missing()
@@ -143,7 +140,7 @@ def test_no_room_for_another_process(driver, tmp_path):
     page = driver.map()
     taken = struct.pack(SLOT, os.getpid(), 0, 0, 0) * (SLOTS - 1)
     page[len(page) - len(taken) :] = taken
-    joining = f"from rlprof import Profiler; Profiler('c')._ledger.share({str(driver.page)!r}, False)"
+    joining = f"from rlprof import Profiler; Profiler('c').ledger.share({str(driver.page)!r}, False)"
     done = subprocess.run([sys.executable, "-c", joining], capture_output=True, text=True, check=False)
     assert "OSError: [Errno 28]" in done.stderr
     worker = driver.fork()
@@ -157,7 +154,7 @@ def test_no_room_for_another_process(driver, tmp_path):
 def test_what_is_no_page_is_refused(content, tmp_path):
     path = tmp_path / "shared"
     path.write_bytes(content)
-    ledger = Profiler("c")._ledger
+    ledger = Profiler("c").ledger
     with pytest.raises(OSError, match="Invalid argument"):
         ledger.share(path, False)
     with pytest.raises(FileExistsError):
@@ -173,7 +170,7 @@ def test_one_page_at_a_time(driver, tmp_path):
     recording = Profiler("c")
     recording.enable()
     with pytest.raises(OSError, match="busy"):
-        recording._ledger.share(driver.page, False)
+        recording.ledger.share(driver.page, False)
     recording.disable()
 
 

@@ -130,7 +130,7 @@ def test_nesting_may_be_deep(fake):
     assert snapshot.unattributed_ns == 0
 
 
-def test_ten_thousand_names_are_told_apart(fake):
+def test_ten_thousand_names_stay_distinct(fake):
     for i in range(10_000):
         with fake.profile(f"operation {i}"):
             fake.tick(i)
@@ -139,9 +139,7 @@ def test_ten_thousand_names_are_told_apart(fake):
     assert snapshot.account("operation 777").ledger_ns == 777
 
 
-def test_names_without_end_are_folded_with_one_warning(core):
-    profiler = Profiler(core, clock="fake")
-    profiler.enable()
+def test_names_without_end_are_folded_with_one_warning(profiler):
     with pytest.warns(rlprof.RlprofWarning, match="65,535 operation names") as warned:
         for i in range(66_000):
             with profiler.profile(f"step {i}"):
@@ -196,21 +194,17 @@ def test_any_string_is_a_name(fake, name):
     assert fake.ledger()[name] == 1
 
 
-def test_the_catalogue_gives_categories_and_the_caller_may_tell(core):
-    profiler = Profiler(core, clock="fake")
-    profiler.enable()
-    for name, category in [("env_step", None), ("my_net", "policy"), ("unheard_of", None)]:
+def test_the_catalogue_gives_categories_and_the_caller_may_choose(profiler):
+    for name, category in [("env_step", None), ("my_net", "policy"), ("unknown", None)]:
         with profiler.profile(name, category=category):
             pass
     categories = {account.operation: account.category for account in profiler.snapshot().accounts}
-    assert categories == {"env_step": "environment", "my_net": "policy", "unheard_of": "other"}
+    assert categories == {"env_step": "environment", "my_net": "policy", "unknown": "other"}
     with pytest.raises(ValueError, match="'cooking' of 'x' is not one of environment, "):
         profiler.profile("x", category="cooking")
 
 
-def test_a_category_told_later_replaces_the_catalogues_and_a_second_one_does_not(core):
-    profiler = Profiler(core, clock="fake")
-    profiler.enable()
+def test_a_category_given_later_replaces_the_catalogues_and_a_second_one_does_not(profiler):
     with profiler.profile("thing"):
         pass
     profiler.profile("thing", category="policy")
@@ -230,7 +224,7 @@ def test_quantiles_come_from_all_calls_within_the_buckets_width(fake):
     assert (account.min_ns, account.max_ns) == (1_000, 1_000_000)
 
 
-def test_cpu_time_is_told_apart_from_wall_time(fake):
+def test_cpu_time_differs_from_wall_time(fake):
     with fake.profile("sleeps"):
         fake.tick(100, cpu=0)
         with fake.profile("spins"):
@@ -248,9 +242,7 @@ def test_the_span_is_what_with_binds_and_shows_its_name(core):
     assert repr(profile("x", wait=True)) == "profile('x', wait=True)"
 
 
-def test_spans_leave_no_references_behind(core):
-    profiler = Profiler(core, clock="fake")
-    profiler.enable()
+def test_spans_leave_no_references_behind(profiler):
     span = profiler.profile("a")
     before = sys.getrefcount(span)
     for _ in range(1_000):

@@ -8,7 +8,14 @@ import pytest
 
 
 def split(fake, outer="rollout", rest="advantage"):
-    return fake.profiler._ledger.split(fake.profile(outer), fake.profile(rest))
+    return fake.profiler.ledger.split(fake.profile(outer), fake.profile(rest))
+
+
+def begin_rollout(fake):
+    """With a step of 10 ns."""
+    fake.profile("rollout").__enter__()
+    with fake.profile("env_step"):
+        fake.tick(10)
 
 
 def cpu(fake):
@@ -26,9 +33,7 @@ def test_the_rest_is_on_the_cpu_as_long_as_it_was_and_the_phase_too(fake):
 
 
 def test_a_rest_that_computes_counts_as_computing_though_the_phase_slept(fake):
-    fake.profile("rollout").__enter__()
-    with fake.profile("env_step"):
-        fake.tick(10)
+    begin_rollout(fake)
     fake.tick(500, cpu=0)
     with fake.profile("env_step"):
         fake.tick(10)
@@ -59,11 +64,9 @@ def test_without_anything_inside_all_of_it_is_the_rest(fake):
 
 
 def test_what_an_ended_iteration_counts_stays_and_its_cpu_time_too(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     ledger.iteration(False)
-    fake.profile("rollout").__enter__()
-    with fake.profile("env_step"):
-        fake.tick(10)
+    begin_rollout(fake)
     fake.tick(1_000, cpu=0)
     ledger.iteration(False)
     fake.tick(200, cpu=150)
@@ -73,9 +76,7 @@ def test_what_an_ended_iteration_counts_stays_and_its_cpu_time_too(fake):
 
 def test_a_rest_in_which_the_event_loop_was_idle_moves_with_its_waiting(fake):
     async def train():
-        fake.profile("rollout").__enter__()
-        with fake.profile("env_step"):
-            fake.tick(10)
+        begin_rollout(fake)
         await asyncio.sleep(0)
         fake.tick(300, cpu=0)
         await asyncio.sleep(0)
@@ -90,7 +91,6 @@ def test_a_rest_in_which_the_event_loop_was_idle_moves_with_its_waiting(fake):
     asyncio.run(main())
     accounts = {account.operation: account for account in fake.snapshot().accounts}
     assert all(account.ledger_ns >= 0 for account in accounts.values())
-    assert accounts["advantage"].self_ns == 1_300
-    assert accounts["advantage"].cpu_ns == 0
-    assert accounts["advantage"].waited_ns == 1_000
+    rest = accounts["advantage"]
+    assert (rest.self_ns, rest.cpu_ns, rest.waited_ns) == (1_300, 0, 1_000)
     assert accounts["rollout"].waited_ns == 0

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-import struct
 
 import pytest
 from fakes import Fake
+from ledger.helpers import inside
+
+from rlprof.ledger.rows import MARK, unpack_gains
 
 
 def begin(fake: Fake) -> None:
-    fake.profiler._ledger.begin_startup(fake.profile("startup"))
+    fake.profiler.ledger.begin_startup(fake.profile("startup"))
+
+
+@pytest.fixture
+def started(fake: Fake) -> None:
+    """Start-up has lasted for 100 ns."""
+    begin(fake)
+    fake.tick(100)
 
 
 def parents(fake: Fake, operation: str) -> list[str | None]:
@@ -19,14 +28,8 @@ def parents(fake: Fake, operation: str) -> list[str | None]:
     return [nodes[node.parent].operation for node in nodes.values() if node.operation == operation]
 
 
-def parents_of_all(fake: Fake) -> list[str | None]:
-    nodes = {node.id: node for node in fake.snapshot().nodes}
-    return [None if node.parent is None else nodes[node.parent].operation for node in nodes.values()]
-
-
+@pytest.mark.usefixtures("started")
 def test_the_first_span_ends_it(fake):
-    begin(fake)
-    fake.tick(100)
     with fake.profile("env_step"):
         fake.tick(10)
     fake.tick(1)
@@ -35,15 +38,13 @@ def test_the_first_span_ends_it(fake):
     assert fake.snapshot().account("startup").calls == 1
 
 
+@pytest.mark.usefixtures("started")
 def test_without_any_span_it_lasts_to_the_end(fake):
-    begin(fake)
-    fake.tick(100)
     assert fake.ledger() == {"startup": 100, "unattributed": 0}
 
 
+@pytest.mark.usefixtures("started")
 def test_a_wait_is_part_of_it(fake, actors):
-    begin(fake)
-    fake.tick(100)
     for _ in range(2):
         with fake.profile("thread_wait", wait=True):
             fake.tick(5)
@@ -54,23 +55,20 @@ def test_a_wait_is_part_of_it(fake, actors):
     assert parents(fake, "thread_wait") == ["startup"]
 
 
-def test_what_others_did_while_it_waited_is_part_of_it(fake, actors):
+def test_work_of_others_while_it_waited_is_part_of_it(fake, actors):
     begin(fake)
-    actor = actors()
-    actor.enter(fake.profile("load_maps"))
-    with fake.profile("thread_wait", wait=True):
-        fake.tick(50)
-    fake.profiler._ledger.end_startup()
-    with fake.profile("thread_wait", wait=True):
-        fake.tick(8)
-    actor.exit(fake.profile("load_maps"))
+    with inside(actors(), fake.profile("load_maps")):
+        with fake.profile("thread_wait", wait=True):
+            fake.tick(50)
+        fake.profiler.ledger.end_startup()
+        with fake.profile("thread_wait", wait=True):
+            fake.tick(8)
     assert fake.ledger() == {"startup": 50, "load_maps": 8, "thread_wait": 0, "unattributed": 0}
     assert fake.snapshot().account("load_maps").self_ns == 58
 
 
+@pytest.mark.usefixtures("started")
 def test_it_lasts_until_the_training_begins_whatever_was_timed_before(fake):
-    begin(fake)
-    fake.tick(100)
     with fake.profile("env_reset"):
         fake.tick(10)
         with fake.profile("env_wait", wait=True):
@@ -80,56 +78,48 @@ def test_it_lasts_until_the_training_begins_whatever_was_timed_before(fake):
             fake.tick(4)
     assert fake.ledger() == {"startup": 140, "env_reset": 4, "env_wait": 0, "unattributed": 0}
     assert fake.snapshot().account("env_reset").calls == 2
-    marks, rows = fake.profiler.drain_iterations()
-    assert len(marks) == 40
-    gains = [struct.unpack_from("=IIQqqqqq", rows, place) for place in range(0, len(rows), 56)]
-    assert [gain[4] for gain in gains] == [4]
+    marks, gains = fake.profiler.drain_iterations()
+    assert len(marks) == MARK.size
+    assert [gain.ledger for gain in unpack_gains(gains)] == [4]
 
 
+@pytest.mark.usefixtures("started")
 def test_a_span_that_is_open_when_the_training_begins_goes_on_in_it(fake):
-    begin(fake)
-    fake.tick(100)
     with fake.profile("main"):
         fake.tick(20)
-        fake.profiler._ledger.end_startup()
+        fake.profiler.ledger.end_startup()
         fake.tick(3)
     assert fake.ledger() == {"startup": 120, "main": 3, "unattributed": 0}
 
 
+@pytest.mark.usefixtures("started")
 def test_the_training_may_begin_inside_a_wait(fake):
-    begin(fake)
-    fake.tick(100)
     with fake.profile("thread_wait", wait=True):
         fake.tick(20)
-        fake.profiler._ledger.end_startup()
+        fake.profiler.ledger.end_startup()
         fake.tick(3)
     fake.tick(1)
     assert fake.ledger() == {"startup": 120, "thread_wait": 3, "unattributed": 1}
-    places = {(node.operation, parent) for node, parent in zip(fake.snapshot().nodes, parents_of_all(fake))}
-    assert ("thread_wait", None) in places
+    assert None in parents(fake, "thread_wait")
 
 
 def test_another_threads_span_does_not_end_it(fake, actors):
     begin(fake)
-    actor = actors()
-    actor.enter(fake.profile("prefetch"))
-    fake.tick(50)
-    actor.exit(fake.profile("prefetch"))
+    with inside(actors(), fake.profile("prefetch")):
+        fake.tick(50)
     fake.tick(50)
     assert fake.ledger()["startup"] == 100
 
 
+@pytest.mark.usefixtures("started")
 def test_an_iteration_ends_it(fake):
-    begin(fake)
-    fake.tick(100)
     with fake.profiler.iteration():
         fake.tick(10)
     assert fake.ledger() == {"startup": 100, "unattributed": 10}
 
 
+@pytest.mark.usefixtures("started")
 def test_what_is_unattributed_before_the_training_begins_is_start_up_too(fake):
-    begin(fake)
-    fake.tick(100)
     with fake.profile("buffer_reset"):
         fake.tick(1)
     fake.tick(50, cpu=20)
@@ -138,25 +128,23 @@ def test_what_is_unattributed_before_the_training_begins_is_start_up_too(fake):
         with fake.profile("env_step"):
             fake.tick(5)
     fake.tick(7)
-    fake.profiler._ledger.end_startup()
+    fake.profiler.ledger.end_startup()
     assert fake.ledger() == {"startup": 151, "buffer_reset": 0, "env_step": 5, "unattributed": 17}
     account = fake.snapshot().account("startup")
     assert (account.calls, account.max_ns, account.cpu_ns) == (2, 100, 120)
 
 
-def test_whoever_knows_better_ends_it_once(fake):
-    begin(fake)
-    fake.tick(100)
+@pytest.mark.usefixtures("started")
+def test_it_ends_only_once(fake):
     for _ in range(2):
-        fake.profiler._ledger.end_startup()
+        fake.profiler.ledger.end_startup()
         fake.tick(10)
     assert fake.ledger() == {"startup": 100, "unattributed": 20}
     assert fake.snapshot().account("startup").calls == 1
 
 
+@pytest.mark.usefixtures("started")
 def test_a_task_on_the_drivers_thread_ends_it(fake):
-    begin(fake)
-    fake.tick(100)
 
     async def train():
         with fake.profile("env_step"):
@@ -167,17 +155,15 @@ def test_a_task_on_the_drivers_thread_ends_it(fake):
     assert fake.ledger()["env_step"] == 10
 
 
+@pytest.mark.usefixtures("started")
 def test_a_new_driver_ends_it(fake, actors):
-    begin(fake)
-    fake.tick(100)
     actors().do(fake.profiler.drive)
     fake.tick(10)
     assert fake.ledger() == {"startup": 100, "unattributed": 10}
 
 
+@pytest.mark.usefixtures("started")
 def test_a_span_of_that_name_in_the_training_is_an_ordinary_one(fake):
-    begin(fake)
-    fake.tick(100)
     with fake.profile("startup"):
         with fake.profile("env_reset"):
             fake.tick(10)

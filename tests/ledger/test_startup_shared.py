@@ -6,38 +6,35 @@ import time
 from contextlib import nullcontext
 
 import pytest
-from ledger.hands import LEDGER, received
+from ledger.hands import received
+from ledger.helpers import NEEDS_SHARING
 
-from rlprof.ledger import profiler as module
-
-pytestmark = [
-    pytest.mark.skipif(module._core is None, reason="only the C core shares"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+pytestmark = NEEDS_SHARING
 
 
-def begin_startup(driver) -> None:
-    driver.profiler._ledger.begin_startup(driver.profiler.profile("startup"))
+@pytest.fixture
+def worker(driver, begin):
+    """A worker of a driver in start-up."""
+    driver.ledger.begin_startup(driver.profiler.profile("startup"))
+    return begin()
 
 
 def places(driver) -> dict[tuple[str, ...], int]:
     """Ledger times by the path of operations."""
-    raw = driver.profiler._ledger.raw()
-    names = {id: name for id, name, _ in raw["operations"]}
+    raw = driver.ledger.raw()
+    names = {row.id: row.name for row in raw["operations"]}
     paths: dict[int, tuple[str, ...]] = {-1: ()}
     for row in raw["nodes"]:
-        paths[row[0]] = (*paths[row[1]], names[row[3]]) if row[3] >= 0 else ()
-    return {paths[row[0]]: row[LEDGER] for row in raw["nodes"]}
+        paths[row.id] = (*paths[row.parent], names[row.operation]) if row.operation >= 0 else ()
+    return {paths[row.id]: row.ledger for row in raw["nodes"]}
 
 
-def test_what_workers_did_before_the_training_is_start_up(driver, begin):
-    begin_startup(driver)
-    worker = begin()
+def test_what_workers_did_before_the_training_is_start_up(driver, worker):
     worker.do("enter", "env_reset")
     driver.wait(0.03)
     assert worker.received() > 0
-    driver.profiler._ledger.end_startup()
-    before = driver.profiler._ledger.raw()["wall"]
+    driver.ledger.end_startup()
+    before = driver.ledger.raw()["wall"]
     assert worker.received() == driver.missing() == 0
     assert 0 < places(driver)["startup",] <= before
     driver.wait(0.03)
@@ -45,30 +42,26 @@ def test_what_workers_did_before_the_training_is_start_up(driver, begin):
     assert worker.received() == driver.missing() > 25e6
 
 
-def test_a_worker_that_ends_before_the_training_leaves_nothing_behind(driver, begin):
-    begin_startup(driver)
-    worker = begin()
+def test_a_worker_that_ends_before_the_training_leaves_nothing_behind(driver, worker):
     worker.do("enter", "env_reset")
     driver.wait(0.02)
     worker.do("exit")
-    driver.profiler._ledger.end_startup()
+    driver.ledger.end_startup()
     raw = worker.do("call", "raw")
-    assert raw["begun"] == driver.profiler._ledger.raw()["begun"] > 0
+    assert raw["begun"] == driver.ledger.raw()["begun"] > 0
     assert received(raw) == 0
 
 
 @pytest.mark.parametrize("inside", ["a wait", "nothing"])
-def test_a_worker_may_be_the_first_to_train(driver, begin, inside):
-    begin_startup(driver)
-    worker = begin()
+def test_a_worker_may_be_the_first_to_train(driver, worker, inside):
     wait = driver.profiler.profile("process_wait", wait=True) if inside == "a wait" else nullcontext()
     with wait:
         worker.do("call", "iteration", False)
-        begun = driver.profiler._ledger.now()  # the worker began before that
+        begun = driver.ledger.now()  # the worker began before that
         worker.do("enter", "env_step")
         time.sleep(0.03)
         worker.do("exit")
-    raw = driver.profiler._ledger.raw()
+    raw = driver.ledger.raw()
     found = places(driver)
     got = worker.received()
     assert got > 25e6
@@ -77,9 +70,7 @@ def test_a_worker_may_be_the_first_to_train(driver, begin, inside):
     assert not any(path[:1] == ("startup",) and len(path) > 1 and ns for path, ns in found.items())
 
 
-def test_while_a_worker_trains_the_driver_without_a_span_waits_for_it(driver, begin):
-    begin_startup(driver)
-    worker = begin()
+def test_while_a_worker_trains_the_driver_without_a_span_waits_for_it(driver, worker):
     worker.do("call", "iteration", False)
     with driver.profiler.profile("evaluation"):
         pass
@@ -95,11 +86,9 @@ def test_while_a_worker_trains_the_driver_without_a_span_waits_for_it(driver, be
     assert places(driver)["evaluation",] > 25e6
 
 
-def test_the_drivers_own_beginning_counts_where_workers_only_step(driver, begin):
-    begin_startup(driver)
-    worker = begin()
+def test_the_drivers_own_beginning_counts_where_workers_only_step(driver, worker):
     worker.do("call", "iteration", False)
     driver.wait(0.01)
-    assert driver.profiler._ledger.raw()["begun"] == 1
-    driver.profiler._ledger.end_startup()
-    assert driver.profiler._ledger.raw()["begun"] == 2
+    assert driver.ledger.raw()["begun"] == 1
+    driver.ledger.end_startup()
+    assert driver.ledger.raw()["begun"] == 2

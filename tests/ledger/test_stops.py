@@ -1,17 +1,21 @@
-"""A process that is stopped neither works nor waits: that time is carved out of whatever was open, and is its own."""
+"""A process that is stopped neither works nor waits: that time is in no open span, but in an account of its own."""
 
 from __future__ import annotations
 
 import pytest
+from ledger.helpers import inside
 
 STOP = 10_000_000_000
 
 
 def stopped(fake, wall=STOP):
-    """The process stands still from now on for so long."""
-    start = fake.wall
+    """The process is stopped for so long."""
     fake.tick(wall, cpu=0)
-    fake.profiler._ledger.stopped(fake.profile("suspended"), start, fake.wall)
+    book_stop(fake, fake.wall - wall)
+
+
+def book_stop(fake, start):
+    fake.profiler.ledger.stopped(fake.profile("suspended"), start, fake.wall)
 
 
 @pytest.mark.parametrize("wait", [False, True])
@@ -30,37 +34,27 @@ def test_the_span_that_was_open_does_not_have_it(fake, wait):
 
 
 def test_no_span_of_any_lane_has_lasted_through_it(fake, actors):
-    actor = actors("worker-0")
-    with fake.profile("training"), fake.profile("env_wait", wait=True):
-        step = fake.profile("env_step")
-        actor.enter(step)
+    step = fake.profile("env_step")
+    with fake.profile("training"), fake.profile("env_wait", wait=True), inside(actors(), step):
         fake.tick(100)
         stopped(fake)
         fake.tick(100)
-        actor.exit(step)
-    snapshot = fake.snapshot()
-    assert snapshot.account("env_step").ledger_ns == 200
-    assert snapshot.account("env_step").busy_ns == 200
-    assert snapshot.account("training").max_ns == 200
-    assert snapshot.account("env_wait").ledger_ns == 0
-    assert snapshot.account("suspended").ledger_ns == STOP
+    assert fake.ledger() == {"suspended": STOP, "env_step": 200, "training": 0, "env_wait": 0, "unattributed": 0}
+    assert fake.snapshot().account("env_step").busy_ns == 200
+    assert fake.snapshot().account("training").max_ns == 200
 
 
 def test_what_others_were_given_meanwhile_is_theirs(fake, actors):
     """Only the driver's process was stopped: a worker went on, and ended its step in that time."""
-    actor = actors("worker-0")
-    step = fake.profile("env_step")
+    actor, step = actors(), fake.profile("env_step")
     actor.enter(step)
     with fake.profile("env_wait", wait=True):
         start = fake.wall
         fake.tick(4_000, cpu=0)
         actor.exit(step)
         fake.tick(6_000, cpu=0)
-        fake.profiler._ledger.stopped(fake.profile("suspended"), start, fake.wall)
-    snapshot = fake.snapshot()
-    assert snapshot.account("env_step").ledger_ns == 4_000
-    assert snapshot.account("suspended").ledger_ns == 6_000
-    assert snapshot.account("env_wait").ledger_ns == 0
+        book_stop(fake, start)
+    assert fake.ledger() == {"env_step": 4_000, "suspended": 6_000, "env_wait": 0, "unattributed": 0}
 
 
 def test_what_is_booked_already_stays(fake):
@@ -68,14 +62,12 @@ def test_what_is_booked_already_stays(fake):
     with fake.profile("env_step"):
         fake.tick(1_000)
     fake.tick(200)
-    fake.profiler._ledger.stopped(fake.profile("suspended"), start, fake.wall)
-    snapshot = fake.snapshot()
-    assert snapshot.account("env_step").ledger_ns == 1_000
-    assert snapshot.account("suspended").ledger_ns == 200
+    book_stop(fake, start)
+    assert fake.ledger() == {"env_step": 1_000, "suspended": 200, "unattributed": 0}
 
 
 def test_an_iterations_duration_is_without_it_and_its_rows_still_sum_up(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     ledger.iteration(False)
     with fake.profile("update"):
         fake.tick(700)
@@ -87,7 +79,7 @@ def test_an_iterations_duration_is_without_it_and_its_rows_still_sum_up(fake):
 
 
 def test_start_up_keeps_going(fake):
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     ledger.begin_startup(fake.profile("startup"))
     fake.tick(50)
     stopped(fake)
@@ -105,7 +97,7 @@ def test_a_phase_that_is_split_after_it_has_only_its_own_rest(fake):
     fake.tick(300)
     stopped(fake)
     fake.tick(300, cpu=100)
-    assert fake.profiler._ledger.split(fake.profile("rollout"), fake.profile("advantage")) == 600
+    assert fake.profiler.ledger.split(fake.profile("rollout"), fake.profile("advantage")) == 600
     advantage = fake.snapshot().account("advantage")
     assert (advantage.self_ns, advantage.cpu_ns) == (600, 400)
 

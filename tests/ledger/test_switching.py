@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
+from fakes import CORES
+from ledger.helpers import in_threads, inside
 
 from rlprof import Profiler
 
@@ -44,15 +46,12 @@ def test_a_span_that_began_in_a_pause_is_not_recorded(fake):
 
 
 def test_reset_counts_open_spans_from_there(fake, actors):
-    worker = actors()
-    worker.enter(fake.profile("env_step"))
-    with fake.profile("training"):
+    with inside(actors(), fake.profile("env_step")), fake.profile("training"):
         with fake.profile("old"):
             fake.tick(10)
         fake.profiler.iteration()
         fake.profiler.reset()
         fake.tick(5)
-    worker.exit(fake.profile("env_step"))
     snapshot = fake.snapshot()
     assert fake.ledger() == {"training": 5, "env_step": 0, "unattributed": 0}
     assert snapshot.account("training").busy_ns == 5
@@ -104,23 +103,19 @@ def test_switching_while_threads_race_keeps_the_account(core):
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    try:
-        for i in range(300 if core == "c" else 60):
-            profiler.enable()
-            with profiler.profile("main", wait=bool(i % 2)):
-                if i % 3 == 0:
-                    profiler.reset()
-                if i % 5 == 0:
-                    profiler.snapshot().check()
-            profiler.disable()
-            profiler.snapshot().check()
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
+    with in_threads(*[work] * 4):
+        try:
+            for i in range(300 if core == "c" else 60):
+                profiler.enable()
+                with profiler.profile("main", wait=bool(i % 2)):
+                    if i % 3 == 0:
+                        profiler.reset()
+                    if i % 5 == 0:
+                        profiler.snapshot().check()
+                profiler.disable()
+                profiler.snapshot().check()
+        finally:
+            over.set()
     assert errors == []
     assert profiler.snapshot().open_spans == 0
 
@@ -128,7 +123,7 @@ def test_switching_while_threads_race_keeps_the_account(core):
 def test_unknown_cores_and_clocks_are_refused():
     with pytest.raises(ValueError, match="core is 'auto', 'c' or 'python', not 'rust'"):
         Profiler("rust")
-    for core in ("c", "python"):
+    for core in CORES:
         with pytest.raises(ValueError, match="clock is 'auto', 'monotonic', 'tsc' or 'fake', not 'sundial'"):
             Profiler(core, clock="sundial")
         with pytest.raises(ValueError, match="cpu is 'auto', 'syscall' or 'off', not 'guess'"):

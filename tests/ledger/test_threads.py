@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gc
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fakes import Fake
+from ledger.helpers import in_thread, inside
 
 from rlprof import Profiler
 
@@ -38,25 +38,19 @@ def test_counts_are_exact_when_threads_race(profiler):
 
 
 @pytest.mark.long
-def test_thousands_of_threads_leave_a_bounded_number_of_lanes(core):
-    profiler = Profiler(core)
-    profiler.enable()
-
+def test_thousands_of_threads_leave_a_bounded_number_of_lanes(profiler):
     def work() -> None:
         with profiler.profile("env_step"):
             pass
 
     for _ in range(2_000):
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
+        in_thread(work)
     snapshot = profiler.snapshot()
     snapshot.check()
     assert snapshot.account("env_step").calls == 2_000
     assert len(snapshot.lanes) <= 70
     assert sum(lane.uses for lane in snapshot.lanes) == 2_001
     assert [lane.name for lane in snapshot.lanes if lane.alive] == ["main"]
-    profiler.disable()
 
 
 def test_a_thread_of_the_same_name_goes_on_with_the_lane_of_its_predecessor(fake, actors):
@@ -83,8 +77,8 @@ def test_a_span_that_a_thread_leaves_open_ends_with_it(fake, actors):
 
 def test_a_span_may_be_ended_by_another_thread(fake, actors):
     first, second = actors("a"), actors("b")
-    second.enter(fake.profile("earlier"))
-    second.exit(fake.profile("earlier"))
+    with inside(second, fake.profile("earlier")):
+        pass
     span = fake.profile("lock_held")
     with fake.profile("wait_for_it", wait=True):
         first.enter(span)
@@ -94,8 +88,7 @@ def test_a_span_may_be_ended_by_another_thread(fake, actors):
     assert fake.ledger() == {"lock_held": 10, "wait_for_it": 5, "earlier": 0, "unattributed": 0}
 
 
-def test_a_thread_that_has_recorded_nothing_ends_nobodys_span(core, actors):
-    fake = Fake(core)
+def test_a_thread_that_has_recorded_nothing_ends_no_span(fake, actors):
     fake.profiler.disable()
     early, late = actors("early"), actors("late")
     early.enter(fake.profile("env_step"))
@@ -107,7 +100,6 @@ def test_a_thread_that_has_recorded_nothing_ends_nobodys_span(core, actors):
     late.exit(fake.profile("env_step"))
     account = fake.snapshot().account("env_step")
     assert (account.calls, account.max_ns) == (1, 15)
-    fake.profiler.disable()
 
 
 def test_profilers_do_not_see_each_others_spans(core):
@@ -141,7 +133,7 @@ def test_the_main_thread_is_the_driver_even_if_another_one_enables(core, actors)
     actor.do(profiler.enable)
     actor.enter(profiler.profile("elsewhere"))
     with profiler.profile("here"):
-        profiler._ledger.set_time(10, 10)
+        profiler.ledger.set_time(10, 10)
     snapshot = profiler.snapshot()
     snapshot.check()
     assert snapshot.account("here").ledger_ns == 10

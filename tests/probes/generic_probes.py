@@ -1,31 +1,39 @@
-"""The generic probes attached for a block, and what a test asks of what they recorded."""
+"""Probes attached for a block, and queries on what they recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
 from rlprof import Node, Profiler, Snapshot
+from rlprof.ledger.catalogue import STARTUP
 from rlprof.probes import gymnasium, torch, waiting
 from rlprof.probes.registry import Attached
-from rlprof.probes.startup import begin_startup
 
 GENERIC = (waiting.PROBE, gymnasium.PROBE, torch.PROBE)
 
 
 @contextmanager
-def profiled(*probes, core: str = "auto", **options) -> Iterator[Profiler]:
-    """A profiler of the test's own that records, with the generic probes or those given."""
+def recorded(*probes, core: str = "auto", **options) -> Iterator[Profiler]:
+    """A profiler of the test's own that records with these probes."""
     profiler = Profiler(core, **options)
     attached = Attached(profiler)
-    attached.attach(probes or GENERIC)
+    attached.attach(probes)
     profiler.enable()
-    begin_startup(profiler)
     try:
         yield profiler
     finally:
-        attached.undo()
         profiler.disable()
+        attached.undo()
+
+
+@contextmanager
+def profiled(*probes, **options) -> Iterator[Profiler]:
+    """As under `rlprof run`: with the generic probes or those given, and with the start-up."""
+    with recorded(*(probes or GENERIC), **options) as profiler:
+        profiler.ledger.begin_startup(profiler.profile(STARTUP))
+        yield profiler
 
 
 def snapshot_of(profiler: Profiler) -> Snapshot:
@@ -38,14 +46,21 @@ def calls(snapshot: Snapshot) -> dict[str, int]:
     return {account.operation: account.calls for account in snapshot.accounts}
 
 
-def places(snapshot: Snapshot) -> set[str]:
-    """Where in the driver's call tree something was recorded: "rollout/env_step"."""
+def paths(snapshot: Snapshot, lanes: Container[int] | None = None) -> Counter[str]:
+    """Calls by place in the call trees: "rollout/env_step"."""
     by_id = {node.id: node for node in snapshot.nodes}
-    on_driver = {lane.id for lane in snapshot.lanes if lane.on_driver}
 
     def path(node: Node) -> str:
-        parent = by_id.get(node.parent) if node.parent is not None else None
-        above = "" if parent is None or parent.operation is None else path(parent) + "/"
-        return f"{above}{node.operation}"
+        above = path(by_id[node.parent]) if node.parent is not None else ""
+        return f"{above}/{node.operation}" if above else node.operation or ""
 
-    return {path(node) for node in snapshot.nodes if node.operation is not None and node.lane in on_driver}
+    found: Counter[str] = Counter()
+    for node in snapshot.nodes:
+        if node.operation is not None and (lanes is None or node.lane in lanes):
+            found[path(node)] += node.calls
+    return found
+
+
+def places(snapshot: Snapshot) -> set[str]:
+    """Places in the driver's call tree."""
+    return set(paths(snapshot, {lane.id for lane in snapshot.lanes if lane.on_driver}))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import generic_probes
 import gymnasium
 import numpy
 import pytest
@@ -13,14 +14,14 @@ import sb3_contrib
 import stable_baselines3
 from stable_baselines3.common.env_util import make_vec_env
 
-from rlprof import Profiler, Snapshot
+from rlprof import Profiler
 from rlprof.probes.registry import Attached
 from rlprof.probes.sb3_contrib import PROBE as CONTRIB
 from rlprof.probes.stable_baselines3 import PROBE
 
 
 class Corridor(gymnasium.Env):
-    """Ten cells; at the left wall there is no way to the left, which only the mask says."""
+    """Ten cells. At the left wall, only the mask shows that there is no way to the left."""
 
     observation_space = gymnasium.spaces.Box(0, 1, (1,), numpy.float32)
     action_space = gymnasium.spaces.Discrete(2)
@@ -88,23 +89,5 @@ def attached(profiler: Profiler) -> Iterator[None]:
         probes.undo()
 
 
-@contextmanager
-def recorded(core: str = "auto") -> Iterator[Profiler]:
-    profiler = Profiler(core)
-    with attached(profiler):
-        profiler.enable()
-        try:
-            yield profiler
-        finally:
-            profiler.disable()
-
-
-def paths(snapshot: Snapshot) -> dict[str, int]:
-    """Calls by place in the driver's call tree: "rollout/env_step"."""
-    nodes = {node.id: node for node in snapshot.nodes}
-
-    def path(node: Any) -> str:
-        above = path(nodes[node.parent]) if node.parent is not None else ""
-        return f"{above}/{node.operation}" if above else node.operation or ""
-
-    return {path(node): node.calls for node in nodes.values() if node.operation}
+def recorded(core: str = "auto") -> AbstractContextManager[Profiler]:
+    return generic_probes.recorded(PROBE, CONTRIB, core=core)

@@ -15,12 +15,12 @@ import gymnasium as gym
 import pytest
 import torch
 import torch.utils.data.dataloader
-from generic_probes import GENERIC, calls, snapshot_of
+from generic_probes import GENERIC, calls, profiled, snapshot_of
 from trainings import ppo
 
 from rlprof import Profiler, RlprofWarning
 from rlprof.probes import gymnasium as gymnasium_probe
-from rlprof.probes.patches import Patches
+from rlprof.probes.patches import Patches, with_subclasses
 from rlprof.probes.phases import phases_of
 from rlprof.probes.probe import Probe
 from rlprof.probes.registry import Attached
@@ -28,20 +28,15 @@ from rlprof.probes.registry import Attached
 
 def everything():
     """What the probes may touch: classes and modules, with what they hold now."""
-    below = set()
-    todo = [gym.Env, gym.vector.VectorEnv, torch.optim.Optimizer, torch.nn.Module]
-    while todo:
-        cls = todo.pop()
-        if cls not in below:
-            below.add(cls)
-            todo += cls.__subclasses__()
+    bases = (gym.Env, gym.vector.VectorEnv, torch.optim.Optimizer, torch.nn.Module)
+    classes = {cls for base in bases for cls in with_subclasses(base)}
     others = [
         torch, torch.autograd, torch.cuda, torch.nn.utils, torch.nn.utils.clip_grad, torch.Tensor,
         torch.utils.data.dataloader._BaseDataLoaderIter, threading.Condition, threading.Thread, queue.Queue,
         concurrent.futures.Future, multiprocessing.connection, multiprocessing.connection.Connection,
         multiprocessing.process.BaseProcess, subprocess.Popen,
     ]  # fmt: skip
-    return {owner: dict(vars(owner)) for owner in (*below, *others)}
+    return {owner: dict(vars(owner)) for owner in (*classes, *others)}
 
 
 def differences(before, after):
@@ -86,15 +81,13 @@ def test_an_optimizer_class_that_is_new_is_left_as_torch_makes_it():
 
 
 def test_attaching_twice_attaches_once():
-    profiler = Profiler()
-    attached = Attached(profiler)
+    attached = Attached(profiler := Profiler())
     attached.attach(GENERIC)
     once = everything()
     attached.attach(GENERIC)
     assert differences(once, everything()) == []
     profiler.enable()
     train()
-    profiler.disable()
     attached.undo()
     snapshot = snapshot_of(profiler)
     assert (snapshot.steps, calls(snapshot)["env_step"]) == (16, 8)
@@ -102,19 +95,13 @@ def test_attaching_twice_attaches_once():
 
 def test_attached_again_it_records_again():
     for _ in range(2):
-        profiler = Profiler()
-        attached = Attached(profiler)
-        attached.attach(GENERIC)
-        profiler.enable()
-        train()
-        profiler.disable()
-        attached.undo()
+        with profiled() as profiler:
+            train()
         assert calls(snapshot_of(profiler))["update"] == 1
 
 
 def test_switched_off_nothing_is_recorded():
-    profiler = Profiler()
-    attached = Attached(profiler)
+    attached = Attached(profiler := Profiler())
     attached.attach(GENERIC)
     train()
     attached.undo()
@@ -129,7 +116,7 @@ def test_a_library_that_is_absent_is_passed_over_in_silence():
 
 
 @pytest.mark.parametrize("version", ["99.0.1", "0.1"])
-def test_a_version_that_nobody_tried_is_said_once_and_attached_all_the_same(version, monkeypatch):
+def test_an_untested_version_warns_once_and_is_attached_anyway(version, monkeypatch):
     monkeypatch.setattr(Probe, "version", lambda _: version)
     profiler = Profiler()
     attached = Attached(profiler)
@@ -150,13 +137,13 @@ def test_a_probe_that_breaks_warns_and_the_others_carry_on():
 
     before = everything()
     attached = Attached(Profiler())
-    with pytest.warns(RlprofWarning, match="gymnasium could not be attached to .*another gymnasium"):
+    with pytest.warns(RlprofWarning, match="cannot attach to gymnasium .*another gymnasium"):
         attached.attach([Probe("gymnasium", {"gymnasium": half})])
     assert differences(before, everything()) == []
     attached.undo()
 
 
-def test_what_somebody_else_has_replaced_since_is_left_to_him():
+def test_an_attribute_that_other_code_has_replaced_since_stays():
     class Library:
         def work(self):
             return 1

@@ -173,7 +173,7 @@ def test_an_environment_that_fails_raises_what_it_raised():
         for _ in range(2):
             with pytest.raises(KeyError, match="7"):
                 env.step(7)
-        assert profiler._ledger.depth() == 0
+        assert profiler.ledger.depth() == 0
         assert snapshot_of(profiler).steps == 0
 
 

@@ -96,7 +96,7 @@ def test_a_class_that_is_defined_later_is_timed_too():
     assert calls(snapshot)["env_step"] == snapshot.steps == 12
 
 
-def test_the_simulator_itself_is_left_alone():
+def test_the_simulator_itself_stays_and_afterwards_the_class_inherits_as_before():
     step = Simulator.step
     with profiled(PROBE) as profiler:
         assert vars(Simulator)["step"] is step
@@ -104,17 +104,13 @@ def test_the_simulator_itself_is_left_alone():
         snapshot = snapshot_of(profiler)
         assert inspect.signature(SimulatorEnv.step) == inspect.signature(step)
         assert pickle.loads(pickle.dumps(SimulatorEnv())).reset() == (0, {})
+        assert "step" in vars(SimulatorEnv)
     assert "env_step" not in calls(snapshot)
     assert snapshot.steps == 0
-
-
-def test_afterwards_the_class_inherits_as_before():
-    with profiled(PROBE):
-        assert "step" in vars(SimulatorEnv)
     assert not {"step", "reset", "render"} & set(vars(SimulatorEnv))
 
 
-def test_who_comes_next_in_the_order_of_classes_is_still_called():
+def test_the_next_class_in_the_method_order_is_still_called():
     class Diamond(SimulatorEnv, Faster):
         pass
 
@@ -154,14 +150,14 @@ class Unknown:
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_training_without_a_step_is_said_once():
-    with pytest.warns(RlprofWarning, match="no environment step was seen") as said, profiled() as profiler:
+def test_a_training_without_a_step_warns_once():
+    with pytest.warns(RlprofWarning, match="no environment step was seen") as warned, profiled() as profiler:
         for _ in range(3):
             Unknown().step(0)
             learn()
         profiler.disable()
         profiler.enable()
-    assert len(said) == 1
+    assert len(warned) == 1
 
 
 def test_a_training_with_steps_is_not_warned_of():

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlprof import Profiler
+from rlprof.probes.loop import new_loop
 from rlprof.probes.patches import Patches
 from rlprof.probes.phases import phases_of
 
 STATE = (
     "phase", "on", "training", "stepping", "learned", "counted_steps", "counted_episodes", "envs", "steps",
-    "asked", "acted", "prefilled", "mixed", "counting", "fresh", "stepped", "last_ended", "whole",
+    "action_chosen", "acted", "prefilled", "mixed", "counting", "fresh", "stepped", "last_ended", "whole",
 )  # fmt: skip
 BATCHES = [
     torch.ones(1, 4),
@@ -84,7 +85,7 @@ def play(core, actions):
     profiler = Profiler(core, clock="fake")
     patches = Patches(profiler)
     loop = phases_of(patches).loop
-    loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
+    loop.use_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
     loop.training = True
     for name, operation in KINDS.items():
         patches.follow(library, name, operation, loop, SPECIAL.get(name, name))
@@ -120,7 +121,7 @@ def test_both_cores_know_the_same(actions):
 @pytest.mark.parametrize(
     "dones", [np.array([True, False, True]), np.array([1.0, 0.0, 1.0]), [True, False, True], torch.tensor([1, 0, 1])]
 )
-def test_who_ended_is_counted_however_it_is_told_and_the_call_is_not_timed(core, dones):
+def test_ended_episodes_are_counted_from_any_kind_of_flags_and_the_call_is_not_timed(core, dones):
     class Model:
         def update_infos(self, infos, dones=None):
             return infos
@@ -175,7 +176,7 @@ def test_rules_that_fail_do_not_stop_a_training(core):
 
     profiler = Profiler(core)
     spans = [profiler.profile(name) for name in ("policy_forward", "loss_forward", "env_forward")]
-    loop = profiler._module.Loop(profiler._ledger, Rules(), *spans)
+    loop = new_loop(profiler, Rules(), *spans)
     loop.training = True
     patches = Patches(profiler)
 

@@ -8,7 +8,7 @@ import pytest
 from probes.generic_probes import profiled, snapshot_of
 from probes.trainings import dqn
 
-from rlprof.probes.phases import Phases
+from rlprof.probes.phase_rules import PhaseRules
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -33,7 +33,7 @@ def test_the_cost_of_a_dqns_phases_is_claimed(monkeypatch):
         return call
 
     for name in RULES:
-        monkeypatch.setattr(Phases, name, timed(getattr(Phases, name)))
+        monkeypatch.setattr(PhaseRules, name, timed(getattr(PhaseRules, name)))
     with profiled() as profiler:
         dqn.train(steps=1_500)
         snapshot = snapshot_of(profiler)

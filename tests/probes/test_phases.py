@@ -1,8 +1,9 @@
-"""The rules by which phases are found, on loops that are written in other ways than most."""
+"""The rules that find phases, on unusual loops."""
 
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 
 import gymnasium as gym
 import pytest
@@ -22,6 +23,11 @@ class Loop:
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.01)
         self.obs, _ = self.envs.reset(seed=1)
 
+    def collect(self, steps=1):
+        for _ in range(steps):
+            self.act()
+            self.step()
+
     def act(self):
         with torch.no_grad():
             self.net(torch.from_numpy(self.obs))
@@ -35,21 +41,22 @@ class Loop:
             self.optimizer.step()
 
 
-def run(use, envs=1):
+@contextmanager
+def recorded(envs=1):
+    """A loop that is recorded. Its snapshot is there after the block: the last iteration ends with the recording."""
     with profiled() as profiler:
-        use(Loop(envs), profiler)
-    return snapshot_of(profiler)  # the last iteration has ended with the recording
+        loop = Loop(envs)
+        loop.profiler = profiler
+        yield loop
+    loop.snapshot = snapshot_of(profiler)
 
 
 def test_an_iteration_is_a_rollout_and_what_follows():
-    def use(loop, _profiler):
+    with recorded() as loop:
         for _ in range(5):
-            for _ in range(10):
-                loop.act()
-                loop.step()
+            loop.collect(10)
             loop.learn(batch=8)
-
-    snapshot = run(use)
+    snapshot = loop.snapshot
     counted = calls(snapshot)
     assert snapshot.iterations == 5
     assert counted["advantage"] == counted["rollout"] == 5
@@ -59,14 +66,11 @@ def test_an_iteration_is_a_rollout_and_what_follows():
 
 
 def test_a_minibatch_as_large_as_the_vector_is_learned_from():
-    def use(loop, _profiler):
+    with recorded(envs=2) as loop:
         for _ in range(3):
-            for _ in range(8):
-                loop.act()
-                loop.step()
+            loop.collect(8)
             loop.learn(batch=2)
-
-    snapshot = run(use, envs=2)
+    snapshot = loop.snapshot
     assert calls(snapshot)["policy_forward"] == 3 * 8
     assert snapshot.iterations == 3
     assert not {"rollout/loss_forward", "update/policy_forward"} & places(snapshot)
@@ -75,7 +79,7 @@ def test_a_minibatch_as_large_as_the_vector_is_learned_from():
 def test_a_recurrent_network_is_called_in_both_phases_with_the_same_leading_dimension():
     lstm = nn.LSTM(4, 4)
 
-    def use(loop, _profiler):
+    with recorded() as loop:
         for _ in range(3):
             for _ in range(8):
                 with torch.no_grad():
@@ -87,16 +91,15 @@ def test_a_recurrent_network_is_called_in_both_phases_with_the_same_leading_dime
                 outputs = [lstm(row.view(1, 1, 4))[0] for row in features]
                 torch.cat(outputs).sum().backward()
                 loop.optimizer.step()
-
-    snapshot = run(use)
+    snapshot = loop.snapshot
     counted = calls(snapshot)
     assert counted["policy_forward"] == 3 * 8 * 2
     assert counted["loss_forward"] == 3 * 2 * 9
     assert counted["update"] == snapshot.iterations == 3
 
 
-def test_an_actor_critic_that_learns_after_every_step_has_an_iteration_a_step():
-    def use(loop, _profiler):
+def test_an_actor_critic_that_learns_after_every_step_has_one_iteration_per_step():
+    with recorded() as loop:
         for _ in range(10):
             logits = loop.net(torch.from_numpy(loop.obs))
             loop.step()
@@ -104,37 +107,31 @@ def test_an_actor_critic_that_learns_after_every_step_has_an_iteration_a_step():
             loop.optimizer.zero_grad()
             (logits.sum() + value.sum()).backward()
             loop.optimizer.step()
-
-    snapshot = run(use)
+    snapshot = loop.snapshot
     assert snapshot.iterations == 10
     assert calls(snapshot)["policy_forward"] == 20
 
 
 def test_gradients_that_are_gathered_over_many_steps_make_one_iteration():
-    def use(loop, _profiler):
+    with recorded() as loop:
         for _ in range(3):
             for _ in range(4):
-                loop.act()
-                loop.step()
+                loop.collect()
                 loop.net(torch.ones(64, 4)).sum().backward()
             loop.optimizer.step()
-
-    snapshot = run(use)
+    snapshot = loop.snapshot
     assert snapshot.iterations == 3
     assert calls(snapshot)["env_step"] == 12
 
 
 def test_a_program_with_spans_of_its_own_keeps_its_own_phases():
-    def use(loop, profiler):
+    with recorded() as loop:
         for _ in range(3):
-            with profiler.profile("collect"):
-                for _ in range(8):
-                    loop.act()
-                    loop.step()
-            with profiler.profile("fit"):
+            with loop.profiler.profile("collect"):
+                loop.collect(8)
+            with loop.profiler.profile("fit"):
                 loop.learn()
-
-    snapshot = run(use)
+    snapshot = loop.snapshot
     # The environments are reset before the program opens its first span.
     assert {place.split("/")[0] for place in places(snapshot)} == {"startup", "env_reset", "collect", "fit"}
     assert {"collect/policy_forward", "collect/env_step", "fit/loss_forward", "fit/backward"} <= places(snapshot)
@@ -145,38 +142,32 @@ def test_a_program_with_spans_of_its_own_keeps_its_own_phases():
 
 
 def test_a_program_that_marks_its_own_iterations_is_believed():
-    def use(loop, profiler):
-        for _ in range(6):
-            with profiler.iteration():
-                for _ in range(2):  # two updates an iteration
-                    loop.act()
-                    loop.step()
-                    loop.learn()
-
     with profiled() as profiler:
         with profiler.iteration():
             loop = Loop()
-        use(loop, profiler)
+        for _ in range(6):
+            with profiler.iteration():
+                for _ in range(2):  # two updates per iteration
+                    loop.collect()
+                    loop.learn()
     assert snapshot_of(profiler).iterations == 7
 
 
 def test_a_framework_that_knows_better_switches_the_rules_off():
-    def use(loop, profiler):
+    with recorded() as loop:
         loop.step()
         loop.learn()
         phases.off()
         phases.off()
-        before = snapshot_of(profiler)
+        before = snapshot_of(loop.profiler)
         for _ in range(3):
-            loop.act()
-            loop.step()
+            loop.collect()
             loop.learn()
-        after = snapshot_of(profiler)
+        after = snapshot_of(loop.profiler)
         assert (after.iterations, after.steps) == (before.iterations, before.steps)
         assert calls(after)["update"] == calls(before)["update"] == 1
-        assert profiler._ledger.depth() == 0
-
-    snapshot = run(use)
+        assert loop.profiler.ledger.depth() == 0
+    snapshot = loop.snapshot
     assert {"policy_forward", "loss_forward", "env_step", "backward"} <= places(snapshot)
 
 
@@ -214,17 +205,16 @@ def test_a_network_inside_an_environment_is_the_environments():
 
 
 def test_another_thread_has_no_phases():
-    def use(loop, _profiler):
+    with recorded() as loop:
+
         def work():
-            loop.act()
-            loop.step()
+            loop.collect()
             loop.learn()
 
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-
-    snapshot = run(use)
+    snapshot = loop.snapshot
     assert snapshot.iterations == 0
     assert "update" not in calls(snapshot)
     assert snapshot.account("backward").calls == 2
@@ -237,8 +227,7 @@ def test_the_thread_that_drives_has_them():
             profiler.drive()
             loop = Loop()
             for _ in range(3):
-                loop.act()
-                loop.step()
+                loop.collect()
                 loop.learn()
 
         thread = threading.Thread(target=work)
@@ -249,16 +238,13 @@ def test_the_thread_that_drives_has_them():
 
 @pytest.mark.parametrize("again", [True, False])
 def test_recording_that_is_switched_off_and_on_goes_on(again):
-    def use(loop, profiler):
+    with recorded() as loop:
         for i in range(6):
-            loop.act()
-            loop.step()
+            loop.collect()
             if i == 2:
-                profiler.disable()
+                loop.profiler.disable()
             if i == 4 and again:
-                profiler.enable()
+                loop.profiler.enable()
             loop.learn()
-
-    snapshot = run(use)
+    snapshot = loop.snapshot
     assert snapshot.iterations == (4 if again else 2), "the third had not learned when recording was switched off"
-    snapshot.check()

@@ -24,7 +24,7 @@ def sessions(tmp_path, monkeypatch):
     monkeypatch.setenv("RLPROF_DIR", str(tmp_path))
     yield tmp_path
     assert not is_attached()
-    assert get_profiler()._recording is None
+    assert get_profiler().recording is None
     assert not get_profiler().enabled
 
 
@@ -126,7 +126,7 @@ def test_a_training_that_was_interrupted_ends_when_the_next_begins(sessions):
 
 @pytest.mark.long
 def test_what_cannot_be_recorded_is_trained_all_the_same(sessions):
-    with pytest.warns(match="not recorded as asked"):
+    with pytest.warns(match="cannot be recorded as configured"):
         model = on_policy(stable_baselines3.PPO).learn(64, callback=RlprofCallback(unheard_of=1))
     assert model.num_timesteps == 64
 

@@ -25,8 +25,8 @@ from stable_baselines3.common import (
 )
 
 from rlprof import Profiler, record
-from rlprof.probes.registry import Attached
-from rlprof.probes.stable_baselines3 import PROBE, is_attached
+from rlprof.probes.patches import with_subclasses
+from rlprof.probes.stable_baselines3 import is_attached
 
 
 def learned(name):
@@ -60,15 +60,9 @@ ROOTS = (
 )
 
 
-def every_class(root):
-    yield root
-    for subclass in root.__subclasses__():
-        yield from every_class(subclass)
-
-
 def everything():
     """What each class and module holds, by name."""
-    owners = [owner for root in ROOTS for owner in every_class(root)]
+    owners = [owner for root in ROOTS for owner in with_subclasses(root)]
     owners += [evaluation, callbacks, sb3_contrib.ars.ars, sb3_contrib.ppo_mask.ppo_mask]
     return {owner: {name: value for name, value in vars(owner).items() if callable(value)} for owner in owners}
 
@@ -206,17 +200,3 @@ from stable_baselines3.common.callbacks import evaluate_policy as same
 assert is_attached() and same is evaluate_policy and "profiled" in repr(evaluate_policy)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.long
-def test_attaching_twice_attaches_once():
-    profiler = Profiler()
-    probes = Attached(profiler)
-    probes.attach([PROBE])
-    probes.attach([PROBE])
-    profiler.enable()
-    on_policy(stable_baselines3.PPO).learn(64)
-    profiler.disable()
-    probes.undo()
-    assert (profiler.snapshot().steps, profiler.snapshot().iterations) == (64, 1)
-    assert not is_attached()

@@ -10,7 +10,8 @@ import gymnasium
 import pytest
 import stable_baselines3
 import torch
-from sb3_trainings import off_policy, on_policy, paths
+from generic_probes import paths
+from sb3_trainings import off_policy, on_policy
 from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 
@@ -22,7 +23,7 @@ DELAY = 10_000_000
 planted = Counter()
 """Nanoseconds by operation. Only operations in it are delayed."""
 clock = []
-"""Of the profiler with a planted clock, how to set it."""
+"""Sets the clock of the profiler that has a planted one."""
 
 
 @contextmanager
@@ -92,7 +93,7 @@ def profiled(make, steps, **options):
         for operation in planted:
             planted[operation] = 0
         if options:
-            clock[:] = [profiler._ledger.set_time]
+            clock[:] = [profiler.ledger.set_time]
             clock[0](0, 0)
         profiler.enable()
         model.learn(steps)

@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 import stable_baselines3
-from sb3_trainings import SOME_LONG, attached, off_policy, on_policy, paths, recorded, trained
+from generic_probes import paths
+from sb3_trainings import SOME_LONG, attached, off_policy, on_policy, recorded, trained
 from stable_baselines3.common import evaluation
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
@@ -33,22 +34,22 @@ def test_a_training_is_rollouts_and_updates_and_what_they_consist_of(core):
         model.learn(192)
     snapshot = profiler.snapshot()
     snapshot.check()
-    turns, steps, batches = 3, 96, 12
+    iterations, steps, batches = 3, 96, 12
     expected = {
         "env_reset": 1,
-        "rollout": turns,
+        "rollout": iterations,
         "rollout/policy_forward": steps,
         "rollout/policy_forward/action_sampling": steps,
         "rollout/env_step": steps,
         "rollout/buffer_add": steps,
-        "rollout/buffer_reset": turns,
-        "rollout/callback": steps + 2 * turns,
-        "rollout/value_forward": turns,
-        "rollout/advantage": turns,
-        "update": turns,
+        "rollout/buffer_reset": iterations,
+        "rollout/callback": steps + 2 * iterations,
+        "rollout/value_forward": iterations,
+        "rollout/advantage": iterations,
+        "update": iterations,
         "update/evaluate_actions": batches,
-        "update/buffer_get": batches + 2 * turns,  # each time through, the end is asked for as well
-        "logging": turns,
+        "update/buffer_get": batches + 2 * iterations,  # each time through, the end is requested as well
+        "logging": iterations,
         "callback": 1,
     }
     assert paths(snapshot) == expected
@@ -65,7 +66,7 @@ def test_every_algorithm_has_iterations_steps_and_episodes(name):
     assert calls["update"] > 0
     assert snapshot.iterations == calls["update"]
     assert snapshot.steps == model.num_timesteps
-    ended = len(model.ep_info_buffer)  # by SB3's Monitor; ARS forgets those of earlier turns
+    ended = len(model.ep_info_buffer)  # by SB3's Monitor; ARS forgets those of earlier iterations
     assert snapshot.episodes == ended or (name == "ARS" and snapshot.episodes > ended > 0)
     assert calls["policy_forward"] > 0
     assert calls["env_step"] > 0
@@ -182,7 +183,7 @@ def test_classes_of_ones_own_are_timed_once_whether_they_call_super_or_not():
     assert "policy_forward/policy_forward" not in " ".join(found)
 
 
-def test_a_training_inside_a_training_is_part_of_its_turn():
+def test_a_training_inside_a_training_is_part_of_its_iteration():
     class Inner(BaseCallback):
         def _on_step(self):
             if self.n_calls == 1:
@@ -204,7 +205,7 @@ def test_a_save_is_a_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize("installed", ["1.8.0", "3.0.0"])
-def test_a_version_that_nobody_tried_is_left_alone_with_a_warning(installed, monkeypatch):
+def test_an_untested_version_is_not_attached_and_warns(installed, monkeypatch):
     monkeypatch.setattr(Probe, "version", lambda _: installed)
     profiler = Profiler()
     probes = Attached(profiler)
@@ -217,11 +218,11 @@ def test_a_version_that_nobody_tried_is_left_alone_with_a_warning(installed, mon
     assert paths(profiler.snapshot()) == {}
 
 
-def test_a_failure_in_counting_is_said_once_and_the_training_goes_on():
+def test_a_failure_in_counting_warns_once_and_the_training_goes_on():
     with recorded():
         model = on_policy(stable_baselines3.PPO).learn(64)
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             for _ in range(3):
                 model._update_info_buffer([], dones=7)
-    assert ["are not all counted" in str(warning.message) for warning in said] == [True]
+    assert ["are not all counted" in str(warning.message) for warning in warned] == [True]

@@ -54,7 +54,7 @@ def test_a_module_whose_call_method_is_called_makes_one_pass(core):
     assert calls(snapshot_of(profiler))["loss_forward"] == 9
 
 
-def test_gradients_that_are_asked_for_are_a_backward_pass():
+def test_gradients_from_autograd_grad_are_a_backward_pass():
     with profiled(PROBE) as profiler:
         x = torch.ones(2, requires_grad=True)
         (gradient,) = torch.autograd.grad((x * x).sum(), x)
@@ -100,7 +100,7 @@ def test_an_optimizer_that_fails_closes_its_span():
         optimizer = Own([nn.Parameter(torch.ones(1))])
         with pytest.raises(TypeError):
             optimizer.step()  # it has no gradient
-        assert profiler._ledger.depth() == 0
+        assert profiler.ledger.depth() == 0
 
 
 def test_a_dropped_profiler_leaves_data_loading_and_checkpoints_named(tmp_path):

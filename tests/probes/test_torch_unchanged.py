@@ -189,7 +189,7 @@ def test_a_forward_that_fails_raises_what_it_raised():
     with profiled(PROBE) as profiler:
         with pytest.raises(RuntimeError, match="shapes"):
             Net()(torch.ones(2, 7))
-        assert profiler._ledger.depth() == 0
+        assert profiler.ledger.depth() == 0
 
 
 @pytest.mark.parametrize(

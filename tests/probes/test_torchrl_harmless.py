@@ -122,14 +122,6 @@ def reshaped(data):
     return torch.cat([half.exclude("twice") for half in halves], 0).apply(lambda value: value + 1).unsqueeze(0)
 
 
-def loss_case():
-    return ppo_loss()
-
-
-def vmapped_case():
-    return sac_loss()
-
-
 def tensordict_case():
     return reshaped, transitions().exclude(("next", "done"), ("next", "terminated"))
 
@@ -153,7 +145,7 @@ def compiled(make):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("make", [loss_case, pytest.param(vmapped_case, marks=pytest.mark.long), tensordict_case])
+@pytest.mark.parametrize("make", [ppo_loss, sac_loss, tensordict_case])
 def test_torch_compile_sees_the_same_graphs(make):
     graphs, result = compiled(make)
     with recorded():

@@ -11,7 +11,7 @@ from torchrl.trainers.trainers import LogScalar
 from trainings.torchrl_ppo import Args, Training
 
 from rlprof import get_profiler, record
-from rlprof.probes._torchrl_turns import is_attached
+from rlprof.probes._torchrl_iterations import is_attached
 from rlprof.probes.registry import Attached
 from rlprof.session.reader import Session
 from rlprof.torchrl import RlprofHook
@@ -27,7 +27,7 @@ def sessions(tmp_path, monkeypatch):
     monkeypatch.setenv("RLPROF_PROBES", names)
     yield tmp_path / "sessions"
     assert not is_attached(get_profiler())
-    assert get_profiler()._recording is None
+    assert get_profiler().recording is None
     assert not get_profiler().enabled
 
 
@@ -87,8 +87,7 @@ def test_the_training_is_what_it_would_be_without():
 @pytest.mark.long
 def test_inside_a_recording_it_only_attaches(sessions):
     trainer = make_trainer()
-    hook = RlprofHook()
-    hook.register(trainer)
+    (hook := RlprofHook()).register(trainer)
     with record("outer") as recording:
         trainer.train()
         assert hook.recording is None
@@ -122,8 +121,7 @@ def test_its_state_is_part_of_a_checkpoint_and_is_nothing(tmp_path):
 @pytest.mark.long
 def test_after_a_training_that_failed_the_next_one_has_a_session_of_its_own(sessions):
     trainer = make_trainer()
-    hook = RlprofHook()
-    hook.register(trainer)
+    RlprofHook().register(trainer)
     failing = True
 
     def fail():

@@ -1,4 +1,4 @@
-"""Waits of the driver and of threads inside a span: one wait, one span, and nothing where nobody waits."""
+"""Waits of the driver and of threads inside a span: one wait, one span, and no span without a wait."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from generic_probes import calls, places, profiled, snapshot_of
@@ -23,12 +25,14 @@ WAITS = {"thread_wait", "future_wait", "queue_wait", "pipe_wait", "process_wait"
 PAUSE = 0.05
 
 
-def recorded(act, core="auto"):
-    """The waits that were recorded while `act(profiler)` ran, and everything."""
+@contextmanager
+def recorded(core="auto"):
+    """Records a block. After it, `waits` has the calls of each kind of wait, and `snapshot` has everything."""
     with profiled(waiting.PROBE, core=core) as profiler:
-        act(profiler)
-        snapshot = snapshot_of(profiler)
-    return {name: count for name, count in calls(snapshot).items() if name in WAITS}, snapshot
+        found = SimpleNamespace(profile=profiler.profile, profiler=profiler)
+        yield found
+        found.snapshot = snapshot_of(profiler)
+    found.waits = {name: count for name, count in calls(found.snapshot).items() if name in WAITS}
 
 
 def later(action, *arguments):
@@ -40,21 +44,19 @@ def later(action, *arguments):
 
 @pytest.mark.parametrize("core", ["c", "python"])
 def test_a_queue_is_waited_for_only_when_it_is_empty(core):
-    def act(_profiler):
+    with recorded(core) as found:
         items = queue.Queue(1)
         items.put(1)
         assert items.get() == 1
         timer = later(items.put, 2)
         assert items.get(timeout=10) == 2
         timer.join()
-
-    waits, snapshot = recorded(act, core)
-    assert waits["queue_wait"] == 1
-    assert snapshot.account("queue_wait").waited_ns >= 0.5 * PAUSE * 1e9
+    assert found.waits["queue_wait"] == 1
+    assert found.snapshot.account("queue_wait").waited_ns >= 0.5 * PAUSE * 1e9
 
 
 def test_a_full_queue_and_a_queue_that_is_worked_off_are_waited_for():
-    def act(_profiler):
+    with recorded() as found:
         items = queue.Queue(1)
         items.put(1)
 
@@ -68,22 +70,20 @@ def test_a_full_queue_and_a_queue_that_is_worked_off_are_waited_for():
         timer = later(work)
         items.join()
         timer.join()
-
-    assert recorded(act)[0]["queue_wait"] == 2
+    assert found.waits["queue_wait"] == 2
 
 
 def test_a_queue_that_stays_empty_raises_as_ever():
-    def act(_profiler):
+    with recorded() as found:
         with pytest.raises(queue.Empty):
             queue.Queue().get_nowait()
         with pytest.raises(queue.Empty):
             queue.Queue().get(timeout=0.01)
-
-    assert recorded(act)[0] == {"queue_wait": 1}
+    assert found.waits == {"queue_wait": 1}
 
 
 def test_futures_are_waited_for_by_name():
-    def act(_profiler):
+    with recorded() as found:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             slow = pool.submit(time.sleep, PAUSE)
             slow.result()
@@ -94,12 +94,11 @@ def test_futures_are_waited_for_by_name():
                 pool.submit(lambda: time.sleep(PAUSE) or 1 / 0).result()
             with pytest.raises(concurrent.futures.TimeoutError):
                 pool.submit(time.sleep, 2 * PAUSE).result(timeout=0.01)
-
-    assert recorded(act)[0]["future_wait"] == 5
+    assert found.waits["future_wait"] == 5
 
 
 def test_threads_events_conditions_and_barriers_are_waited_for():
-    def act(_profiler):
+    with recorded() as found:
         event = threading.Event()
         timer = later(event.set)
         assert event.wait(10)
@@ -110,28 +109,25 @@ def test_threads_events_conditions_and_barriers_are_waited_for():
         timer = later(barrier.wait)
         barrier.wait(10)
         timer.join()
-
-    waits, _ = recorded(act)
-    assert set(waits) == {"thread_wait"}
-    assert waits["thread_wait"] >= 3
+    assert set(found.waits) == {"thread_wait"}
+    assert found.waits["thread_wait"] >= 3
 
 
 def test_a_wait_goes_to_those_who_work_meanwhile():
-    def act(profiler):
+    with recorded() as found:
+
         def work():
-            with profiler.profile("env_step"):
+            with found.profile("env_step"):
                 time.sleep(2 * PAUSE)
 
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             pool.submit(work).result()
-
-    _, snapshot = recorded(act)
-    assert snapshot.account("env_step").ledger_ns >= 0.8 * 2 * PAUSE * 1e9
-    assert snapshot.account("future_wait").ledger_ns < PAUSE * 1e9
+    assert found.snapshot.account("env_step").ledger_ns >= 0.8 * 2 * PAUSE * 1e9
+    assert found.snapshot.account("future_wait").ledger_ns < PAUSE * 1e9
 
 
 def test_threads_outside_of_spans_get_no_lane():
-    def act(_profiler):
+    with recorded() as found:
         stop = threading.Event()
         threads = [threading.Thread(target=stop.wait, args=(10,), name=f"idle-{i}") for i in range(3)]
         for thread in threads:
@@ -140,17 +136,15 @@ def test_threads_outside_of_spans_get_no_lane():
         stop.set()
         for thread in threads:
             thread.join()
-
-    _, snapshot = recorded(act)
-    assert [lane.name for lane in snapshot.lanes if lane.name.startswith("idle")] == []
+    assert [lane.name for lane in found.snapshot.lanes if lane.name.startswith("idle")] == []
 
 
 def test_a_thread_inside_a_span_records_its_waits():
-    def act(profiler):
+    with recorded() as found:
         items = queue.Queue()
 
         def work():
-            with profiler.profile("teacher_forward"):
+            with found.profile("teacher_forward"):
                 items.get(timeout=10)
 
         thread = threading.Thread(target=work, name="teacher")
@@ -158,9 +152,7 @@ def test_a_thread_inside_a_span_records_its_waits():
         time.sleep(PAUSE)
         items.put(1)
         thread.join()
-
-    _, snapshot = recorded(act)
-    assert snapshot.account("queue_wait").waited_ns > 0
+    assert found.snapshot.account("queue_wait").waited_ns > 0
 
 
 def echo(connection):
@@ -171,7 +163,7 @@ def echo(connection):
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_pipes_and_processes_are_waited_for(method):
-    def act(_profiler):
+    with recorded() as found:
         context = multiprocessing.get_context(method)
         mine, theirs = context.Pipe()
         process = context.Process(target=echo, args=(theirs,))
@@ -184,28 +176,24 @@ def test_pipes_and_processes_are_waited_for(method):
             mine.recv()
         process.join()
         assert process.exitcode == 0
-
-    waits, snapshot = recorded(act)
-    assert waits["pipe_wait"] >= 3
-    assert waits["process_wait"] >= 1
-    assert not any("wait/" in place for place in places(snapshot)), "one wait, one span"
+    assert found.waits["pipe_wait"] >= 3
+    assert found.waits["process_wait"] >= 1
+    assert not any("wait/" in place for place in places(found.snapshot)), "one wait, one span"
 
 
 def test_a_pool_is_waited_for():
-    def act(_profiler):
+    with recorded() as found:
         with multiprocessing.pool.ThreadPool(2) as pool:
             assert pool.map(abs, [-1, -2]) == [1, 2]
             pool.apply(time.sleep, (PAUSE,))
             assert list(pool.imap(lambda x: time.sleep(PAUSE) or x, [1])) == [1]
-
-    assert recorded(act)[0]["future_wait"] >= 2
+    assert found.waits["future_wait"] >= 2
 
 
 def test_a_command_is_waited_for():
-    def act(_profiler):
+    with recorded() as found:
         subprocess.run([sys.executable, "-c", "pass"], check=True)
-
-    assert recorded(act)[0]["process_wait"] >= 1
+    assert found.waits["process_wait"] >= 1
 
 
 def interrupt_a_wait(thread):
@@ -231,34 +219,31 @@ def interruptible():
 @pytest.mark.figures
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_comes_through():
-    def act(profiler):
+    with recorded() as found:
         timer = later(interrupt_a_wait, threading.get_ident())
         with pytest.raises(KeyboardInterrupt):
             queue.Queue().get(timeout=10)
-        assert profiler._ledger.depth() == 1  # the start-up of the test
+        assert found.profiler.ledger.depth() == 1  # the start-up of the test
         timer.join()
-
-    assert recorded(act)[0]["queue_wait"] == 1
+    assert found.waits["queue_wait"] == 1
 
 
 def test_a_wait_inside_a_wait_of_the_programs_own_is_that_ones():
-    def act(profiler):
+    with recorded() as found:
         items = queue.Queue()
         later(items.put, 1)
-        with profiler.profile("collect", wait=True):
+        with found.profile("collect", wait=True):
             items.get(timeout=10)
-
-    waits, snapshot = recorded(act)
-    assert "queue_wait" not in waits
-    assert snapshot.account("collect").calls == 1
+    assert "queue_wait" not in found.waits
+    assert found.snapshot.account("collect").calls == 1
 
 
-def test_a_driver_that_sleeps_outside_of_spans_waits_for_who_works():
-    def act(profiler):
+def test_a_driver_that_sleeps_outside_of_spans_waits_for_working_threads():
+    with recorded() as found:
         begun = threading.Event()
 
         def work():
-            with profiler.profile("env_step"):
+            with found.profile("env_step"):
                 begun.set()
                 time.sleep(3 * PAUSE)
 
@@ -267,10 +252,7 @@ def test_a_driver_that_sleeps_outside_of_spans_waits_for_who_works():
         begun.wait()
         time.sleep(PAUSE)
         thread.join()
-
-    with profiled(waiting.PROBE) as profiler:
-        act(profiler)
-        snapshot = snapshot_of(profiler)
+    snapshot = found.snapshot
     assert calls(snapshot)["sleep"] == 1
     assert snapshot.account("env_step").ledger_ns >= PAUSE * 1e9
     assert snapshot.account("sleep").ledger_ns < 0.5 * snapshot.account("sleep").waited_ns

@@ -1,4 +1,4 @@
-"""However a training ends, its session is complete, and the end is what it would have been alone."""
+"""However a training ends, its session is complete, and it ends as it would without rlprof."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from sessions import facts_of, run_program, start_program
+
+from rlprof import Profiler, record
 
 TRAIN = """
 import os, signal, sys, threading, time
@@ -61,7 +63,7 @@ def test_the_session_is_complete(ending, code, ended, tmp_path):
         assert done.stderr == ""
 
 
-def test_an_exception_inside_the_block_is_raised_on(tmp_path):
+def test_an_exception_inside_the_block_is_raised_again(tmp_path):
     program = """
 from rlprof import profile, record
 try:
@@ -76,13 +78,13 @@ except RuntimeError as error:
     assert facts_of(only_session(tmp_path)).ended == "RuntimeError: the simulator is gone"
 
 
-def test_exit_at_once_keeps_what_was_flushed(tmp_path):
+def test_an_immediate_exit_keeps_what_was_flushed(tmp_path):
     done = run_program(TRAIN + "recording.flush(); os._exit(4)", tmp_path)
     assert done.returncode == 4
     assert facts_of(only_session(tmp_path)).progress.steps == 20
 
 
-def test_a_signal_that_no_handler_has_seen_is_known():
+def test_a_signal_without_a_python_handler_call_is_detected():
     program = """
 import signal
 from rlprof.ledger import _core
@@ -123,7 +125,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path):
     assert done.stdout == "alive\n"
 
 
-def test_the_signal_handlers_are_as_before_when_it_has_stopped(tmp_path):
+def test_signal_handlers_are_restored_when_a_recording_stops(tmp_path):
     program = TRAIN + "recording.stop(); print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)"
     assert run_program(program, tmp_path).stdout == "True\n"
 
@@ -147,23 +149,13 @@ for _ in range(5):
     done = run_program(program, tmp_path)
     assert done.stdout == ("-15\n" if "kill" in ending else "0\n"), done.stderr
     facts = facts_of(only_session(tmp_path))
-    if ending == "sys.exit(0)":  # it could say what it had done
+    if ending == "sys.exit(0)":  # it has written what it recorded
         assert facts.operation("in_child").calls == 1
     assert facts.operation("env_step").calls == 25
 
 
-def test_two_recordings_one_after_the_other(tmp_path):
-    program = TRAIN + "recording.stop(); profiler.reset(); second = record('run')\nwith profile('render'): pass"
-    done = run_program(program, tmp_path)
-    assert done.stderr == ""
-    first, second = sorted(tmp_path.iterdir())
-    assert facts_of(first).operation("env_step").calls == 20
-    assert [item.operation for item in facts_of(second).operations] == ["render"]
-
-
 def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
-    """A flush that never returns: the training's end comes all the same."""
-    from rlprof import Profiler, record
+    """A flush never returns, and the training ends all the same."""
     from rlprof.recording import recording as module
 
     monkeypatch.setattr(module, "JOIN_SECONDS", 0.2)
@@ -175,16 +167,16 @@ def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
         assert time.monotonic() - began < 5
     finally:
         recorded._lock.release()
-        recorded._writer.close()
+        recorded._flusher.writer.close()
 
 
-def test_an_interrupt_while_it_stops_is_raised_on_when_the_session_is_complete(tmp_path):
+def test_an_interrupt_during_stop_is_raised_again_when_the_session_is_complete(tmp_path):
     program = f"""{TRAIN}
-real = recording._writer.end
+real = recording._flusher.writer.end
 def interrupted(*how):
-    recording._writer.end = real
+    recording._flusher.writer.end = real
     raise KeyboardInterrupt
-recording._writer.end = interrupted
+recording._flusher.writer.end = interrupted
 try:
     recording.stop()
 except KeyboardInterrupt:
@@ -195,6 +187,23 @@ except KeyboardInterrupt:
     session = only_session(tmp_path)
     assert facts_of(session).ended == "finished"
     assert (session / "raw.json").exists()
+
+
+def test_the_report_is_written_again_after_an_interrupt(tmp_path, capsys):
+    recording = record("run", dir=tmp_path, profiler=Profiler())
+    calls = []
+
+    def interrupted_once(folder):
+        calls.append(folder)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    recording.at_end.insert(0, interrupted_once)
+    with pytest.raises(KeyboardInterrupt):
+        recording.stop()
+    assert calls == 2 * [recording.folder]
+    assert (recording.folder / "raw.json").exists()
+    assert "no session was written" not in capsys.readouterr().err
 
 
 def test_sigterm_inside_a_flush_of_the_main_thread_waits_for_that_flush_only(tmp_path):
@@ -211,7 +220,7 @@ time.sleep(9)
     assert facts_of(only_session(tmp_path)).ended == "SIGTERM"
 
 
-def test_an_exception_that_cannot_say_what_it_is(tmp_path):
+def test_an_exception_that_cannot_be_printed(tmp_path):
     program = """
 from rlprof import profile, record
 class Mute(Exception):
@@ -227,7 +236,7 @@ except Mute:
     assert facts_of(only_session(tmp_path)).ended == "Mute"
 
 
-def test_a_second_recording_of_one_profiler_writes_nothing_and_says_so(tmp_path):
+def test_a_second_recording_of_one_profiler_writes_nothing_and_warns(tmp_path):
     program = f"""{TRAIN}
 second = record("second")
 print(second.folder)
@@ -241,16 +250,17 @@ with profile("env_step"):
     assert facts_of(only_session(tmp_path)).operation("env_step").calls == 21
 
 
-def test_a_second_run_begins_from_nothing(tmp_path):
+def test_a_second_run_begins_with_empty_accounts(tmp_path):
     program = TRAIN + "recording.stop()\nwith record('run'):\n  with profiler.iteration(), profile('render'): pass"
     assert run_program(program, tmp_path).stderr == ""
-    _, second = sorted(tmp_path.iterdir())
+    first, second = sorted(tmp_path.iterdir())
+    assert facts_of(first).operation("env_step").calls == 20
     facts = facts_of(second)
     assert [item.operation for item in facts.operations] == ["render"]
     assert facts.progress.iterations == 1
 
 
-def test_a_training_that_changes_its_folder(tmp_path):
+def test_a_training_that_changes_its_working_directory(tmp_path):
     program = "import os; os.chdir(os.environ['HERE'])" + TRAIN + "os.chdir('/')"
     done = run_program(program, Path("runs"), HERE=str(tmp_path))
     assert done.stderr == ""
@@ -274,9 +284,6 @@ if __name__ == "__main__":
     process.start()
     process.join()
 """)
-    import subprocess
-    import sys
-
     subprocess.run([sys.executable, str(script), method], cwd=tmp_path, check=True, timeout=60)
     facts = facts_of(only_session(tmp_path / "rlprof-runs"))
     assert (facts.ended, facts.progress.iterations) == ("ended", 1)

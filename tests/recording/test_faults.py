@@ -1,4 +1,4 @@
-"""What goes wrong with the session warns once and lets the training go on, and nothing recorded is lost for it."""
+"""If a session cannot be written, rlprof warns once, the training goes on, and no recorded data is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from sessions import facts_of, run_program
 
 from rlprof import Profiler, RlprofWarning
-from rlprof.recording.record import record
+from rlprof.api import record
 
 TRAIN = """
 import resource, sys, time
@@ -43,7 +43,7 @@ def test_a_read_only_folder(tmp_path):
 
 
 def test_a_full_disk(tmp_path):
-    """A limit on file sizes is what a full disk looks like to SQLite; lifted again, all that was recorded is there."""
+    """To SQLite, a limit on file sizes looks like a full disk. Once it is lifted, everything recorded is written."""
     program = f"""{TRAIN}
 recording = record("run")
 recording.flush()
@@ -88,7 +88,7 @@ print("trained", profiler.snapshot().account("env_step").calls)
 def test_a_locked_file(tmp_path):
     profiler = Profiler()
     recording = record("run", dir=tmp_path, profiler=profiler)
-    recording._writer._connection.execute("PRAGMA busy_timeout = 50")
+    recording._flusher.writer._connection.execute("PRAGMA busy_timeout = 50")
     recording._wake.set()  # no flush but those of the test
     recording._thread.join()
     with profiler.iteration(), profiler.profile("env_step"):
@@ -99,7 +99,7 @@ def test_a_locked_file(tmp_path):
         recording.flush()
     with profiler.iteration(), profiler.profile("env_step"):
         pass
-    recording.flush()  # the second time says nothing: warnings are errors here
+    recording.flush()  # the second failure does not warn: warnings are errors here
     other.execute("ROLLBACK")
     other.close()
     recording.stop()
@@ -108,7 +108,7 @@ def test_a_locked_file(tmp_path):
     assert sum(facts.series.calls["env_step"]) == 2
 
 
-def test_a_session_that_is_deleted_under_its_writer(tmp_path):
+def test_a_session_that_is_deleted_while_it_is_written(tmp_path):
     program = f"""{TRAIN}
 import shutil
 recording = record("run")
@@ -123,7 +123,7 @@ print("trained")
     assert "Traceback" not in done.stderr
 
 
-def test_a_session_that_is_deleted_is_noticed_while_training_goes_on(tmp_path):
+def test_a_deleted_session_is_noticed_while_the_training_goes_on(tmp_path):
     profiler = Profiler()
     with record("run", dir=tmp_path, profiler=profiler) as recording:
         shutil.rmtree(recording.folder)

@@ -1,4 +1,4 @@
-"""Whatever somebody does to the files of a running session, the training goes on."""
+"""Whatever happens to the files of a running session, the training goes on."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import zlib
 from pathlib import Path
 
 import pytest
-from recording.worker_trainings import lanes_of, only_session, run_training, start_training
+from recording.worker_trainings import lanes_of, only_session, run_envs, run_training, start_training
 from sessions import facts_of, run_program
 
 from rlprof.ledger import profiler as module
-from rlprof.recording import workers
+from rlprof.recording import worker
 from rlprof.session.reader import Session
 
 shares = pytest.mark.skipif(module._core is None, reason="only the C core shares")
@@ -35,9 +35,7 @@ def cut(folder, size):
 @shares
 @pytest.mark.parametrize("size", [0, 100])
 def test_files_that_are_truncated_do_not_end_the_training(size, tmp_path):
-    process = start_training(
-        tmp_path,
-        f"""
+    main = f"""
 {TRUNCATE}
 recording = record("run")
 envs = Envs(recording, [0.001] * 2)
@@ -51,8 +49,8 @@ train(envs)
 envs.close()
 recording.stop()
 print("trained")
-""",
-    )
+"""
+    process = start_training(tmp_path, main)
     out, err = process.communicate(timeout=120)
     assert (out, process.returncode) == ("trained\n", 0), err
     facts = facts_of(only_session(tmp_path))
@@ -82,10 +80,8 @@ recording.stop()
 
 @shares
 def test_a_program_that_closes_the_file_of_the_page_keeps_what_it_opens_in_its_place(tmp_path):
-    """Nobody can join any more; the training goes on."""
-    _, facts = run_training(
-        tmp_path,
-        """
+    """No process can join any more, but the training goes on."""
+    main = """
 recording = record("run")
 links = {path: os.readlink(path) for path in map("/proc/self/fd/{}".format, range(64, 200)) if os.path.islink(path)}
 (page,) = (path for path, link in links.items() if "memfd" in link)
@@ -94,18 +90,18 @@ os.close(number)
 mine = os.dup2(os.open("/dev/null", os.O_RDWR), number)
 os.set_inheritable(mine, False)
 child = subprocess.run(
-    [sys.executable, "-c", f"from rlprof import Profiler; from rlprof.recording.workers import join; "
+    [sys.executable, "-c", f"from rlprof import Profiler; from rlprof.recording.worker import join; "
      f"print(join(Profiler('c'), {str(recording.folder)!r}))"], capture_output=True, text=True)
 assert child.stdout == "False\\n", child.stderr
 recording.stop()
 os.fstat(mine)  # rlprof has not closed it
-""",
-    )
+"""
+    _, facts = run_training(tmp_path, main)
     assert facts.ended == "finished"
 
 
 def nested() -> bytes:
-    """For marshal a set of one tuple; but to find its place in the set takes longer than anybody lives."""
+    """For marshal this is a set with one tuple, but computing the hash of that tuple takes longer than a lifetime."""
     pair: tuple = ()
     for _ in range(200):
         pair = (pair, pair)
@@ -129,80 +125,66 @@ def test_a_dump_that_is_garbage_is_refused_at_once(kind, tmp_path):
     content = GARBAGE[kind]
     dump = zlib.crc32(content).to_bytes(4, "little") + content
     (tmp_path / "dump").write_bytes(dump)
-    _, facts = run_training(
-        tmp_path,
-        f"""
+    main = f"""
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))  # it ends, whatever happens
-recording = record("run")
-envs = Envs(recording, [0.001])
 train(envs)
 recording.flush()
 target = recording.folder / "workers" / f"{{os.getpid()}}-1.dump"
 target.write_bytes(open({str(tmp_path / "dump")!r}, "rb").read())
 recording.flush()
 train(envs)
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, "[0.001]", main)
     assert lanes_of(facts, "env_step") == {"env-0": 200}
 
 
 @pytest.mark.long
 @shares
 def test_a_dump_larger_than_any_worker_writes_is_not_read(tmp_path):
-    run_training(
-        tmp_path,
-        f"""
-recording = record("run")
-envs = Envs(recording, [0.001])
+    main = f"""
 train(envs)
 target = recording.folder / "workers" / f"{{os.getpid()}}-1.dump"
 with open(target, "wb") as file:
-    file.truncate({workers.MOST_BYTES + 1})
+    file.truncate({worker.MOST_BYTES + 1})
 import tracemalloc
 tracemalloc.start()
 recording.flush()
 peak = tracemalloc.get_traced_memory()[1]
-envs.close()
-recording.stop()
-assert peak < {workers.MOST_BYTES // 2}, peak
-""",
-    )
+assert peak < {worker.MOST_BYTES // 2}, peak
+"""
+    run_envs(tmp_path, "[0.001]", main)
 
 
 @pytest.mark.long
 @shares
 def test_a_dump_with_impossible_figures_spoils_nothing(tmp_path):
-    """A process that writes rows without a parent, or more time than there is."""
-    _, facts = run_training(
-        tmp_path,
-        """
+    """A process writes rows without a parent, or more time than has passed."""
+    main = """
 import msgspec, zlib
-recording = record("run")
-envs = Envs(recording, [0.001])
 train(envs)
 recording.flush()
-row = [0, 77, 1, -1, *[5] * 16, b""]
-huge = [0, -1, 1, -1, *[2**62] * 16, b""]
+from rlprof.ledger.rows import LaneRow, NodeRow
+fives = NodeRow(*[5] * 20, b"")
+row = fives._replace(id=0, parent=77, lane=1, operation=-1)
+huge = NodeRow(*[2**62] * 20, b"")._replace(id=0, parent=-1, lane=1, operation=-1)
 for number, node in enumerate((row, huge)):
-    dump = {"pid": 5, "parent": 1, "name": "x", "epoch": profiler._ledger.raw()["epoch"], "driver_iteration": 0,
-            "operations": [], "lanes": [[1, "thread", "main", False, True, 1]], "nodes": [node]}
+    dump = {"pid": 5, "parent": 1, "name": "x", "epoch": profiler.ledger.raw()["epoch"], "driver_iteration": 0,
+            "begun": profiler.ledger.raw()["begun"], "steps": 0, "episodes": 0, "iterations": 0, "iterating": False,
+            "learned": False, "trained": 0, "ancestors": [], "grouped": False,
+            "operations": [], "lanes": [LaneRow(1, "thread", "main", False, True, 1)], "nodes": [node]}
     data = msgspec.msgpack.encode(dump)
     target = recording.folder / "workers" / f"{os.getpid()}-{number}.dump"
     target.write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)
 recording.flush()
 train(envs)
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, "[0.001]", main)
     assert lanes_of(facts, "env_step") == {"env-0": 200}
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o277])
-def test_a_session_is_its_owners_whatever_the_umask(umask, tmp_path):
+def test_a_session_is_private_whatever_the_umask(umask, tmp_path):
     program = f"""
 import os
 os.umask(0)
@@ -227,14 +209,14 @@ recording.stop()
     assert modes == dict.fromkeys(("session.db", "raw.json", "summary.txt"), 0o600)
 
 
-def test_a_session_is_read_while_it_is_written_and_does_not_hold_up_its_writer(tmp_path):
+def test_reading_a_session_does_not_block_its_writer(tmp_path):
     program = """
 import sys
 from rlprof import get_profiler, profile, record
 recording = record("run")
 recording._wake.set()
 recording._thread.join()
-recording._writer._connection.execute("PRAGMA busy_timeout = 0")
+recording._flusher.writer._connection.execute("PRAGMA busy_timeout = 0")
 print("recording")
 for line in sys.stdin:
     with get_profiler().iteration(), profile("env_step"):
@@ -279,9 +261,8 @@ os._exit(0)
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_session_whose_writer_died_in_a_commit_is_read_as_before_it(tmp_path):
-    done = run_program(
-        """
+def test_a_session_whose_writer_died_in_a_commit_has_the_state_before_it(tmp_path):
+    program = """
 import os
 from rlprof import get_profiler, profile, record
 recording = record("run")
@@ -290,9 +271,8 @@ for _ in range(7):
         pass
 recording.flush()
 os.kill(os.getpid(), 9)
-""",
-        tmp_path,
-    )
+"""
+    done = run_program(program, tmp_path)
     assert done.returncode == -9
     (folder,) = tmp_path.iterdir()
     hot_journal(folder)

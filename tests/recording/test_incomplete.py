@@ -1,16 +1,14 @@
-"""A session that lacks the end of its run says so: how much is missing, in every report."""
+"""If a session lacks the end of its run, every report shows how much is missing."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from sessions import facts_of, report_of, run_program
+from sessions import facts_of, report_of, rlprof, run_program
 
 from rlprof.report.formats import renderer
 from rlprof.session import folder as folders
@@ -45,7 +43,7 @@ def only_session(folder: Path) -> Path:
 
 
 def test_what_could_not_be_written_is_counted(tmp_path):
-    """55 iterations fit, 1,633 do not: there is room for what is there already, and not a byte more."""
+    """55 iterations fit and 1,633 do not: the limit is the size that the file already has."""
     done = run_program(FULL + "recording.stop()", tmp_path)
     assert done.stdout == "1688\n", done.stderr
     facts = facts_of(only_session(tmp_path))
@@ -57,7 +55,7 @@ def test_what_could_not_be_written_is_counted(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "json"])
-def test_every_report_says_what_is_missing(name, tmp_path):
+def test_every_report_shows_what_is_missing(name, tmp_path):
     run_program(FULL + "recording.stop()", tmp_path)
     report = report_of(only_session(tmp_path))
     text = re.sub(r"<[^>]*>|\s+", " ", renderer(name)(report))
@@ -68,13 +66,10 @@ def test_every_report_says_what_is_missing(name, tmp_path):
         assert "could not be written" in text
 
 
-def test_the_last_lines_of_a_run_say_what_is_missing(tmp_path):
+def test_the_end_of_run_summary_shows_what_is_missing(tmp_path):
     script = tmp_path / "train.py"
-    script.write_text(FULL.replace('record("run")', "profiler._recording"))
-    done = subprocess.run(
-        [sys.executable, "-m", "rlprof", "run", str(script)],
-        capture_output=True, text=True, check=True, env={**os.environ, "RLPROF_DIR": str(tmp_path / "runs")},
-    )  # fmt: skip
+    script.write_text(FULL.replace('record("run")', "profiler.recording"))
+    done = rlprof("run", script, env={**os.environ, "RLPROF_DIR": str(tmp_path / "runs")})
     (line,) = (line for line in done.stderr.splitlines() if "Incomplete" in line)
     assert line.startswith("rlprof: Incomplete: the last ")
     assert "with 1,633 iterations and 1,63" in line

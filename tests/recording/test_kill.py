@@ -1,9 +1,8 @@
-"""kill -9 at any moment leaves a session that opens and lacks at most the last second or so."""
+"""After kill -9 at any moment, the session can be opened and lacks about a second at most."""
 
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from sessions import facts_of, start_program
+from sessions import facts_of, rlprof, start_program
 
 from rlprof.analysis.facts import RUNNING
 from rlprof.session.reader import Session
@@ -75,8 +74,6 @@ def test_fifty_killed_trainings_leave_sessions_that_lack_a_second(tmp_path):
         calls = facts.operation("env_step").calls if facts.operations else 0
         assert 0 <= 8 * calls - facts.progress.steps <= 8  # the one step that was under way
     _, session = killed[0]
-    shown = subprocess.run(
-        [sys.executable, "-m", "rlprof", "report", str(session)], capture_output=True, text=True, check=True
-    ).stdout
+    shown = rlprof("report", session).stdout
     assert "still running or killed" in shown
     assert "env_step" in shown

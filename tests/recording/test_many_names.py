@@ -1,26 +1,25 @@
-"""A run with very many names ends soon, and its report takes as long per name as that of a small run."""
+"""A run with very many names ends quickly, and its report takes no longer per name than that of a small run."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import psutil
 import pytest
-from sessions import Written, report_of
+from sessions import Written, report_of, rlprof
 
 from rlprof import Profiler, record
-from rlprof.recording import leave
+from rlprof.report import files
 from rlprof.report.json import to_json
 from rlprof.report.text import to_text
 from rlprof.session.reader import Session
 
 
 def lines_of(function, *arguments, below: str = "") -> int:
-    """How many lines of Python it runs in files whose path has `below`: the same on every machine."""
+    """Number of Python lines that run in files whose path contains `below`. It is the same on every machine."""
     lines = 0
 
     def trace(frame, event, _argument):
@@ -81,49 +80,48 @@ def many_names(folder: Path) -> tuple[Profiler, object]:
     return profiler, recording
 
 
-def test_another_process_makes_the_files_of_a_large_session(tmp_path, monkeypatch):
-    monkeypatch.setattr(leave, "SMALL", 0)
+def test_another_process_writes_the_files_of_a_large_session(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "SMALL", 0)
     before = psutil.Process().children()  # of other tests: a server for forks stays until the end
     _, recording = many_names(tmp_path)
-    recording.flats.append(tmp_path / "flat")
+    recording.flat_folders.append(tmp_path / "flat")
     assert lines_of(recording.stop, below="rlprof/analysis") == 0
-    assert recording.verdict[1].startswith("Largest account: ")
+    assert recording.verdict.sentences[1].startswith("Largest account: ")
     with Session(recording.folder) as session:
         assert session.end.how == "finished"
-    made = (recording.folder / leave.RAW).read_text()
+    made = (recording.folder / files.RAW).read_text()
     assert made == to_json(report_of(recording.folder))
     assert (tmp_path / "flat" / "raw" / f"{recording.folder.name}.json").read_text() == made
     assert psutil.Process().children() == before
 
 
-def test_the_end_of_a_run_does_not_wait_for_files_that_take_long(tmp_path, monkeypatch):
-    """The other process waits until the test lets it go on; the run's end does not."""
+def test_the_end_of_a_run_does_not_wait_for_slow_files(tmp_path, monkeypatch):
+    """The other process waits until the test lets it go on. The end of the run does not wait for it."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    monkeypatch.setattr(leave, "SMALL", 0)
-    monkeypatch.setattr(leave, "LEAST_PATIENCE", 0.0)
+    monkeypatch.setattr(files, "SMALL", 0)
+    monkeypatch.setattr(files, "LEAST_PATIENCE", 0.0)
     monkeypatch.setattr("rlprof.recording.recording.END_SECONDS", 0.0)
     monkeypatch.setattr(
-        leave, "_PROGRAM", leave._PROGRAM.replace("from rlprof", f"open({str(gate)!r}).read()\nfrom rlprof")
+        files, "_PROGRAM", files._PROGRAM.replace("from rlprof", f"open({str(gate)!r}).read()\nfrom rlprof")
     )
     _, recording = many_names(tmp_path / "runs")
     recording.stop()
-    assert not (recording.folder / leave.RAW).exists()
-    (line,) = recording.verdict
-    assert "still being made by another process; `rlprof report` shows the same" in line
+    assert not (recording.folder / files.RAW).exists()
+    assert recording.verdict.pending
     gate.write_bytes(b"go")
     until = time.monotonic() + 60
-    while not (recording.folder / leave.SUMMARY).exists() and time.monotonic() < until:
+    while not (recording.folder / files.SUMMARY).exists() and time.monotonic() < until:
         time.sleep(0.01)
-    assert (recording.folder / leave.RAW).exists()
+    assert (recording.folder / files.RAW).exists()
 
 
-def test_a_report_makes_the_files_that_are_missing(tmp_path):
+def test_a_report_writes_the_files_that_are_missing(tmp_path):
     _, recording = many_names(tmp_path)
     recording.stop()
-    made = (recording.folder / leave.RAW).read_bytes()
-    for name in (leave.RAW, leave.SUMMARY):
+    made = (recording.folder / files.RAW).read_bytes()
+    for name in (files.RAW, files.SUMMARY):
         (recording.folder / name).unlink()
-    subprocess.run([sys.executable, "-m", "rlprof", "report", str(recording.folder)], check=True, capture_output=True)
-    assert (recording.folder / leave.RAW).read_bytes() == made
-    assert (recording.folder / leave.SUMMARY).exists()
+    rlprof("report", recording.folder)
+    assert (recording.folder / files.RAW).read_bytes() == made
+    assert (recording.folder / files.SUMMARY).exists()

@@ -1,4 +1,4 @@
-"""A training that is really stopped for a while, and one that only has no core."""
+"""A training that is stopped for a while, and one that only has no core."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ pytestmark = pytest.mark.skipif(
 
 SECONDS = 2.5
 CLOSE = 0.4
-"""Of a stop, in seconds. Known to 0.05 s, but a busy machine also lets processes stop and go on late."""
+"""Tolerance for the length of a stop in seconds. rlprof knows it to 0.05 s, but on a busy machine processes also stop
+and continue late."""
 
 TRAINING = """
 recording = record("run")
@@ -53,7 +54,7 @@ def wait_for(path: Path) -> None:
 
 
 def stop_for(pids: list[int], seconds: float) -> float:
-    """How long they really were, in seconds."""
+    """The real lengths in seconds."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     while any("State:\tT" not in Path(f"/proc/{pid}/status").read_text() for pid in pids):
@@ -73,7 +74,7 @@ def family(pid: int) -> list[int]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("place", PLACES)
-def test_a_stop_is_its_own_account_and_nobodys_work(tmp_path, place):
+def test_a_stop_is_an_account_of_its_own_and_no_operations_work(tmp_path, place):
     make, step, close = PLACES[place]
     process = start_training(tmp_path, TRAINING.format(make=make, step=step, close=close))
     try:
@@ -106,7 +107,7 @@ def test_a_stop_is_its_own_account_and_nobodys_work(tmp_path, place):
 
 @pytest.mark.long
 def test_a_process_without_a_core_is_not_stopped(tmp_path):
-    """Of the lowest class, on one core with others: it gets hardly any time, and its threads wake much too late."""
+    """With the lowest priority on a shared core it gets hardly any time, and its threads wake up much too late."""
     core = min(os.sched_getaffinity(0))
     busy = [
         subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{core}])\nwhile True: pass"])

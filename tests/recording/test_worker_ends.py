@@ -1,16 +1,14 @@
-"""However workers and their driver end, in whatever order: the session adds up, and nobody is held up."""
+"""However workers and their driver end, and in any order, the session adds up, and no process is delayed."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
-from recording.worker_trainings import lanes_of, only_session, run_training, start_training
-from sessions import facts_of
+from recording.worker_trainings import lanes_of, only_session, run_envs, run_script, run_training, start_training
+from sessions import facts_of, rlprof
 
 from rlprof.analysis.facts import RUNNING
 from rlprof.ledger import profiler as module
@@ -20,9 +18,7 @@ pytestmark = pytest.mark.skipif(module._core is None, reason="only the C core sh
 
 @pytest.mark.long
 def test_a_worker_that_is_killed_in_the_middle(tmp_path):
-    out, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 3)
 train(envs, iterations=10)
@@ -30,7 +26,7 @@ victim = envs.processes.pop(1)
 envs.pipes[1].send(True)
 time.sleep(0.002)
 os.kill(victim.pid, signal.SIGKILL)
-victim.join()  # a flush finds who has ended
+victim.join()  # a flush finds the ended process
 envs.pipes.pop(1).close()
 recording.flush()
 train(envs, iterations=10)
@@ -39,29 +35,27 @@ with profile("idle_wait", wait=True):
 envs.close()
 print(victim.exitcode)
 recording.stop()
-""",
-    )
+"""
+    out, facts = run_training(tmp_path, main)
     assert out == "-9\n"
     calls = lanes_of(facts, "env_step")
     assert calls["env-0"] == calls["env-2"] == 100
     assert 0 < calls.get("env-1", 50) <= 50
-    assert facts.operation("idle_wait").ledger_ns > 0.29e9  # the dead one works no more
+    assert facts.operation("idle_wait").ledger_ns > 0.29e9  # the dead worker does not work any more
     assert facts.breakdown.lanes.by_kind["process"] >= 2
 
 
 @pytest.mark.long
 def test_a_driver_that_is_killed(tmp_path):
-    process = start_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 3)
 for process in envs.processes:
     print(process.pid)
 print("started")
 train(envs, iterations=10_000)
-""",
-    )
+"""
+    process = start_training(tmp_path, main)
     workers = []
     try:
         workers = [int(process.stdout.readline()) for _ in range(3)]
@@ -70,7 +64,7 @@ train(envs, iterations=10_000)
         process.kill()
         process.wait()
         until = time.monotonic() + 30
-        while any(len(os.listdir(f"/proc/{pid}/task")) > 1 for pid in workers):  # nobody will ask them any more
+        while any(len(os.listdir(f"/proc/{pid}/task")) > 1 for pid in workers):  # no driver requests anything any more
             assert time.monotonic() < until
             time.sleep(0.05)
     finally:
@@ -82,18 +76,13 @@ train(envs, iterations=10_000)
     assert facts.ended == RUNNING
     assert len(lanes_of(facts, "env_step")) == 3
     assert facts.operation("env_step").ledger_ns > 0
-    shown = subprocess.run(
-        [sys.executable, "-m", "rlprof", "report", str(only_session(tmp_path))],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+    shown = rlprof("report", only_session(tmp_path)).stdout
     assert "3 processes and 1 thread" in shown
 
 
 @pytest.mark.long
 def test_workers_that_outlive_the_recording(tmp_path):
-    out, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 2)
 train(envs)
@@ -102,18 +91,16 @@ print(sorted(path.name for path in recording.folder.iterdir()))
 train(envs)
 envs.close()
 print(sorted(path.name for path in recording.folder.iterdir()))
-""",
-    )
+"""
+    out, facts = run_training(tmp_path, main)
     assert out == "['raw.json', 'session.db', 'summary.txt']\n" * 2
     calls = lanes_of(facts, "env_step")
-    assert calls == {"env-0": 100, "env-1": 100}  # they were asked for the last time when it ended
+    assert calls == {"env-0": 100, "env-1": 100}  # the last request came at the end of the recording
 
 
 @pytest.mark.long
-def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path):
-    out, facts = run_training(
-        tmp_path,
-        """
+def test_a_worker_that_hangs_does_not_delay_the_end(tmp_path):
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 2)
 train(envs)
@@ -124,17 +111,15 @@ recording.stop()
 print(time.monotonic() - began < 5)
 os.kill(envs.processes[0].pid, signal.SIGCONT)
 envs.close()
-""",
-    )
+"""
+    out, facts = run_training(tmp_path, main)
     assert out == "True\n"
     assert lanes_of(facts, "env_step")["env-1"] == 100
 
 
 @pytest.mark.long
 def test_a_terminated_worker_loses_a_second_at_most(tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 envs = Envs(recording, [0.004] * 2)
 train(envs)
@@ -144,52 +129,40 @@ for process in envs.processes:
     process.terminate()
     process.join()
 recording.stop()
-""",
-    )
+"""
+    _, facts = run_training(tmp_path, main)
     assert all(100 <= calls <= 110 for calls in lanes_of(facts, "env_step").values())
 
 
 def test_a_second_recording_has_workers_of_its_own(tmp_path):
-    process = start_training(
-        tmp_path,
-        """
+    main = """
 for name in ("a", "b"):
     with record(name) as recording:
         envs = Envs(recording, [0.004] * 2)
         train(envs, iterations=4)
         envs.close()
-""",
-    )
-    _, err = process.communicate(timeout=60)
-    assert err == ""
+"""
+    run_script(tmp_path, main)
     for session in (tmp_path / "runs").iterdir():
         assert lanes_of(facts_of(session), "env_step") == {"env-0": 20, "env-1": 20}
 
 
 @pytest.mark.long
-def test_a_reset_is_one_for_all(tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        """
-recording = record("run")
-envs = Envs(recording, [0.004] * 2)
+def test_a_reset_in_the_driver_resets_all_workers(tmp_path):
+    main = """
 train(envs)
 recording.flush()
 profiler.reset()
 recording.flush()
 train(envs, iterations=4)
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, "[0.004] * 2", main)
     assert lanes_of(facts, "env_step") == {"env-0": 20, "env-1": 20}
     assert facts.progress.iterations == 4
 
 
 def test_a_worker_that_records_a_session_of_its_own(tmp_path):
-    process = start_training(
-        tmp_path,
-        """
+    main = """
 recording = record("outer")
 child = os.fork()
 if child == 0:
@@ -200,19 +173,15 @@ if child == 0:
     sys.exit()
 os.waitpid(child, 0)
 recording.stop()
-""",
-    )
-    _, err = process.communicate(timeout=60)
-    assert err == ""
+"""
+    run_script(tmp_path, main)
     inner, outer = sorted((tmp_path / "runs").iterdir())
     assert [item.operation for item in facts_of(inner).operations] == ["update"]
     assert [item.operation for item in facts_of(outer).operations] == ["before"]
 
 
-def test_a_folder_that_is_deleted_is_no_trouble_for_a_worker(tmp_path):
-    process = start_training(
-        tmp_path,
-        """
+def test_a_worker_goes_on_when_the_folder_is_deleted(tmp_path):
+    main = """
 import shutil
 recording = record("run")
 envs = Envs(recording, [0.004] * 2)
@@ -222,14 +191,14 @@ train(envs, iterations=4)
 envs.close()
 print([process.exitcode for process in envs.processes])
 os._exit(0)
-""",
-    )
+"""
+    process = start_training(tmp_path, main)
     out, err = process.communicate(timeout=60)
     assert out == "[0, 0]\n"
     assert "Traceback" not in err
 
 
-def test_results_are_the_same_with_and_without(tmp_path):
+def test_results_are_the_same_with_and_without_a_recording(tmp_path):
     head = """
 import multiprocessing, random
 from rlprof import profile, record
@@ -244,30 +213,21 @@ def results():
         with profile("collect", wait=True):
             return pool.map(work, range(20))
 """
-    out, _ = run_training(
-        tmp_path,
-        """
+    main = """
 alone = results()
 with record("run"):
     print(results() == alone)
-""",
-        head,
-    )
+"""
+    out, _ = run_training(tmp_path, main, head)
     assert out == "True\n"
 
 
 @pytest.mark.parametrize("damage", [b"", b"x" * 100, b"\0" * 4])
 def test_a_damaged_dump_is_left_out(damage, tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        f"""
-recording = record("run")
-envs = Envs(recording, [0.004] * 2)
+    main = f"""
 train(envs, iterations=4)
 (recording.folder / "workers" / f"{{envs.processes[0].pid}}-1.dump").write_bytes({damage!r})
 recording.flush()
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, "[0.004] * 2", main)
     assert lanes_of(facts, "env_step") == {"env-0": 20, "env-1": 20}

@@ -1,9 +1,9 @@
-"""Worker processes are lanes of the training's session, and the driver's wait for them is in their accounts."""
+"""Worker processes are lanes of the session, and the time in which the driver waits for them is in their accounts."""
 
 from __future__ import annotations
 
 import pytest
-from recording.worker_trainings import lanes_of, only_session, run_training
+from recording.worker_trainings import lanes_of, only_session, run_envs, run_training
 
 from rlprof.ledger import profiler as module
 
@@ -18,18 +18,12 @@ def is_complete(folder):
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", METHODS)
-def test_the_wait_for_environments_lands_in_their_steps(how, tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        f"""
-recording = record("run")
-envs = Envs(recording, [0.004] * 3, {how!r})
+def test_the_wait_for_environments_is_in_their_steps(how, tmp_path):
+    main = """
 envs.step()  # they are there
 train(envs)
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, f"[0.004] * 3, {how!r}", main)
     assert lanes_of(facts, "env_step") == {"env-0": 101, "env-1": 101, "env-2": 101}
     assert {lane.kind for lane in facts.operation("env_step").lanes} == {"process"}
     in_steps, idle = facts.operation("env_step").ledger_ns, facts.operation("env_wait").ledger_ns
@@ -44,16 +38,7 @@ recording.stop()
 
 
 def test_one_slow_worker_shows(tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        """
-recording = record("run")
-envs = Envs(recording, [0.003, 0.003, 0.015, 0.003])
-train(envs)
-envs.close()
-recording.stop()
-""",
-    )
+    _, facts = run_envs(tmp_path, "[0.003, 0.003, 0.015, 0.003]")
     by_lane = {lane.lane: lane.ledger_ns for lane in facts.operation("env_step").lanes}
     assert by_lane["env-2"] > 4 * max(by_lane[f"env-{i}"] for i in (0, 1, 3))
     assert facts.parallelism.workers[0].lane == "env-2"
@@ -64,11 +49,7 @@ recording.stop()
 
 @pytest.mark.long
 def test_work_beside_the_driver_is_overlapped(tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        """
-recording = record("run")
-envs = Envs(recording, [0.01] * 2)
+    main = """
 for _ in range(30):
     for pipe in envs.pipes:
         pipe.send(True)
@@ -76,10 +57,8 @@ for _ in range(30):
         time.sleep(0.03)
     for pipe in envs.pipes:
         pipe.recv()
-envs.close()
-recording.stop()
-""",
-    )
+"""
+    _, facts = run_envs(tmp_path, "[0.01] * 2", main)
     step = facts.operation("env_step")
     assert step.ledger_ns == 0
     assert step.overlapped_ns > 50 * 0.01e9
@@ -96,9 +75,7 @@ def rollout(i):
         time.sleep(0.02)
     return i
 """
-    out, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 with multiprocessing.get_context("fork").Pool(3) as pool:
     for _ in range(5):
@@ -107,9 +84,8 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
     pool.close()
     pool.join()
 recording.stop()
-""",
-        head,
-    )
+"""
+    out, facts = run_training(tmp_path, main, head)
     assert out == "66\n" * 5
     assert sum(lanes_of(facts, "env_step").values()) == 60
     assert facts.operation("env_step").ledger_ns > 0.3e9
@@ -120,16 +96,14 @@ def test_a_plain_subprocess_that_joins(tmp_path):
     worker.write_text("""
 import sys, time
 from rlprof import get_profiler, profile
-from rlprof.recording.workers import join
+from rlprof.recording.worker import join
 assert join(get_profiler(), sys.argv[1])
 for line in sys.stdin:
     with profile("simulate"):
         time.sleep(0.01)
     print("done", flush=True)
 """)
-    _, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 process = subprocess.Popen([sys.executable, "simulator.py", str(recording.folder)], stdin=-1, stdout=-1, text=True)
 for _ in range(20):
@@ -141,8 +115,8 @@ process.stdin.close()
 process.wait()
 process.stdout.close()
 recording.stop()
-""",
-    )
+"""
+    _, facts = run_training(tmp_path, main)
     assert lanes_of(facts, "simulate") == {"simulator": 20}
     assert facts.operation("simulate").ledger_ns > 0.19e9
 
@@ -168,44 +142,30 @@ def work():
     thread.join()
     process.join()
 """
-    _, facts = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 process = multiprocessing.get_context("fork").Process(target=work, name="worker")
 process.start()
 with profile("wait", wait=True):
     process.join()
 recording.stop()
-""",
-        head,
-    )
+"""
+    _, facts = run_training(tmp_path, main, head)
     assert lanes_of(facts, "env_step") == {"worker": 1, "worker/loader": 1, "grandchild": 1}
     assert facts.operation("env_step").ledger_ns > 0.05e9
 
 
 @pytest.mark.long
 def test_sixteen_workers(tmp_path):
-    _, facts = run_training(
-        tmp_path,
-        """
-recording = record("run")
-envs = Envs(recording, [0.002] * 16)
-train(envs, iterations=40)
-envs.close()
-recording.stop()
-""",
-    )
+    _, facts = run_envs(tmp_path, "[0.002] * 16", "train(envs, iterations=40)")
     assert lanes_of(facts, "env_step") == {f"env-{i}": 200 for i in range(16)}
     assert facts.operation("env_step").ledger_ns > facts.operation("env_wait").ledger_ns
 
 
 @pytest.mark.long
 def test_many_short_lived_workers_stay_bounded(tmp_path):
-    """Each a process of its own, as data loaders' are, epoch after epoch: their sums are kept, not all their lanes."""
-    _, facts = run_training(
-        tmp_path,
-        """
+    """Each is a new process, as with data loaders in every epoch. Their sums are kept, but not all their lanes."""
+    main = """
 recording = record("run")
 for i in range(100):
     child = os.fork()
@@ -217,34 +177,30 @@ for i in range(100):
     if i % 5 == 0:
         recording.flush()
 recording.stop()
-""",
-    )
+"""
+    _, facts = run_training(tmp_path, main)
     assert facts.operation("load").calls == 100
     assert sum(facts.operation("load").histogram.values()) == 100
     assert len(facts.operation("load").lanes) <= 64
 
 
-def test_a_training_without_workers_has_nothing_of_it(tmp_path):
-    out, facts = run_training(
-        tmp_path,
-        """
+def test_a_training_without_workers_has_no_lanes_or_files_of_workers(tmp_path):
+    main = """
 recording = record("run")
 recording.flush()
 print(sorted(path.name for path in (recording.folder / "workers").iterdir()), threading.active_count())
 with profile("update"):
     pass
 recording.stop()
-""",
-    )
+"""
+    out, facts = run_training(tmp_path, main)
     assert out.startswith("['shared']")
     assert facts.breakdown.lanes.by_kind == {"thread": 1}
     assert is_complete(tmp_path)
 
 
 def test_a_process_that_records_nothing_gets_no_thread_and_writes_nothing(tmp_path):
-    out, _ = run_training(
-        tmp_path,
-        """
+    main = """
 recording = record("run")
 child = os.fork()
 if child == 0:
@@ -261,6 +217,6 @@ if silent == 0:
 os.waitpid(silent, 0)
 print([name for name in os.listdir(recording.folder / "workers") if name.startswith(str(silent))])
 recording.stop()
-""",
-    )
+"""
+    out, _ = run_training(tmp_path, main)
     assert out == "1 3\n[]\n"  # one that writes, one that notices stops

@@ -1,4 +1,4 @@
-"""Small trainings with worker processes, as scripts of their own: multiprocessing's children import them again."""
+"""Small trainings with worker processes. They are scripts, because children of multiprocessing import them again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rlprof.analysis.facts import Facts
 HEAD = """
 import multiprocessing, os, signal, subprocess, sys, threading, time
 from rlprof import get_profiler, profile, record
-from rlprof.recording.workers import join
+from rlprof.recording.worker import join
 
 profiler = get_profiler()
 
@@ -83,8 +83,8 @@ def start_training(folder: Path, main: str, head: str = HEAD) -> subprocess.Pope
     )  # fmt: skip
 
 
-def run_training(folder: Path, main: str, head: str = HEAD) -> tuple[str, Facts]:
-    """What it printed, and what its session says; the sums in it are checked."""
+def run_script(folder: Path, main: str, head: str = HEAD) -> str:
+    """The output of a training that must succeed and warn of nothing."""
     process = start_training(folder, main, head)
     try:
         out, err = process.communicate(timeout=120)
@@ -92,7 +92,18 @@ def run_training(folder: Path, main: str, head: str = HEAD) -> tuple[str, Facts]
         process.kill()
     assert process.returncode == 0, err
     assert err == ""
-    return out, facts_of(only_session(folder))
+    return out
+
+
+def run_training(folder: Path, main: str, head: str = HEAD) -> tuple[str, Facts]:
+    """The output of a training and the facts of its session, whose sums are checked."""
+    return run_script(folder, main, head), facts_of(only_session(folder))
+
+
+def run_envs(folder: Path, envs: str, main: str = "train(envs)") -> tuple[str, Facts]:
+    """A recorded training with environments. envs: the arguments of Envs after the recording."""
+    begin = f'recording = record("run")\nenvs = Envs(recording, {envs})\n'
+    return run_training(folder, f"{begin}{main.strip()}\nenvs.close()\nrecording.stop()")
 
 
 def only_session(folder: Path) -> Path:
@@ -101,6 +112,6 @@ def only_session(folder: Path) -> Path:
 
 
 def lanes_of(facts: Facts, operation: str) -> dict[str, int]:
-    """Calls by the lane they were on."""
+    """Calls by lane."""
     found = facts.operation(operation)
     return {} if found is None else {lane.lane: lane.calls for lane in found.lanes}

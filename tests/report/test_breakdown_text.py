@@ -15,8 +15,8 @@ from rich.console import Console
 from rlprof import Profiler, SpanCost
 from rlprof.analysis.breakdown import breakdown
 from rlprof.analysis.figures import count, duration
+from rlprof.render.names import literal, shorten
 from rlprof.report.breakdown import render, to_text
-from rlprof.report.names import literal, shorten
 
 NASTY = ["[bold]env[/bold]", "two\nlines", "\x1b[31mred", ":smile:", "\u202eright to left", "環境" * 30, "x" * 500, ""]
 
@@ -51,17 +51,16 @@ def line(planted: Planted, start: str, width: int = 80) -> str:
     return found
 
 
-def test_the_first_line_is_the_verdict():
+def test_the_first_line_is_the_headline():
     assert lines(training())[0] == "802 ms in 2 iterations. Largest account: backward, 75% (600 ms)."
 
 
-def test_without_iterations_the_verdict_names_none():
-    planted = Planted()
+def test_without_iterations_the_headline_names_none(planted):
     planted.work("env_step", 30)
     assert lines(planted)[0] == "30 ns. Largest account: env_step, 100% (30 ns)."
 
 
-def test_a_row_tells_share_time_calls_mean_p95_and_cpu():
+def test_a_row_shows_share_time_calls_mean_p95_and_cpu():
     figures = line(training(), "  backward").split()
     assert figures[2:] == ["74.8%", "600", "ms", "2", "300", "ms", "300", "ms", "50%"]
     assert re.fullmatch("█+[▏▎▍▌▋▊▉]?", figures[1])
@@ -118,8 +117,7 @@ def test_names_are_shown_as_they_are():
     assert not {"\x1b", "\u202e"} & set(text)
 
 
-def test_long_names_lose_their_middle():
-    planted = Planted()
+def test_long_names_lose_their_middle(planted):
     planted.work("environment.wrappers.normalize_observation", 10)
     planted.work("environment.wrappers.normalize_reward", 9)
     text = to_text(planted.breakdown(), 80)
@@ -127,8 +125,7 @@ def test_long_names_lose_their_middle():
     assert "environment.wr…_reward " in text
 
 
-def test_a_large_tree_is_cut_to_what_matters_and_says_so():
-    planted = Planted()
+def test_a_large_tree_is_cut_to_what_matters_and_says_so(planted):
     for i in range(50):
         planted.work(f"small_{i}", 1)
     planted.work("env_step", 1_000_000)
@@ -144,8 +141,7 @@ def test_a_large_tree_is_cut_to_what_matters_and_says_so():
     assert "Not shown: 2,040 rows below 0.05% or deeper than 10 levels." in shown
 
 
-def test_a_small_tree_is_shown_whole():
-    planted = Planted()
+def test_a_small_tree_is_shown_whole(planted):
     planted.work("env_close", 1)
     planted.work("env_step", 1_000_000)
     text = to_text(planted.breakdown())
@@ -153,13 +149,12 @@ def test_a_small_tree_is_shown_whole():
     assert "Not shown" not in text
 
 
-def test_overlapped_work_and_lanes_are_told_where_there_are_some():
-    planted = Planted()
+def test_overlapped_work_and_lanes_are_noted_if_there_are_some(planted):
     with planted.profile("update"), Together(planted, 2, "env_step"):
         planted.tick(50_000)
     text = to_text(planted.breakdown())
-    assert "Overlapped: 100 us of work beside the driver's own, most of it in env_step.\n" in text
-    assert "Lanes: 3 threads, on average 3.00 at work at the same time.\n" in text
+    assert "Overlapped: 100 us of work on other lanes while the driver was busy, most of it in env_step.\n" in text
+    assert "Lanes: 3 threads. On average 3.00 of them were working.\n" in text
     alone = to_text(training().breakdown())
     assert "Overlapped" not in alone
     assert "Lanes" not in alone
@@ -176,11 +171,10 @@ def test_where_cpu_time_is_not_measured_the_report_says_so_and_has_no_column():
     assert "not measured" not in to_text(training().breakdown())
 
 
-def test_open_spans_are_told():
-    planted = Planted()
+def test_open_spans_are_noted(planted):
     planted.profile("update").__enter__()
     planted.tick(10)
-    assert "1 span not ended yet, and counted up to now." in to_text(planted.breakdown())
+    assert "Still open, and counted up to the end of the recording: 1 span." in to_text(planted.breakdown())
 
 
 def test_a_profiler_that_recorded_nothing_says_so():
@@ -202,46 +196,29 @@ def test_a_terminal_without_unicode_gets_ascii():
 def test_a_terminal_with_colour_shows_the_same_characters():
     file = io.StringIO()
     planted = training()
-    render(
-        planted.breakdown(), Console(file=file, width=100, force_terminal=True, color_system="standard", _environ={})
-    )
+    console = Console(file=file, width=100, force_terminal=True, color_system="standard", _environ={})
+    render(planted.breakdown(), console)
     coloured = file.getvalue()
     assert "\x1b[" in coloured
     plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
     assert [line.rstrip() for line in plain.splitlines()] == lines(planted, 100)
 
 
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [
-        (0, "0 ns"),
-        (999, "999 ns"),
-        (999.6, "1.00 us"),
-        (1_234, "1.23 us"),
-        (9_996, "10.0 us"),
-        (99_960, "100 us"),
-        (999_600, "1.00 ms"),
-        (12_345_678, "12.3 ms"),
-        (1_000_000_000, "1.00 s"),
-        (1_800_000_000_000, "30m00s"),
-        (3_600_000_000_000, "1.00 h"),
-        (300_000_000_000_000_000, "83333 h"),
-    ],
-)
+DURATIONS = {
+    0: "0 ns", 999: "999 ns", 999.6: "1.00 us", 1_234: "1.23 us", 9_996: "10.0 us", 99_960: "100 us",
+    999_600: "1.00 ms", 12_345_678: "12.3 ms", 1e9: "1.00 s", 1.8e12: "30m00s", 3.6e12: "1.00 h", 3e17: "83333 h",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("ns", "text"), DURATIONS.items())
 def test_durations_have_three_digits_and_seven_characters(ns, text):
     assert duration(ns) == text
     assert len(text) <= 7
 
 
 def test_counts_are_exact_up_to_seven_characters():
-    assert [count(n) for n in (0, 1_600, 999_999, 1_000_000, 1_234_567, 999_600_000)] == [
-        "0",
-        "1,600",
-        "999,999",
-        "1M",
-        "1.23M",
-        "1G",
-    ]
+    numbers = (0, 1_600, 999_999, 1_000_000, 1_234_567, 999_600_000)
+    assert list(map(count, numbers)) == ["0", "1,600", "999,999", "1M", "1.23M", "1G"]
 
 
 def test_shortened_names_fill_the_width_and_never_exceed_it():

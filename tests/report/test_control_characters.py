@@ -6,25 +6,24 @@ import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from sessions import Written, report_of
 from traces import event, written
 
-from rlprof.analysis.traces.diff import compare
-from rlprof.analysis.traces.per_step import steps_of
-from rlprof.analysis.traces.summarize import summarize
-from rlprof.analysis.traces.summary import SCHEMA_VERSION, Summary
-from rlprof.report import analysis
+from rlprof.render.spreadsheet import to_csv
+from rlprof.report import analyzer
 from rlprof.report.html.document import to_html
 from rlprof.report.json import to_json
 from rlprof.report.markdown import to_markdown
-from rlprof.report.spreadsheet import to_csv
 from rlprof.report.text import to_text
-from rlprof.report.traces import diff as traces_diff
-from rlprof.report.traces import html as traces_html
-from rlprof.report.traces import text as traces_text
+from rlprof.trace.analysis.diff import compare
+from rlprof.trace.analysis.per_step import steps_of
+from rlprof.trace.analysis.summarize import summarize
+from rlprof.trace.analysis.summary import SCHEMA_VERSION, Summary
 from rlprof.trace.read import read_trace
+from rlprof.trace.render import diff, html, text
 
 MS = 1_000_000
 NAME = "a\x1b[31m\x07\x9b2J\x7f\r\u202eb"
@@ -41,30 +40,27 @@ def session(tmp_path):
 
 
 def shown(text):
-    """Of the whole text, what a terminal would obey."""
+    """All characters of a text that a terminal would obey."""
     return {char for char in text if not char.isprintable() and char != "\n"}
 
 
 def test_a_report_has_none_in_any_format(session):
     report = report_of(session)
-    for render in (to_text, to_markdown, to_html, to_csv, analysis.to_text):
-        text = render(report)
+    for render in (to_text, to_markdown, to_html, to_csv, analyzer.to_text):
+        output = render(report)
         # The page's own scripts have some, in texts of their own.
-        found = shown(text) & set(NAME) if render is to_html else shown(text)
+        found = shown(output) & set(NAME) if render is to_html else shown(output)
         assert found == set(), render.__module__
-        assert "31m" in text, "the name is there all the same"
+        assert "31m" in output, "the name is shown all the same"
 
 
 def test_a_trace_has_none_in_any_format(tmp_path):
     events = [event("ProfilerStep#1", 0, 1000, "user_annotation"), event(NAME, 10, 500), event(NAME, 600, 20, NAME)]
     trace = read_trace(written(tmp_path, events))
     found = Summary(SCHEMA_VERSION, (summarize(trace),))
-    for text in (
-        traces_text.to_text(found),
-        traces_html.to_html(found),
-        traces_diff.to_text(compare([steps_of(trace)], [steps_of(trace)])),
-    ):
-        assert shown(text) == set()
+    compared = diff.to_text(compare([steps_of(trace)], [steps_of(trace)]))
+    for output in (text.to_text(found), html.to_html(found), compared):
+        assert shown(output) == set()
 
 
 def on_terminal(*words):
@@ -72,15 +68,13 @@ def on_terminal(*words):
     leader, follower = pty.openpty()
     process = subprocess.Popen([sys.executable, "-m", "rlprof", *words], stdout=follower, stderr=follower)
     os.close(follower)
-    said = b""
-    try:
+    written = b""
+    with suppress(OSError):  # the other end is closed
         while piece := os.read(leader, 65536):
-            said += piece
-    except OSError:
-        pass  # the other end is closed
+            written += piece
     os.close(leader)
     process.wait(60)
-    return said.decode().replace("\r\n", "\n")
+    return written.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("format_", ["csv", "json", "markdown"])

@@ -41,5 +41,5 @@ def test_the_schema_refuses_what_is_no_report(report, wrong):
 
 
 def test_the_published_schema_is_that_of_the_types():
-    """After a change that is meant: tools/schema writes it."""
+    """After an intended change, write it with tools/schema."""
     assert json.loads(PUBLISHED.read_text()) == json.loads(msgspec.json.encode(schema()))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -10,7 +13,8 @@ import pytest
 from sessions import Written, report_of, sample
 
 from rlprof import SpanCost
-from rlprof.report.analysis import to_text as analysis_text
+from rlprof.report.analyzer import to_text as analysis_text
+from rlprof.report.html.document import to_html
 from rlprof.report.json import to_json
 from rlprof.report.markdown import to_markdown
 from rlprof.report.text import to_text
@@ -67,18 +71,76 @@ def report(tmp_path_factory):
     ],
 )
 def test_the_report_is_the_golden_one(name, render, report):
-    """After a change that is meant: RLPROF_GOLDEN=write pytest tests/report, then read the difference."""
+    """After an intended change: RLPROF_GOLDEN=write pytest tests/report, then review the difference."""
     text = render(report)
     if os.environ.get("RLPROF_GOLDEN") == "write":
         (GOLDEN / name).write_text(text)
     assert text == (GOLDEN / name).read_text()
 
 
-def test_the_verdict_comes_first(report):
+WALL_NS = sum(4 * 2 * MS + 4 * (5 + i % 3) * MS + 1 * MS + 2 * 7 * MS + 750_000 for i in range(30))
+"""The sum of every planted time."""
+
+
+def test_the_rows_of_the_golden_json_sum_to_the_planted_time():
+    facts = json.loads((GOLDEN / "report.json").read_text())["facts"]
+    whole = facts["breakdown"]
+    assert whole["wall_ns"] == WALL_NS
+    assert sum(row["ledger_ns"] for row in whole["rows"]) == WALL_NS
+    assert sum(row["subtree_ledger_ns"] for row in whole["rows"] if row["depth"] == 0) == WALL_NS
+    assert sum(category["ledger_ns"] for category in whole["categories"]) == WALL_NS
+    outside = sum(row["ledger_ns"] for row in whole["rows"][-2:])
+    assert sum(operation["ledger_ns"] for operation in facts["operations"]) + outside == WALL_NS
+    series = facts["series"]
+    assert sum(series["wall_ns"]) == WALL_NS
+    assert [sum(point) for point in zip(*series["ledger_ns"].values())] == series["wall_ns"]
+    assert sum(series["steps"]) == 30 * 4 * 8
+
+
+MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+ROW = r"^(\S+).*? (\d+\.\d)%\s+(\d[\d.]*) (us|ms|s)\b"
+
+
+@pytest.mark.parametrize("name", ["report.txt", "report_80.txt", "report.md"])
+def test_the_printed_tables_sum_to_the_planted_time(name):
+    """Rows of the tree that are not indented, and categories: 100.0 %, and the wall time within rounding."""
+    text = (GOLDEN / name).read_text().split("Where the time went")[1].split("\nOperations\n")[0]
+    tree, categories = (text.replace("| ", "").split("category")[part] for part in (0, 1))
+    for table in (tree, categories):
+        rows = re.findall(ROW, table.replace("|", ""), re.MULTILINE)
+        assert len(rows) == 6
+        assert sum(float(share) for _, share, _, _ in rows) == pytest.approx(100.0)
+        milliseconds = sum(float(figure) * MILLISECONDS[unit] for _, _, figure, unit in rows)
+        assert milliseconds == pytest.approx(WALL_NS / MS, rel=0.001)
+
+
+def test_the_parts_of_a_printed_score_sum_to_it():
+    rows = re.findall(r"^\w+((?: +\d+\.\d){5}) +\d+\.\d%", (GOLDEN / "analysis.txt").read_text(), re.MULTILINE)
+    assert len(rows) == 5
+    for figures in rows:
+        score, *parts = map(float, figures.split())
+        assert sum(parts) == pytest.approx(score, abs=0.2)
+
+
+def test_a_finding_is_printed_once(report):
+    """The first advice, its evidence and its action are in a report once; thresholds are only in the analysis."""
+    (advice,) = report.findings.advice
+    page = re.sub(r"<[^>]*>", "", to_html(report).split("<main>")[1].split("</main>")[0])
+    for printed in (to_text(report), to_markdown(report), html.unescape(page)):
+        text = " ".join(printed.split())
+        for part in (advice.title, advice.evidence[1], advice.action.rstrip(".")):
+            assert text.count(part) == 1, part
+        assert "CRITICAL" not in text
+    analysis = " ".join(analysis_text(report).split())
+    assert analysis.count("CRITICAL: env_step") == 1
+    assert advice.action.rstrip(".") not in analysis
+
+
+def test_the_headline_comes_first(report):
     lines = to_text(report).splitlines()
     assert lines[1].endswith("steps/s in 1.43 s, 30 iterations.")
     assert lines[2].startswith("Largest account: env_step, 5")
-    assert lines[3].startswith("Try first: ")
+    assert lines[3].startswith("Try first (up to 1.6x as fast): ")
 
 
 def test_planted_figures_are_in_their_places(report):
@@ -95,14 +157,12 @@ def test_no_line_is_wider_than_the_console(width, report):
     assert max(map(len, to_text(report, width).splitlines())) <= width
 
 
-def test_an_empty_session_says_so(tmp_path):
-    written = Written(tmp_path)
+def test_an_empty_session_says_so(written):
     written.fake.profiler.disable()
     assert "Nothing was recorded." in to_text(report_of(written.end()))
 
 
-def test_a_killed_run_says_so(tmp_path):
-    written = Written(tmp_path)
+def test_a_killed_run_says_so(written):
     written.work("env_step", MS)
     written.flush()
     report = report_of(written.path)
@@ -110,8 +170,7 @@ def test_a_killed_run_says_so(tmp_path):
     assert "still running or killed" in to_text(report).splitlines()[0]
 
 
-def test_names_with_markup_are_shown_as_they_are(tmp_path):
-    written = Written(tmp_path)
+def test_names_with_markup_are_shown_as_they_are(written):
     written.work("[bold]env[/bold]", MS)
     written.work("a|b *c* <i>", MS)
     report = report_of(written.end())
@@ -119,8 +178,7 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path):
     assert r"a\|b \*c\* \<i\>" in to_markdown(report)
 
 
-def test_poor_speed_is_said_in_the_verdict(tmp_path):
-    written = Written(tmp_path)
+def test_the_headline_reports_poor_speed(written):
     for _ in range(30):
         with written.fake.profiler.iteration():
             written.work("env_step", 1 * MS)
@@ -129,5 +187,8 @@ def test_poor_speed_is_said_in_the_verdict(tmp_path):
     report = report_of(written.end())
     assert report.findings.expectation.ratio == pytest.approx(0.2)
     text = to_text(report)
-    assert "Below half of what its parts could do: 20%. Most is lost to unattributed (120 ms)." in text
+    assert (
+        "Slow: the training reached 20% of the speed that its parts allow. Most is lost in unattributed (120 ms)."
+        in text
+    )
     assert "1,000 steps/s" in text  # what the environment does alone

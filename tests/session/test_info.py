@@ -1,12 +1,12 @@
-"""What a session knows of where it comes from."""
+"""A session's description of its run."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 import pytest
+from sessions import rlprof
 
 from rlprof.session.reader import Session
 
@@ -21,7 +21,7 @@ def git(folder, *words):
 
 @pytest.fixture
 def repositories(tmp_path):
-    """Two with a script each; their revisions differ."""
+    """Two repositories with a script each and different revisions."""
     for name in ("one", "other"):
         folder = tmp_path / name
         folder.mkdir()
@@ -32,10 +32,10 @@ def repositories(tmp_path):
 
 
 def test_the_revision_is_that_of_the_script_wherever_it_is_started(repositories, tmp_path):
-    """As in a comparison of two work trees from inside one of them."""
+    """As in a comparison of two work trees that is started in one of them."""
     here, there = repositories
-    words = [sys.executable, "-m", "rlprof", "run", "--quiet", "--dir", str(tmp_path / "runs"), "../other/train.py"]
-    subprocess.run(words, cwd=here, env={**os.environ, "OMP_PROC_BIND": "true"}, capture_output=True, check=True)
+    words = ["run", "--quiet", "--dir", tmp_path / "runs", "../other/train.py"]
+    rlprof(*words, cwd=here, env={**os.environ, "OMP_PROC_BIND": "true"})
     (database,) = (tmp_path / "runs").glob("*/session.db")
     with Session(database) as session:
         assert session.info.git is not None

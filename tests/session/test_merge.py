@@ -1,4 +1,4 @@
-"""Long runs stay bounded, and nothing of their sums is dropped."""
+"""Long runs stay bounded, and their sums are kept."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def test_old_iterations_are_merged_and_their_sums_kept(tmp_path):
     train(written, 1_000)
     path = written.end()
     with Session(path) as session:
-        turns = session.turns()
-        gains = session.gains(turns[0], turns[-1])
+        rows = session.iterations()
+        gains = session.gains(rows[0], rows[-1])
     assert sum(len(row) for row in [gains]) <= 3
-    assert [turn.first for turn in turns] == [0, *(turn.last + 1 for turn in turns[:-1])]
-    assert turns[-1].last == 999
-    assert len(turns) < 150
-    assert sum(turn.steps for turn in turns) == 2_000
+    assert [row.first for row in rows] == [0, *(row.last + 1 for row in rows[:-1])]
+    assert rows[-1].last == 999
+    assert len(rows) < 150
+    assert sum(row.steps for row in rows) == 2_000
     worked = sum(10 + i % 7 for i in range(1, 1_001))
-    assert sum(turn.wall_ns for turn in turns) == worked + 5_000
+    assert sum(row.wall_ns for row in rows) == worked + 5_000
     assert sum(gain.ledger_ns for gain in gains) == worked + 5_000
     assert sum(gain.calls for gain in gains) == 2_000
     facts = facts_of(path)  # every point still sums to its wall time
@@ -48,9 +48,9 @@ def test_the_newest_iterations_keep_their_own_rows(tmp_path, monkeypatch):
     written = Written(tmp_path, most_gains=300)
     train(written, 1_000)
     with Session(written.end()) as session:
-        turns = session.turns()
-    assert all(turn.first == turn.last for turn in turns[-40:])
-    assert turns[0].last > turns[0].first
+        rows = session.iterations()
+    assert all(row.first == row.last for row in rows[-40:])
+    assert rows[0].last > rows[0].first
 
 
 def test_the_file_stays_bounded_however_many_iterations_there_are(tmp_path):
@@ -63,13 +63,13 @@ def test_the_file_stays_bounded_however_many_iterations_there_are(tmp_path):
 
 
 def test_merging_does_not_depend_on_how_fast_the_machine_is(tmp_path, monkeypatch):
-    """With a clock that jumps an hour at each look, as on a busy machine, the rows are the same."""
+    """With a clock that jumps an hour at each reading, as on a busy machine, the rows are the same."""
 
     def rows(folder):
         written = Written(folder, most_gains=300)
         train(written, 1_000)
         with Session(written.end()) as session:
-            return [(turn.first, turn.last) for turn in session.turns()]
+            return [(row.first, row.last) for row in session.iterations()]
 
     usual = rows(tmp_path / "usual")
     jumping = itertools.count(0, 3_600)
@@ -95,7 +95,7 @@ def test_a_flush_merges_a_bounded_number_of_rows(tmp_path, monkeypatch):
     written.end()
 
 
-def test_samples_are_merged_two_by_two(tmp_path, monkeypatch):
+def test_samples_are_merged_in_pairs(tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "MOST_SAMPLES", 3)
     written = Written(tmp_path)
     written.work("env_step", 10)
@@ -112,7 +112,7 @@ def test_samples_are_merged_two_by_two(tmp_path, monkeypatch):
 def test_the_timeline_is_a_window_on_the_last_spans(tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "MOST_TIMELINE_BYTES", 2_000)
     written = Written(tmp_path)
-    written.fake.profiler._ledger.timeline(1_000)
+    written.fake.profiler.ledger.timeline(1_000)
     for _ in range(100):
         for wall in range(1, 21):
             written.work("env_step", wall)
@@ -133,4 +133,4 @@ def test_merging_ends_even_when_a_single_iteration_has_too_many_rows(nodes, tmp_
                 written.work(f"operation {place}", 1)
         written.flush()
     with Session(written.end()) as session:
-        assert sum(turn.last - turn.first + 1 for turn in session.turns()) == 3
+        assert sum(row.last - row.first + 1 for row in session.iterations()) == 3

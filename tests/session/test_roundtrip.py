@@ -1,4 +1,4 @@
-"""What was recorded is what is read."""
+"""A session is read as it was recorded."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from rlprof.analysis.breakdown import breakdown
 from rlprof.report.json import to_json
 from rlprof.session import schema
 from rlprof.session.reader import Session
+
+
+@pytest.fixture
+def written(tmp_path) -> Written:
+    return Written(tmp_path)
 
 
 @pytest.mark.parametrize("core", CORES)
@@ -38,8 +43,7 @@ def test_a_session_holds_the_snapshot_it_was_flushed_from(core, tmp_path):
     assert (read.wall_ns, read.unattributed_ns) == (1050, 50)
 
 
-def test_only_what_changed_is_written_again(tmp_path):
-    written = Written(tmp_path)
+def test_only_what_changed_is_written_again(written):
     written.work("env_step", 10)
     written.work("render", 10)
     written.flush()
@@ -51,8 +55,7 @@ def test_only_what_changed_is_written_again(tmp_path):
     assert facts_of(written.end()).operation("render").busy_ns == 15
 
 
-def test_iterations_are_read_in_order_with_what_each_place_gained(tmp_path):
-    written = Written(tmp_path)
+def test_iterations_are_read_in_order_with_what_each_place_gained(written):
     for i in range(1, 4):
         with written.fake.profiler.iteration():
             written.work("env_step", 100 * i)
@@ -70,23 +73,20 @@ def test_iterations_are_read_in_order_with_what_each_place_gained(tmp_path):
     assert facts.progress.steps_per_second == pytest.approx(24 / 630e-9)
 
 
-def test_names_survive_whatever_is_in_them(tmp_path):
+def test_names_survive_any_content(written):
     names = ["<script>alert(1)</script>", 'a"b\\c', "学習 🏋", "two\nlines", "tab\t", "''; DROP TABLE node; --"]
-    written = Written(tmp_path)
     for name in names:
         written.work(name, 10)
     assert {operation.operation for operation in facts_of(written.end()).operations} == set(names)
 
 
-def test_a_name_that_utf8_cannot_say_is_still_recorded(tmp_path):
-    written = Written(tmp_path)
+def test_a_name_that_utf8_cannot_encode_is_still_recorded(written):
     written.work("half \ud800 a surrogate", 10)
     written.work("nul \0 inside", 20)
     assert [item.operation for item in facts_of(written.end()).operations] == ["nul ? inside", "half ? a surrogate"]
 
 
-def test_samples_keep_what_was_not_measured_apart_from_zero(tmp_path):
-    written = Written(tmp_path)
+def test_samples_distinguish_missing_values_from_zero(written):
     written.work("env_step", 10)
     written.samples = [sample(1, cpu=None), sample(2, cpu=0.0, device_busy=None)]
     written.flush()
@@ -95,8 +95,7 @@ def test_samples_keep_what_was_not_measured_apart_from_zero(tmp_path):
     assert (first.cpu, second.cpu, second.device_busy) == (None, 0.0, None)
 
 
-def test_a_reset_forgets_the_iterations_of_before(tmp_path):
-    written = Written(tmp_path)
+def test_a_reset_forgets_earlier_iterations(written):
     for _ in range(5):
         with written.fake.profiler.iteration():
             written.work("env_step", 10)
@@ -109,8 +108,7 @@ def test_a_reset_forgets_the_iterations_of_before(tmp_path):
     assert facts.operation("env_step").busy_ns == 7
 
 
-def test_a_session_is_read_while_it_is_written(tmp_path):
-    written = Written(tmp_path)
+def test_a_session_is_read_while_it_is_written(written, tmp_path):
     written.work("env_step", 10)
     written.flush()
     with Session(tmp_path) as session:
@@ -123,8 +121,7 @@ def test_a_session_is_read_while_it_is_written(tmp_path):
     written.end()
 
 
-def test_a_finished_session_is_one_plain_file(tmp_path):
-    written = Written(tmp_path)
+def test_a_finished_session_is_one_plain_file(written, tmp_path):
     written.work("env_step", 10)
     written.end()
     assert [path.name for path in tmp_path.iterdir()] == ["session.db"]
@@ -132,7 +129,7 @@ def test_a_finished_session_is_one_plain_file(tmp_path):
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
-def test_the_format_says_what_it_is(tmp_path):
+def test_the_file_declares_its_format(tmp_path):
     path = Written(tmp_path).end()
     header = path.read_bytes()[:100]
     assert int.from_bytes(header[68:72], "big") == schema.APPLICATION_ID  # where SQLite's format puts it
@@ -146,7 +143,7 @@ def test_the_accounts_of_any_session_sum_to_its_wall_time(program, tmp_path_fact
     machine = Machine("auto")
     written = Written(tmp_path_factory.mktemp("run"), machine.fake)
     machine.snapshot = written.flush
-    machine.iteration = machine.fake.profiler._ledger.iteration
+    machine.iteration = machine.fake.profiler.ledger.iteration
     machine.run(program)
     path = written.end()
     report = msgspec.json.decode(to_json(report_of(path)))

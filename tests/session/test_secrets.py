@@ -1,20 +1,19 @@
-"""What looks like a secret is masked before it is recorded, and what does not stays as it is."""
+"""Likely secrets are masked before they are recorded, and everything else stays unchanged."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections import namedtuple
 from dataclasses import dataclass
 
 import pytest
+from sessions import rlprof
 
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import Arm, ArmError
-from rlprof.experiment.dosing import command_of
+from rlprof.experiment.slowdowns import command_of
 from rlprof.session.info import described, gather
 from rlprof.session.secrets import MASKED, mask_command, mask_line, mask_setting, mask_text
 
@@ -122,7 +121,7 @@ def test_a_secret_on_the_command_line_is_masked(line, secret):
 
 
 @pytest.mark.parametrize("line", HARMLESS)
-def test_what_is_harmless_stays_as_it_is(line):
+def test_harmless_words_stay_unchanged(line):
     assert mask_line(line) == line
 
 
@@ -158,7 +157,7 @@ Pair = namedtuple("Pair", ["token", "steps"])
         ("key_frames", "1,2,3", "1,2,3"),
     ],
 )
-def test_settings_are_masked_however_deep(name, value, masked):
+def test_nested_settings_are_masked(name, value, masked):
     assert mask_setting(name, value) == masked
 
 
@@ -186,8 +185,8 @@ def test_an_error_keeps_its_words_but_not_its_secrets(text, masked):
 
 
 @pytest.mark.parametrize("unit", ["key-", "pass.", "a.", "sk-", "://:", "password", "password: ", "SG.abc", " key\t"])
-def test_masking_takes_a_time_in_proportion_to_the_text(unit):
-    """CPU time: what is quadratic would take a minute here."""
+def test_masking_takes_time_in_proportion_to_the_text(unit):
+    """Measures CPU time. A quadratic search would take a minute here."""
     before = time.process_time()
     mask_text(unit * (100_000 // len(unit)))
     assert time.process_time() - before < 10
@@ -203,22 +202,18 @@ raise SystemExit("cannot log in as redis://me:hunter4@host")
 
 @pytest.mark.long
 def test_no_file_of_a_recorded_run_has_the_secret(tmp_path):
-    """The bytes of everything that the run and its reports leave."""
+    """The bytes of all files of the run and its reports."""
     pytest.importorskip("plotly", reason="the HTML report needs plotly: pip install '.[report]'")
     (tmp_path / "train.py").write_text(SCRIPT)
     runs = tmp_path / "runs"
-    rlprof = [sys.executable, "-m", "rlprof"]
     environment = {**os.environ, "LD_PRELOAD": "", "XLA_FLAGS": "--password=hunter3"}
     secrets = ["--password=hunter2", "--api-key", "sk-abc", f"token={RANDOM}"]
-    subprocess.run(
-        [*rlprof, "run", "--dir", str(runs), str(tmp_path / "train.py"), *secrets],
-        env=environment, capture_output=True, check=False,
-    )  # fmt: skip
+    rlprof("run", "--dir", runs, tmp_path / "train.py", *secrets, env=environment, code=None)
     (folder,) = runs.iterdir()
     for name in ("report.html", "report.json", "report.txt", "report.md", "report.csv"):
-        subprocess.run([*rlprof, "report", str(folder), "-o", str(folder / name)], capture_output=True, check=True)
+        rlprof("report", folder, "-o", folder / name)
     for to in ("chrome", "otlp-json"):
-        subprocess.run([*rlprof, "export", str(folder), "--to", to], capture_output=True, check=True)
+        rlprof("export", folder, "--to", to)
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) >= 8
     for path in files:
@@ -234,7 +229,7 @@ def test_a_masked_command_is_not_run_again():
         command_of(("python", "train.py", "--password=***"))
 
 
-def test_an_arm_of_a_comparison_is_named_without_its_secret(tmp_path):
+def test_a_comparison_names_a_training_without_its_secret(tmp_path):
     with Arm("A", f"run {tmp_path}/nosuch.py --password=hunter2", tmp_path) as arm:
         with pytest.raises(ArmError) as failed:
             arm.begin()

@@ -9,9 +9,9 @@ import json
 import pytest
 from traces import event, real_traces, unpacked, written
 
-from rlprof.analysis.traces.host import Host
-from rlprof.analysis.traces.selection import selected
 from rlprof.errors import RlprofError
+from rlprof.trace.analysis.host import Host
+from rlprof.trace.analysis.selection import selected
 from rlprof.trace.columns import ABSENT
 from rlprof.trace.cut import write_cut
 from rlprof.trace.read import read_trace
@@ -70,9 +70,9 @@ def test_a_phase_comes_with_what_is_around_it(tmp_path):
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"steps": [9]}, "has no step 9; it has 4, 5"),
-        ({"phases": ["loss"]}, "has no phase loss; it has update"),
-        ({"steps": [5], "phases": ["update"]}, "those phases do not happen in those steps"),
+        ({"steps": [9]}, "has no step 9. It has 4, 5"),
+        ({"phases": ["loss"]}, "has no phase loss. It has update"),
+        ({"steps": [5], "phases": ["update"]}, "the chosen steps do not contain the chosen phases"),
     ],
 )
 def test_what_is_not_there_is_named_beside_what_is(tmp_path, chosen, message):

@@ -1,4 +1,4 @@
-"""Trainings on a real game server, and what is asked for wrongly."""
+"""Trainings on a real game server, and wrong settings."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 from click.testing import CliRunner
 from sessions import facts_of
 from showdown import installed_server
+from workload_runs import calls_of, rlprof, scores_of, train_twice
 
 from rlprof.cli.main import cli
 from rlprof.errors import RlprofError
@@ -23,8 +23,6 @@ from rlprof.workloads.battle import install as installing
 from rlprof.workloads.battle.install import install
 from rlprof.workloads.battle.server import Server, address_of
 from rlprof.workloads.battle.settings import BattleSettings
-from rlprof.workloads.battle.training import train
-from rlprof.workloads.progress import Progress
 
 TINY = {"hidden": 32, "max_turns": 12, "iterations": 2, "envs": 8}
 
@@ -45,49 +43,27 @@ def server(folder):
 
 
 def scores(server, **settings):
-    progress = Progress("battle", "mean return", show=False)
-    train(BattleSettings(server=server.address, **(TINY | settings)), progress)
-    return progress.scores
+    return scores_of("battle", BattleSettings(server=server.address, **(TINY | settings)))
 
 
-# ---- what is asked for wrongly ----
+# ---- wrong settings ----
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--opponent", "nobody"], "'nobody' is not one of 'random', 'max_damage', 'self'"),
-        (["--battle-format", "gen1ou"], "gen1ou"),
-        (["--parallel", "0"], "envs: expected int >= 1"),
-        (["hidden=100", "heads=8"], "hidden=100 is not a multiple of heads=8; choose one that is"),
-        (["--server-dir", "nowhere"], "is not installed in"),
-        (["--server-dir", "nowhere"], "run rlprof train battle --setup --server-dir"),
-        (["--episode_s", "3"], "No such option"),
-    ],
-)
-def test_what_is_asked_for_wrongly_is_said_before_anything_is_recorded(words, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(cli, ["train", "battle", *words])
-    assert done.exit_code != 0
-    assert said in done.output + str(done.exception)
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_address_is_short_or_whole():
+def test_an_address_is_short_or_full():
     whole = "ws://127.0.0.1:8000/showdown/websocket"
     assert address_of("127.0.0.1:8000") == address_of(whole) == whole
-    with pytest.raises(RlprofError, match="'8000' is no address of a server; write host:port or ws://"):
+    with pytest.raises(RlprofError, match="'8000' is not a server address; write host:port or ws://"):
         address_of("8000")
 
 
 @pytest.mark.parametrize("program", ["node", "npm"])
-def test_without_node_or_npm_one_sentence_says_what_to_install(program, tmp_path, monkeypatch):
+def test_without_node_or_npm_one_sentence_names_what_to_install(program, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None if name == program else f"/usr/bin/{name}")
     with pytest.raises(RlprofError, match=f"needs {program}, which is not on the PATH; install Node.js 20 or later"):
         install(tmp_path)
 
 
-def test_a_failed_installation_says_why_in_one_sentence(tmp_path, monkeypatch):
+def test_a_failed_installation_gives_its_reason_in_one_sentence(tmp_path, monkeypatch):
     npm = tmp_path / "npm"
     npm.write_text("#!/bin/sh\necho 'npm error network is unreachable' >&2\nexit 3\n")
     npm.chmod(0o755)
@@ -96,9 +72,9 @@ def test_a_failed_installation_says_why_in_one_sentence(tmp_path, monkeypatch):
         install(tmp_path / "server")
 
 
-def test_nobody_there_to_play_with_is_said_in_one_sentence():
+def test_a_missing_server_is_reported_in_one_sentence():
     with pytest.raises(RlprofError, match=r"no player could enter the game server at ws://127\.0\.0\.1:9/showdown"):
-        train(BattleSettings(server="127.0.0.1:9", **TINY), Progress("battle", "", show=False))
+        scores_of("battle", BattleSettings(server="127.0.0.1:9", **TINY))
 
 
 # ---- on the server ----
@@ -109,28 +85,24 @@ def test_a_second_installation_does_nothing_and_trains_nothing(folder, tmp_path,
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, ["train", "battle", "--setup", "--server-dir", str(folder)])
     assert done.exit_code == 0
-    assert done.output.endswith("already\n")
+    assert "is already installed in" in done.output
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.long
 def test_the_server_listens_on_this_machine_only(server):
-    listening = [
-        connection.laddr.ip
-        for connection in psutil.Process(server.process.pid).net_connections()
-        if connection.status == psutil.CONN_LISTEN
-    ]
-    assert set(listening) == {"127.0.0.1"}
+    connections = psutil.Process(server.process.pid).net_connections()
+    assert {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
 
 
 @pytest.mark.long
-def test_the_server_asks_nobody_outside(folder):
+def test_the_server_contacts_no_other_host(folder):
     config = folder / "node_modules/pokemon-showdown/config/config.js"
     script = (
         f"require({json.dumps(str(config))}); require('dns').lookup('example.org', error => console.log(error.message))"
     )
     done = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=20, check=True)
-    assert done.stdout == "this server asks nobody, not example.org\n"
+    assert done.stdout == "this server contacts no other host, so not example.org\n"
 
 
 STARTS_A_SERVER = """
@@ -148,11 +120,9 @@ time.sleep(60)
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
-def test_the_server_ends_with_who_started_it(how, folder):
-    with subprocess.Popen(
-        [sys.executable, "-c", STARTS_A_SERVER, str(folder)],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as program:  # fmt: skip
+def test_the_server_ends_with_the_process_that_started_it(how, folder):
+    command = [sys.executable, "-c", STARTS_A_SERVER, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as program:
         server = psutil.Process(int(program.stdout.readline()))
         family = [server, *server.children(recursive=True)]
         program.send_signal(how)
@@ -163,56 +133,35 @@ def test_the_server_ends_with_who_started_it(how, folder):
 
 @pytest.mark.long
 @pytest.mark.parametrize("opponent", ["random", "max_damage", "self"])
-def test_the_same_seed_plays_the_same_battles_together(opponent, server):
+def test_the_same_seed_plays_the_same_battles_with_batched_inference(opponent, server):
     runs = [scores(server, opponent=opponent, batched_inference=True, envs=3) for _ in range(2)]
     assert runs[0] == runs[1]
     assert runs[0] != scores(server, opponent=opponent, batched_inference=True, envs=3, seed=2)
 
 
-RECORDED = """
-import json, sys
-from rlprof.launch.start import drive
-from rlprof.workloads.battle.settings import BattleSettings
-from rlprof.workloads.battle.training import train
-from rlprof.workloads.progress import Progress
-
-progress = Progress("battle", "mean return", show=False)
-with drive({"name": "battle", "quiet": True}) as recording:
-    train(BattleSettings(**json.loads(sys.argv[1])), progress)
-print(json.dumps([progress.scores, progress.steps, str(recording.folder)]))
-"""
-
-
 @pytest.fixture(scope="module")
-def recorded(server, tmp_path_factory):
-    """Scores, steps and the facts of a training with all probes."""
-    settings = json.dumps(TINY | {"server": server.address})
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", RECORDED, settings],
-        cwd=tmp_path_factory.mktemp("recorded"), capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    scores, steps, session = json.loads(done.stdout)
-    return scores, steps, facts_of(Path(session))
+def trained(server, tmp_path_factory):
+    words = [f"{name}={value}" for name, value in (TINY | {"server": server.address}).items()]
+    return train_twice("battle", tmp_path_factory.mktemp("battle"), *words, python=("-W", "error"))
 
 
 @pytest.mark.long
-def test_profiling_changes_no_score(recorded, server):
-    assert recorded[0] == scores(server)
+def test_profiling_changes_no_score(trained):
+    assert trained.recorded == trained.alone
 
 
 @pytest.mark.long
-def test_steps_and_episodes_are_counted_once(recorded):
-    _, steps, facts = recorded
-    assert facts.progress.steps == steps
-    assert facts.progress.episodes == TINY["envs"] * TINY["iterations"]
-    assert facts.progress.iterations == TINY["iterations"]
+def test_steps_and_episodes_are_counted_once(trained):
+    counted = trained.facts.progress
+    assert counted.steps == trained.steps
+    assert counted.episodes == TINY["envs"] * TINY["iterations"]
+    assert counted.iterations == TINY["iterations"]
 
 
 @pytest.mark.long
-def test_eight_threads_in_env_step_are_less_than_all_of_the_time(recorded):
-    """The document's profiler said 1108 %."""
-    breakdown = recorded[2].breakdown
+def test_eight_threads_in_env_step_are_less_than_all_of_the_time(trained):
+    """The document's profiler reported 1108 %."""
+    breakdown = trained.facts.breakdown
     rows = [row for row in breakdown.rows if row.operation == "env_step"]
     collecting = sum(row.wall_ns for row in breakdown.rows if row.operation == "env_parallel_execution")
     assert sum(row.wall_ns for row in rows) > 2 * collecting
@@ -220,12 +169,9 @@ def test_eight_threads_in_env_step_are_less_than_all_of_the_time(recorded):
 
 
 @pytest.mark.long
-def test_every_operation_of_the_document_has_its_time_and_little_has_none(recorded):
-    breakdown = recorded[2].breakdown
-    of = {}
-    for row in breakdown.rows:
-        of[row.operation] = of.get(row.operation, 0) + row.calls
-    steps, updates = recorded[1], TINY["iterations"] * BattleSettings().epochs * 2
+def test_every_operation_of_the_document_has_its_time_and_little_has_none(trained):
+    breakdown, of = trained.facts.breakdown, calls_of(trained.facts)
+    steps, updates = trained.steps, TINY["iterations"] * BattleSettings().epochs * 2
     assert of["env_reset"] == TINY["envs"] * TINY["iterations"]
     assert of["env_step"] == of["agent_action_selection"] == of["agent_value_calculation"] == steps
     assert of["env_parallel_execution"] == TINY["iterations"]
@@ -237,14 +183,11 @@ def test_every_operation_of_the_document_has_its_time_and_little_has_none(record
 @pytest.mark.long
 def test_the_documents_command_leaves_its_files(server, tmp_path):
     (tmp_path / "train_config.yml").write_text("hidden: 16\nheads: 2\nmax_turns: 3\nopponent: max_damage\n")
-    command = (
-        f"rlprof train battle --device cpu --episodes 10 --profile --profile-name debug_test --flat logs/profiling"
+    words = (
+        "train battle --device cpu --episodes 10 --profile --profile-name debug_test --flat logs/profiling"
         f" --config train_config.yml --parallel 2 --server {server.address} --breakdown"
-    ).split()
-    done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.returncode == 0, done.stderr
+    done = rlprof(tmp_path, *words.split())
     (raw,) = (tmp_path / "logs/profiling/raw").iterdir()
     (summary,) = (tmp_path / "logs/profiling/reports").iterdir()
     assert raw.match("debug_test_*.json")
@@ -260,23 +203,20 @@ def test_the_documents_command_leaves_its_files(server, tmp_path):
 @pytest.mark.long
 def test_a_server_that_dies_ends_the_training_with_a_sentence_and_a_session(folder, tmp_path):
     command = [
-        "rlprof", "train", "battle", "--episodes", "1000", "--parallel", "2", "--jsonl", "turns.jsonl",
+        "rlprof", "train", "battle", "--episodes", "1000", "--parallel", "2", "--jsonl", "iterations.jsonl",
         "hidden=16", "heads=2", "max_turns=5", f"server_dir={folder}",
     ]  # fmt: skip
-    with subprocess.Popen(
-        [sys.executable, "-m", *command],
-        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-    ) as program:  # fmt: skip
-        while not (turns := tmp_path / "turns.jsonl").exists() or not turns.stat().st_size:
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-m", *command], cwd=tmp_path, text=True, **pipes) as program:
+        while not (written := tmp_path / "iterations.jsonl").exists() or not written.stat().st_size:
             assert program.poll() is None
             time.sleep(0.05)
         (server,) = psutil.Process(program.pid).children()
         server.kill()
         assert program.wait(15) == 2
-        said = program.stderr.read()
-    last = said.splitlines()[-1]
+        last = program.stderr.read().splitlines()[-1]
     assert last.startswith("rlprof: the game server at ws://127.0.0.1:")
-    assert last.endswith("has closed the connection in mid-battle; see whether it still runs, and train again")
+    assert last.endswith("closed the connection during a battle; check that it still runs, then train again")
     (session,) = (tmp_path / "rlprof-runs").glob("battle_*")
     with Session(session) as opened:
         assert "RlprofError" in opened.end.how
@@ -285,7 +225,7 @@ def test_a_server_that_dies_ends_the_training_with_a_sentence_and_a_session(fold
 
 @pytest.mark.long
 def test_it_learns(server):
-    """To keep its health in the first 25 decisions, which is less a matter of luck than who wins."""
+    """It learns to keep its health in the first 25 decisions, which depends less on luck than winning does."""
     more = {"hidden": 128, "learning_rate": 1e-3, "batch_size": 2, "gae_lambda": 0.8, "batched_inference": True}
     learned = scores(server, iterations=12, max_turns=25, **more)
     assert sum(learned[-3:]) / 3 > sum(learned[:3]) / 3 + 0.15

@@ -1,4 +1,4 @@
-"""Battles by hand-made requests, and the networks against themselves: no server is needed."""
+"""Battles from hand-made requests, and consistency of the networks. Needs no server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 import torch
 from poke_env.battle import Battle, Move
 
-from rlprof.workloads.battle.agent import AloneAgent, Choice, Networks, TogetherAgent, sample
-from rlprof.workloads.battle.collecting import Played
-from rlprof.workloads.battle.environment import at_random, max_damage
+from rlprof.workloads.battle.agent import BatchedAgent, Choice, Networks, SingleAgent, sample
+from rlprof.workloads.battle.environment import Played, at_random, max_damage
 from rlprof.workloads.battle.observation import ACTIONS, OBSERVATION, choices, damage, observe, worth
 from rlprof.workloads.battle.settings import BattleSettings
 from rlprof.workloads.battle.training import advantages_of, batch_of, loss_of
@@ -37,15 +36,15 @@ def move(id, disabled=False):
 
 
 def battle_of(active=None, team=(PIKACHU, SNORLAX, GONE), opponent="Gyarados, L80", **request):
-    """A battle in which Pikachu was asked something."""
+    """A battle in which Pikachu has to decide."""
     battle = Battle("battle-gen1randombattle-1", "me", None, 1)
     battle.player_role = "p1"
     side = {"name": "me", "id": "p1", "pokemon": list(team)}
-    asked = {"active": [active or {"moves": [move(id) for id in PIKACHU["moves"]]}], "side": side, "rqid": 1, **request}
-    battle.parse_request({name: value for name, value in asked.items() if value is not None})
+    given = {"active": [active or {"moves": [move(id) for id in PIKACHU["moves"]]}], "side": side, "rqid": 1, **request}
+    battle.parse_request({name: value for name, value in given.items() if value is not None})
     battle.parse_message(["", "switch", "p1a: Pikachu", "Pikachu, L80", "200/200"])
     battle.parse_message(["", "switch", f"p2a: {opponent.split(',')[0]}", opponent, "100/100"])
-    battle.parse_request({name: value for name, value in asked.items() if value is not None})
+    battle.parse_request({name: value for name, value in given.items() if value is not None})
     return battle
 
 
@@ -66,13 +65,13 @@ def test_the_team_keeps_its_places_when_the_server_lists_it_in_another_order():
     assert choices(battle)[4:10] == ["switch 2", "", "", "", "", ""]
 
 
-def test_who_has_fainted_must_be_replaced():
+def test_a_fainted_pokemon_must_be_replaced():
     team = ({**PIKACHU, "condition": "0 fnt"}, SNORLAX, GONE)
     assert [order for order in choices(battle_of(team=team, active=None, forceSwitch=[True])) if order] == ["switch 2"]
 
 
 @pytest.mark.parametrize("forced", ["recharge", "struggle"])
-def test_what_leaves_no_choice_is_the_last_action(forced):
+def test_the_last_action_is_that_of_a_pokemon_without_a_choice(forced):
     active = {"moves": [move(forced)], "trapped": True}
     assert choices(battle_of(active)) == [""] * 10 + ["move 1"]
 
@@ -100,14 +99,14 @@ def test_damage_knows_types_and_who_uses_a_move():
 
 def test_worth_is_health_and_who_has_won():
     battle = battle_of(team=(PIKACHU, SNORLAX))
-    assert worth(battle) == pytest.approx((2 - 6) / 6)  # four of the team are not there
+    assert worth(battle) == pytest.approx((2 - 6) / 6)  # four of the team are missing
     battle.parse_message(["", "-damage", "p2a: Gyarados", "25/100"])
     assert worth(battle) == pytest.approx((2 - 6 + 0.75) / 6)
     battle.won_by("me")
     assert worth(battle) == pytest.approx((2 - 6 + 0.75) / 6 + 1)
 
 
-def test_opponents_choose_what_they_are_called():
+def test_opponents_choose_what_their_names_promise():
     battle = battle_of()
     assert max_damage(battle) == "move 1"
     assert max_damage(battle_of(opponent="Onix, L80")) == "move 4"  # surf
@@ -151,10 +150,10 @@ def test_a_longer_battle_beside_it_changes_nothing_for_a_battle():
     short, long = played(5), played(11, seed=1)
     batch = batch_of([short, long], SMALL)
     alone, beside = batch.pick(torch.tensor([0])), batch.pick(torch.tensor([0, 1]))
-    cut = type(alone)(*(getattr(alone, name)[:5] for name in alone.__dataclass_fields__))
+    cut = type(alone)(*(column[:5] for column in alone))
     only_first = beside.real.clone()
     only_first[:, 1] = False
-    both = type(beside)(*(getattr(beside, name) for name in list(beside.__dataclass_fields__)[:-1]), only_first)
+    both = beside._replace(real=only_first)
     agent = networks()
     assert torch.allclose(loss_of(agent, cut, SMALL), loss_of(agent, both, SMALL), atol=1e-6)
 
@@ -165,18 +164,18 @@ def test_advantages_look_ahead_by_gamma_and_lambda():
     assert advantages_of(battle, settings) == [0.5 * 2 - 1 + 0.25 * 1, 3 - 2]
 
 
-def test_an_answer_does_not_depend_on_who_else_has_asked():
+def test_an_answer_does_not_depend_on_the_other_players():
     everybody = dict(enumerate(played(3).observations))
-    together = TogetherAgent(networks(), 3, 3).forward(everybody, set(everybody))
+    together = BatchedAgent(networks(), 3, 3).forward(everybody, set(everybody))
     for player, seen in everybody.items():
-        logits, value = TogetherAgent(networks(), 3, 3).forward({player: seen}, {player})[player]
+        logits, value = BatchedAgent(networks(), 3, 3).forward({player: seen}, {player})[player]
         assert torch.equal(logits, together[player][0])
         assert value == together[player][1]
 
 
-def test_who_has_not_asked_keeps_its_memory():
+def test_a_player_that_does_not_act_keeps_its_memory():
     seen = played(6).observations
-    busy, calm = TogetherAgent(networks(), 3, 3), TogetherAgent(networks(), 3, 3)
+    busy, calm = BatchedAgent(networks(), 3, 3), BatchedAgent(networks(), 3, 3)
     for agent in (busy, calm):
         agent.forward({0: seen[0]}, {0})
     busy.forward({1: seen[1], 2: seen[2]}, {1, 2})
@@ -184,9 +183,9 @@ def test_who_has_not_asked_keeps_its_memory():
     assert torch.equal(*logits)
 
 
-def test_together_and_alone_agree_but_for_rounding():
+def test_batched_and_single_answers_agree_except_for_rounding():
     seen, mask = played(2).observations, np.ones(ACTIONS, dtype=bool)
-    alone, together = AloneAgent(networks(), 1), TogetherAgent(networks(), 1, 1)
+    alone, together = SingleAgent(networks(), 1), BatchedAgent(networks(), 1, 1)
     together.begin(0)
     for observation in seen:
         one, other = (agent.choose(0, observation, mask, random.Random(1)) for agent in (alone, together))

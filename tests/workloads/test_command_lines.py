@@ -1,4 +1,4 @@
-"""The command lines of docs/workloads.md, run as they stand there, with what the page says is added."""
+"""The command lines of docs/workloads.md, run as written there, with the words of the last column."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from workload_runs import rlprof
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "workloads.md"
 CONFIG = {"morph": {"seed": 2, "images": {"classes": 4}}}
-"""A document's own config.json is not published; each workload's is short here."""
+"""The documents' own config.json are not published. Those of the workloads here are short."""
 
 
 def command_lines() -> list[tuple[str, list[str]]]:
-    """The workload of each line, or of the one before it, and its words."""
+    """The workload of each line (or of the line before it) and its words."""
     (table,) = re.findall(r"<!-- command lines -->\n(.*?)<!-- end -->", PAGE.read_text(), re.DOTALL)
     found: list[tuple[str, list[str]]] = []
     for row in table.splitlines()[2:]:

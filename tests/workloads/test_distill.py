@@ -1,4 +1,4 @@
-"""distill as a training: what it learns, what it computes, what it leaves."""
+"""distill as a training: it learns, recording changes nothing, and its session is complete."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from sessions import facts_of
-from workload_runs import Twice, rlprof, train_twice
+from workload_runs import Twice, rlprof, scores_of, settings_of, train_twice
 
 from rlprof import get_profiler
 from rlprof.cli.main import main
@@ -17,26 +17,22 @@ from rlprof.workloads.distill import ROLLOUT
 from rlprof.workloads.distill.policy import Student, precision
 from rlprof.workloads.distill.settings import DistillSettings
 from rlprof.workloads.distill.timing import to_text
-from rlprof.workloads.distill.training import parts, train
+from rlprof.workloads.distill.training import parts
 from rlprof.workloads.distill.world import Worlds
-from rlprof.workloads.progress import Progress
-from rlprof.workloads.settings import make_settings, read_overrides
 
 SMALL = (
     "envs=4", "agents=4", "bptt=16", "trainer.batch_size=64", "policy.tokens=16", "policy.latents=2",
     "policy.width=8", "policy.heads=2", "policy.layers=1",
 )  # fmt: skip
-"""A turn has 256 agent steps."""
+"""An iteration has 256 agent steps."""
 
 
-def settings_of(*words: str) -> DistillSettings:
-    return make_settings(DistillSettings, ("here", read_overrides(words)))
+def small(*words: str) -> DistillSettings:
+    return settings_of("distill", *SMALL, *words)
 
 
-def scores_of(*words: str) -> list[float | None]:
-    progress = Progress("distill", "mean return", show=False)
-    train(settings_of(*SMALL, *words), progress)
-    return progress.scores
+def train(*words: str) -> list[float | None]:
+    return scores_of("distill", small(*words))
 
 
 # ---- the training, in this process ----
@@ -45,23 +41,23 @@ def scores_of(*words: str) -> list[float | None]:
 @pytest.mark.long
 def test_the_seed_and_the_mission_decide_the_scores():
     words = ("iterations=1", "evaluator.evaluate_local=False", "batched_teacher=True", "envs=8")
-    scores = scores_of(*words, "seed=4")
-    assert scores_of(*words, "seed=4") == scores
-    assert scores_of(*words, "seed=5") != scores
-    assert scores_of(*words, "seed=4", "base_missions=extractor_hub_14") != scores
+    scores = train(*words, "seed=4")
+    assert train(*words, "seed=4") == scores
+    assert train(*words, "seed=5") != scores
+    assert train(*words, "seed=4", "base_missions=extractor_hub_14") != scores
 
 
-def test_an_evaluation_is_said(capsys):
-    scores_of("iterations=3", "evaluator.epoch_interval=2", "supervised_steps=0")
+def test_an_evaluation_is_printed(capsys):
+    train("iterations=3", "evaluator.epoch_interval=2", "supervised_steps=0")
     assert re.findall(r"evaluation after (\d) iterations: mean return \d", capsys.readouterr().err) == ["2"]
 
 
 @pytest.mark.parametrize(("wanted", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
 def test_mixed_precision_multiplies_in_bfloat16(wanted, dtype):
-    settings = settings_of(*SMALL, f"trainer.mixed_precision={wanted}")
+    settings = small(f"trainer.mixed_precision={wanted}")
     student = Student(settings.policy)
     dtypes = []
-    for layer in (student.embed, student.layers[0].ask, student.gather):
+    for layer in (student.embed, student.layers[0].query, student.gather):
         layer.register_forward_hook(lambda _layer, _inputs, output: dtypes.append(output.dtype))
     observations = torch.from_numpy(Worlds("extractor_hub_30", 1, 2, (1, 0)).observe())
     with precision(settings, torch.device("cpu")):
@@ -70,24 +66,24 @@ def test_mixed_precision_multiplies_in_bfloat16(wanted, dtype):
     assert (log_probs.dtype, values.dtype) == (torch.float32, torch.float32)
 
 
-def test_a_capture_that_the_run_is_too_short_for_is_said_and_one_of_nothing_recorded_too(capsys):
+def test_a_capture_warns_if_the_run_is_too_short_or_not_recorded(capsys):
     words = ("iterations=2", "supervised_steps=0", "trainer.profiler.enabled=True")
-    plain = scores_of(*words)
-    assert "nothing is recorded, so trainer.profiler leaves no trace" in capsys.readouterr().err
+    plain = train(*words)
+    assert "trainer.profiler writes no trace, because nothing is recorded" in capsys.readouterr().err
     get_profiler().enable()
     try:
-        assert scores_of(*words, "trainer.profiler.wait_steps=5", "timing_every=0") == plain
+        assert train(*words, "trainer.profiler.wait_steps=5", "timing_every=0") == plain
     finally:
         get_profiler().disable()
         get_profiler().reset()
-    said = capsys.readouterr().err
-    assert "this run has 2 iterations, and the torch capture needs 9" in said
-    assert "trainer.profiler.wait_steps=0 trainer.profiler.warmup_steps=1 trainer.profiler.active_steps=1 would" in said
-    assert "Rollout Timing Profile" not in said
+    printed = capsys.readouterr().err
+    assert "this run has 2 iterations, but the torch capture needs 9" in printed
+    assert "trainer.profiler.wait_steps=0 trainer.profiler.warmup_steps=1 trainer.profiler.active_steps=1" in printed
+    assert "Rollout Timing Profile" not in printed
 
 
 def test_each_part_does_a_piece_of_the_training():
-    settings = settings_of(*SMALL, "iterations=10", "supervised_steps=1_280", "evaluator.epoch_interval=5")
+    settings = small("iterations=10", "supervised_steps=1_280", "evaluator.epoch_interval=5")
     assert {name: do() for name, do in parts(settings).items()} == {
         "env_step": 16,
         "policy_forward": 16,
@@ -96,7 +92,7 @@ def test_each_part_does_a_piece_of_the_training():
         "update, PPO": 512,
         "evaluation": 1280,
     }
-    alone = settings_of(*SMALL, "supervised_steps=0", "evaluator.evaluate_local=False")
+    alone = small("supervised_steps=0", "evaluator.evaluate_local=False")
     assert set(parts(alone)) == {"env_step", "policy_forward", "update, PPO"}
 
 
@@ -104,34 +100,13 @@ def test_each_part_does_a_piece_of_the_training():
 
 
 def test_the_lengths_of_a_run_are_in_agent_steps():
-    settings = settings_of("envs=3", "agents=5", "bptt=10", "supervised_steps=301", "trainer.total_timesteps=1_000")
+    words = ("envs=3", "agents=5", "bptt=10", "supervised_steps=301", "trainer.total_timesteps=1_000")
+    settings = settings_of("distill", *words)
     assert settings.steps_per_iteration == 150
-    assert (settings.turns, settings.supervised_turns) == (7, 3)
-    assert settings_of("run=msb_profile").session_name == "msb_profile"
-    assert settings_of("timesteps=2048").turns == 2
-    assert settings_of("supervised_steps=0").supervised_turns == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("trainer.batch_size=100", "trainer.batch_size=100: a batch is whole segments of bptt=32 steps; 128 would do"),
-        ("trainer.batch_size=2048", "trainer.batch_size=2048: a rollout has only 1024 agent steps"),
-        ("policy.heads=5", "policy.width=64 cannot be cut into policy.heads=5 heads; 65 would do"),
-        ("seed=-1", "seed=-1: a seed is not negative"),
-        ("agents=41 base_missions=extractor_hub_14", "agents=41: extractor_hub_14 has room for 40"),
-        ("device=nowhere", "torch finds no device 'nowhere' here"),
-        ("base_missions=nowhere", "base_missions: invalid enum value 'nowhere'"),
-        ("trainer.profiler.active_steps=0", "trainer.profiler.active_steps: expected int >= 1"),
-        ("evaluator.interval=2", "there is no setting evaluator.interval; did you mean evaluator.epoch_interval?"),
-        ("batch_size=2", "there is no setting batch_size; did you mean trainer.batch_size?"),
-    ],
-)
-def test_settings_that_are_wrong_are_said_in_one_sentence(words, sentence, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["train", "distill", "--no-profile", *words.split()])
-    assert ended.value.code == 2
-    assert sentence in capsys.readouterr().err
+    assert (settings.total_iterations, settings.supervised_iterations) == (7, 3)
+    assert settings_of("distill", "run=msb_profile").session_name == "msb_profile"
+    assert settings_of("distill", "timesteps=2048").total_iterations == 2
+    assert settings_of("distill", "supervised_steps=0").supervised_iterations == 0
 
 
 # ---- the timing tree ----
@@ -164,10 +139,10 @@ def test_the_timing_tree_adds_up_as_it_is_shown_and_marks_the_largest():
 
 @pytest.mark.long
 def test_it_learns_from_the_teacher():
-    progress = Progress("distill", "mean return", show=False)
     words = ("policy.tokens=24", "policy.layers=1", "policy.latents=4", "policy.width=32", "learning_rate=0.004")
-    train(settings_of("batched_teacher=True", "iterations=14", "evaluator.evaluate_local=False", *words), progress)
-    first, last = sum(progress.known[:3]), sum(progress.known[-3:])
+    more = ("batched_teacher=True", "iterations=14", "evaluator.evaluate_local=False")
+    scores = scores_of("distill", settings_of("distill", *more, *words))
+    first, last = sum(scores[:3]), sum(scores[-3:])
     assert last > 4 * first > 0
 
 
@@ -181,29 +156,23 @@ def twice(tmp_path_factory) -> Twice:
 
 def test_neither_recording_nor_a_cure_nor_an_evaluation_changes_a_score(twice):
     assert len(set(twice.alone)) > 1
-    assert twice.recorded == twice.alone
-    assert twice.variant == twice.alone
-
-
-def test_its_spans_cover_its_time_and_its_steps_are_counted_once(twice):
-    assert twice.unattributed < 0.05
-    assert twice.facts.progress.steps == twice.steps == 4 * 4 * 4 * 16
+    assert len(twice.variant) == 4
+    twice.check(steps=4 * 4 * 4 * 16, iterations=4)
     assert twice.facts.progress.episodes == 4 * 4 // 2
-    assert twice.facts.breakdown.iterations == 4
 
 
 def test_the_teacher_is_off_after_the_supervised_steps(twice):
     calls = {name: list(series) for name, series in twice.facts.series.calls.items()}
     for operation in ("teacher_total", "teacher_reshape", "device_to_host", "stack_and_back"):
         assert calls[operation] == [16, 16, 0, 0], operation
-    assert calls["agent_calls"] == [64, 64, 0, 0]  # one an environment
+    assert calls["agent_calls"] == [64, 64, 0, 0]  # one per environment
     assert calls["env_step"] == [16] * 4
     assert calls["evaluation"] == [0, 0, 1, 0]
 
 
 @pytest.fixture(scope="module")
 def documented(tmp_path_factory) -> tuple[Path, str]:
-    """The document's command line with fewer steps: its session, and what it said."""
+    """The document's command line with fewer steps. Returns its session and its output."""
     folder = tmp_path_factory.mktemp("documented")
     done = rlprof(
         folder, "train", "distill", "--timing-every", "5", "run=msb_profile", "base_missions=extractor_hub_30",
@@ -217,10 +186,10 @@ def documented(tmp_path_factory) -> tuple[Path, str]:
 
 @pytest.mark.long
 def test_the_documents_command_line_leaves_a_session_and_a_trace(documented):
-    session, said = documented
+    session, printed = documented
     (trace,) = (session / "traces").iterdir()
     assert b"Input Dims" in gzip.decompress(trace.read_bytes())  # record_shapes
-    assert "torch capture" not in said
+    assert "torch capture" not in printed
     facts = facts_of(session)
     assert facts.progress.steps == 1280
     assert list(facts.series.calls["agent_calls"]) == [32] * 5 + [0] * 5
@@ -245,9 +214,8 @@ def test_the_timing_tree_is_printed_from_the_ledger(documented):
 @pytest.mark.parametrize(
     "words", ["evaluator.epoch_interval=50", "trainer.batch_size=256", "trainer.mixed_precision=True", "timesteps=256"]
 )
-def test_what_the_document_says_to_try_runs(words, capsys):
-    told = ["train", "distill", "--no-profile", "--no-progress", "--preallocated", *SMALL, "iterations=1", words]
+def test_the_settings_that_the_document_recommends_run(words, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(told)
+        main(["train", "distill", "--no-profile", "--no-progress", "--preallocated", *SMALL, "iterations=1", words])
     assert not ended.value.code
     assert "distill: 256 steps" in capsys.readouterr().out

@@ -50,7 +50,7 @@ def test_a_wafer_leaves_when_it_is_processed_and_is_scrap_when_it_does_not():
     net = Net()
     net.step(U1)
     net.step(T1)
-    for _ in range(14):  # 70 seconds, each worth 2 less the 1 for time
+    for _ in range(14):  # 70 seconds, each worth 2 minus the 1 for time
         assert "u2" not in enabled(net)
         assert net.step(rules.WAIT) == (5, False)
     assert "u2" in enabled(net)
@@ -69,33 +69,34 @@ def test_capacity_stops_what_would_overfill_a_place():
     assert enabled(net) == ["WAIT"]  # s1 holds two, and the robot holds the third
 
 
-def test_what_is_not_enabled_is_refused():
+def test_a_transition_that_is_not_enabled_is_refused():
     for nets in (Nets(1), TurboNets(1)):
         with pytest.raises(ValueError, match="u2 is not enabled"):
             nets.step(np.array([U2]))
 
 
+def scheduled(seen, mask):
+    """A simple schedule: move the wafer that is furthest along the route, one wafer at a time."""
+    route = [index for pair in zip(range(6), range(6, 12)) for index in pair]
+    busy = any(place not in (0, 6) for place in seen[1 :: rules.FEATURES])
+    return next((action for action in reversed(route) if mask[action] and (action != U1 or not busy)), rules.WAIT)
+
+
 def test_a_lot_is_finished():
-    """By a simple schedule: whatever can be moved furthest along the route, but one wafer at a time."""
-    net, total = Net(), 0
-    for _ in range(2000):
-        route = [index for pair in zip(range(6), range(6, 12)) for index in pair]
-        busy = any(feature not in (0, 6) for feature in net.observation()[1 :: rules.FEATURES])
-        may = [action for action in route if net.mask()[action] and (action != U1 or not busy)]
-        reward, ended = net.step(may[-1] if may else rules.WAIT)
+    net, total, ended = Net(), 0, False
+    while not ended:
+        reward, ended = net.step(scheduled(net.observation(), net.mask()))
         total += reward
-        if ended:
-            break
     assert net.observation()[1 :: rules.FEATURES] == [6] * rules.WAFERS
     processing = 2 * rules.WAFERS * sum(rules.PROCESSING_SECONDS)
-    # Alone, each wafer is taken out on time: twelve firings of 5 s, and its processing.
+    # One at a time, each wafer is taken out on time: twelve firings of 5 s, and its processing.
     time = rules.WAFERS * (12 * 5 + sum(rules.PROCESSING_SECONDS))
     assert total == processing - time + 10 * rules.WAFERS + 800
 
 
 def random_actions(rng, masks, tick):
-    """Half of the nets take anything, and soon get stuck; the others begin a wafer more rarely than they move one on,
-    and get far."""
+    """Half of the nets take random actions and soon get stuck. The others begin wafers more rarely than they move them
+    on, and get far."""
     wish = rng.random(masks.shape) * masks
     wish[:, rules.WAIT] *= (1.0, 0.3, 0.6)[tick % 3]
     wish[::2, U1] *= 0.05
@@ -127,15 +128,11 @@ def test_the_turbo_net_is_the_same_net_for_100_000_random_steps():
 
 
 def test_finished_lots_are_the_same_too():
-    """Chance never finishes one: a schedule does, on both."""
+    """Random actions never finish a lot, but a schedule does, on both nets."""
     nets, turbo = Nets(2), TurboNets(2)
-    order = [index for pair in zip(range(6), range(6, 12)) for index in pair]
     for tick in range(1500):
-        masks, busy = nets.masks(), (nets.observations()[:, 1 :: rules.FEATURES] % 6 != 0).any(1)
-        actions = np.full(2, rules.WAIT)
-        for row in range(2):
-            may = [action for action in order if masks[row, action] and (action != U1 or not busy[row])]
-            actions[row] = may[-1] if may and (row == 0 or tick % 2) else rules.WAIT
+        quick, slow = map(scheduled, nets.observations(), nets.masks())
+        actions = np.array([quick, slow if tick % 2 else rules.WAIT])
         expected = nets.step(actions)
         for found, wanted in zip(turbo.step(actions), expected):
             np.testing.assert_array_equal(found, wanted)

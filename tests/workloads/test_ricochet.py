@@ -10,19 +10,15 @@ import numpy as np
 import pytest
 import torch
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
-from workload_runs import rlprof, train_twice
+from workload_runs import rlprof, scores_of, settings_of, train_twice
 
-from rlprof.analysis.components import components
-from rlprof.errors import RlprofError
-from rlprof.workloads.progress import Progress
 from rlprof.workloads.ricochet import COMPONENTS
 from rlprof.workloads.ricochet.board import DOWN, LEFT, RIGHT, UP, Board, Level, make_levels
 from rlprof.workloads.ricochet.drawing import FLOOR, INLAY, LINE, ROBOTS, WALL, Drawing
 from rlprof.workloads.ricochet.environment import MOVE, SOLVED, Ricochet, planes
 from rlprof.workloads.ricochet.network import ConvLstmLayer
 from rlprof.workloads.ricochet.settings import BoardSettings, ImageSettings, RicochetSettings
-from rlprof.workloads.ricochet.training import make_model, parts, train
-from rlprof.workloads.settings import make_settings, read_overrides
+from rlprof.workloads.ricochet.training import make_model, parts
 
 TINY = ("envs=4", "n_steps=4", "iterations=2", "batch_size=8", "n_epochs=1", "image.size=24", "network.channels=4")
 
@@ -37,19 +33,11 @@ DOCUMENTED = {
         recurrent_policy_action_value recurrent_policy_action_dist recurrent_policy_action_sampling
     """,
 }
-"""The operations that the document lists, beside training_total and those of its self-test."""
+"""The operations that the document lists, besides training_total and those of its self-test."""
 
 
-def settings_of(*words: str) -> RicochetSettings:
-    return make_settings(RicochetSettings, ("words", read_overrides([*TINY, *words])))
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def tiny(*words: str) -> RicochetSettings:
+    return settings_of("ricochet", *TINY, *words)
 
 
 # ---- rules ----
@@ -82,7 +70,7 @@ def test_a_robot_stops_before_another():
 
 
 def episode(robots: tuple[int, ...], target: int, *words: str) -> Ricochet:
-    settings = settings_of("board.size=4", "obs_mode=symbolic", f"board.robots={len(robots)}", *words)
+    settings = tiny("board.size=4", "obs_mode=symbolic", f"board.robots={len(robots)}", *words)
     env = Ricochet(settings, [Level(Board(4), robots, target)])
     env.reset(seed=1)
     return env
@@ -189,7 +177,7 @@ def test_on_a_single_cell_the_layer_is_an_lstm():
 
 
 def policy_of(*words: str) -> Any:
-    return make_model(settings_of("obs_mode=symbolic", *words)).policy
+    return make_model(tiny("obs_mode=symbolic", *words)).policy
 
 
 def blank(policy: Any, sequences: int) -> RNNStates:
@@ -198,7 +186,7 @@ def blank(policy: Any, sequences: int) -> RNNStates:
     return RNNStates(zeros, zeros)
 
 
-def test_what_was_learned_from_is_what_was_done_step_by_step():
+def test_the_update_sees_the_steps_of_the_rollout():
     policy = policy_of()
     observations = torch.rand(7, 3, *policy.observation_space.shape)
     starts = torch.zeros(7, 3)
@@ -246,26 +234,14 @@ def test_it_learns_from_pictures(trained):
 
 
 @pytest.mark.long
-def test_recording_it_changes_no_score(trained):
-    assert trained.recorded == trained.alone
+def test_neither_recording_nor_cached_rendering_changes_a_score(trained):
+    trained.check(steps=5 * 128, iterations=5)
 
 
 @pytest.mark.long
-def test_cached_rendering_trains_the_same(trained):
-    assert trained.variant == trained.alone[:2]
-
-
-@pytest.mark.long
-def test_hardly_any_time_is_unattributed_or_the_loops_own(trained):
-    assert trained.unattributed <= 0.05
+def test_the_training_has_hardly_any_time_of_its_own(trained):
     (total,) = (row for row in trained.facts.breakdown.rows if row.operation == "training_total")
     assert total.ledger_ns <= 0.05 * trained.facts.breakdown.wall_ns
-
-
-@pytest.mark.long
-def test_steps_and_iterations_are_the_trainings(trained):
-    assert trained.facts.progress.steps == trained.steps == 5 * 128
-    assert trained.facts.breakdown.iterations == 5
 
 
 @pytest.mark.long
@@ -274,41 +250,29 @@ def test_every_operation_of_the_document_is_timed_in_its_category(trained):
     found = {operation.operation: operation for operation in trained.facts.operations}
     assert {name: found[name].category for name in category if name in found} == category
     assert found["training_total"].calls == 1
-    # The first observations of 16 environments, one a step, and one for every episode that ended.
+    # The first observations of 16 environments, one per step, and one for every episode that ended.
     drawn = 16 + 5 * 128 + trained.facts.progress.episodes
     assert found["env_rgb_draw_grid"].calls == found["env_rgb_resizing"].calls == drawn
 
 
 @pytest.mark.long
 def test_everything_has_a_component(trained):
-    found = components(trained.facts.breakdown, COMPONENTS)
-    found.check()
-    times = {(line.depth, line.title): line.ledger_ns for line in found.lines}
-    assert all(times[0, title] > 0 for title in COMPONENTS)
-    assert all(times[1, title] > 0 for inside in COMPONENTS.values() for title in inside)
-    assert times.get((0, "Everything else"), 0) < 0.01 * trained.facts.breakdown.wall_ns
+    trained.check_components(COMPONENTS, most_elsewhere=0.01)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "words", [("convlstm=false",), ("obs_mode=symbolic",), ("obs_mode=symbolic", "convlstm=false")]
 )
-def test_it_trains_the_same_twice_whatever_it_sees_and_remembers_with(words):
-    scores = []
-    for seed in (1, 1, 2):
-        progress = Progress("ricochet", "score", show=False)
-        train(settings_of(*words, f"seed={seed}", "board.moves=1", "iterations=4"), progress)
-        scores.append(progress.scores)
+def test_two_trainings_are_the_same_with_every_observation_and_memory(words):
+    settings = [tiny(*words, f"seed={seed}", "board.moves=1", "iterations=4") for seed in (1, 1, 2)]
+    scores = [scores_of("ricochet", one) for one in settings]
     assert scores[0] == scores[1]
     assert scores[0] != scores[2]
 
 
-def test_its_parts_say_for_how_many_steps_they_worked():
-    assert {name: part() for name, part in parts(settings_of()).items()} == {
-        "environment": 4,
-        "policy": 4,
-        "update": 16,
-    }
+def test_its_parts_return_the_number_of_their_steps():
+    assert {name: part() for name, part in parts(tiny()).items()} == {"environment": 4, "policy": 4, "update": 16}
 
 
 @pytest.mark.long
@@ -321,23 +285,3 @@ def test_the_documents_flags_leave_a_report_with_its_operations(tmp_path):
     report = json.loads((tmp_path / "my_report.json").read_text())
     named = {operation["operation"] for operation in report["facts"]["operations"]}
     assert named >= {"training_total", *" ".join(DOCUMENTED.values()).split()}
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("board.walls=200", "board.walls=200: a board of 8 x 8 has room for 112"),
-        ("board.robots=64", "board.robots=64: a board of 8 x 8 has room for 63"),
-        ("board.walls=112", "the first robot cannot move"),
-        ("batch_size=15", "batch_size=15 leaves one step alone of the 16"),
-        ("device=tpu", "torch finds no device 'tpu' here"),
-        ("obs_mode=ascii", "obs_mode: invalid enum value 'ascii'"),
-        ("image.cell=2", "image.cell: expected int >= 5"),
-        ("network.strides=[1,2,3]", "network.strides: expected array of length 2"),
-    ],
-)
-def test_what_cannot_be_is_said_in_one_sentence(words, said):
-    with pytest.raises(RlprofError) as error:
-        make_model(settings_of(words))
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)

@@ -8,6 +8,7 @@ from typing import Literal, get_type_hints
 import click
 import pytest
 
+from rlprof.cli.main import main
 from rlprof.cli.train.options import given, options_of, spread
 from rlprof.errors import RlprofError
 from rlprof.workloads.settings import (
@@ -60,13 +61,13 @@ def test_later_layers_win_and_parts_are_merged():
     assert made.trainer == Trainer(batch_size=1024, precise=False)
 
 
-def test_settings_can_be_said_in_words():
+def test_settings_can_be_written_as_words():
     words = ["seed=5", 'devices=["a","b"]', "turbo=true", "trainer.batch_size=3", 'device="x y"']
     made = make_settings(Example, ("words", read_overrides(words)))
-    said = as_words(made)
-    assert sorted(said) == sorted(words)
-    assert make_settings(Example, ("again", read_overrides(said))) == made
-    assert as_words(Example()) == []
+    written = list(as_words(made))
+    assert sorted(written) == sorted(words)
+    assert make_settings(Example, ("again", read_overrides(written))) == made
+    assert not list(as_words(Example()))
 
 
 def test_a_number_may_have_an_exponent(tmp_path):
@@ -76,12 +77,12 @@ def test_a_number_may_have_an_exponent(tmp_path):
 
 
 def test_timesteps_decide_over_iterations_and_are_rounded_up():
-    assert Example().turns == 3
-    assert Example(timesteps=101).turns == 2
+    assert Example().total_iterations == 3
+    assert Example(timesteps=101).total_iterations == 2
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["sed=3"], "there is no setting sed; did you mean seed?"),
         (["batch_size=3"], "did you mean trainer.batch_size?"),
@@ -91,15 +92,15 @@ def test_timesteps_decide_over_iterations_and_are_rounded_up():
         (["trainer.batch_size=0"], "trainer.batch_size: expected int >= 1"),
         (["mode=grey"], "mode: invalid enum value 'grey'"),
         (["turbo=3"], "turbo: expected bool, got int"),
-        (["seed=1", "seed.x=2"], "seed was given a value before"),
-        (["seed"], "'seed' is no setting: write key=value"),
-        (["=3"], "is no setting"),
+        (["seed=1", "seed.x=2"], "seed already has a value"),
+        (["seed"], "'seed' is not a setting; write key=value"),
+        (["=3"], "is not a setting"),
     ],
 )
-def test_what_is_wrong_is_one_sentence_with_its_place(words, said):
+def test_an_error_is_one_sentence_with_its_place(words, message):
     with pytest.raises(RlprofError) as caught:
         make_settings(Example, (" ".join(words), read_overrides(words)))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -115,17 +116,68 @@ def test_a_file_may_be_yaml_or_json(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [(b"[1, 2]", "has a list where settings"), (b"a: [1,", "line 1: this is neither"), (b"\xff\xfe", "cannot be read")],
+    ("text", "message"),
+    [
+        (b"[1, 2]", "holds a list; write settings"),
+        (b"a: [1,", "line 1: the file is neither"),
+        (b"\xff\xfe", "cannot be read"),
+    ],
 )
-def test_a_file_that_is_none_is_said_by_its_name(tmp_path, text, said):
+def test_an_invalid_file_is_reported_with_its_name(tmp_path, text, message):
     (tmp_path / "bad.yaml").write_bytes(text)
     with pytest.raises(RlprofError, match=r"bad\.yaml") as caught:
         read_config(tmp_path / "bad.yaml")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_every_field_of_every_workload_has_a_text():
+WRONG = [
+    ("petri", "minibatch=1000", "minibatch=1000: a batch has only 640 frames"),
+    ("petri", "device=cuda:7", "torch has no device 'cuda:7' on this machine; cpu always works"),
+    ("ricochet", "board.walls=200", "board.walls=200: a board of 8 x 8 has room for 112"),
+    ("ricochet", "board.robots=64", "board.robots=64: a board of 8 x 8 has room for 63"),
+    ("ricochet", "board.walls=112", "the first robot cannot move"),
+    ("ricochet", "batch_size=255", "batch_size=255 leaves a last batch of one of the 256"),
+    ("ricochet", "obs_mode=ascii", "obs_mode: invalid enum value 'ascii'"),
+    ("ricochet", "image.cell=2", "image.cell: expected int >= 5"),
+    ("ricochet", "network.strides=[1,2,3]", "network.strides: expected array of length 2"),
+    ("distill", "trainer.batch_size=100", "a batch must consist of whole segments of bptt=32 steps; try 128"),
+    ("distill", "trainer.batch_size=2048", "trainer.batch_size=2048: a rollout has only 1024 agent steps"),
+    ("distill", "policy.heads=5", "policy.width=64 cannot be divided into policy.heads=5 heads; try 65"),
+    ("distill", "seed=-1", "seed=-1: a seed must not be negative"),
+    ("distill", "agents=41 base_missions=extractor_hub_14", "agents=41: extractor_hub_14 has room for 40"),
+    ("distill", "trainer.profiler.active_steps=0", "trainer.profiler.active_steps: expected int >= 1"),
+    ("distill", "evaluator.interval=2", "no setting evaluator.interval; did you mean evaluator.epoch_interval?"),
+    ("morph", "images.size=7", "images.size: expected int >= 8"),
+    ("morph", "num_workers=-1", "num_workers: expected int >= 0"),
+    ("morph", "host=3", "host has parts: host.channels"),
+    ("morph", "hidden=3", "did you mean controller.hidden?"),
+    ("morph", "--devices cpu gpu", "torch has no device 'gpu' on this machine; cpu always works"),
+    ("morph", "--telemetry-level debug", "writes nothing without --telemetry-dir"),
+    ("morph", f"--telemetry-dir {__file__}", "cannot be written to"),
+    ("battle", "--opponent nobody", "'nobody' is not one of 'random', 'max_damage', 'self'"),
+    ("battle", "--parallel 0", "envs: expected int >= 1"),
+    ("battle", "hidden=100 heads=8", "hidden=100 is not a multiple of heads=8; use one that is"),
+    ("battle", "--server-dir nowhere", "is not installed in"),
+    ("battle", "--server-dir nowhere", "run rlprof train battle --setup --server-dir"),
+    ("battle", "--episode_s 3", "No such option"),
+]
+
+
+@pytest.mark.filterwarnings("ignore")  # TorchRL warns of itself when it is imported
+@pytest.mark.parametrize(("workload", "words", "problem"), WRONG)
+def test_wrong_settings_are_reported_in_one_sentence(workload, words, problem, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    profile = [] if workload == "battle" else ["--no-profile"]  # battle checks its settings before the recording begins
+    with pytest.raises(SystemExit) as ended:
+        main(["train", workload, *profile, *words.split()])
+    errors = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert problem in errors
+    assert "Usage:" in errors or errors.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_field_of_every_workload_has_a_help_text():
     from rlprof.workloads import WORKLOADS, find_workload
 
     for name in WORKLOADS:
@@ -145,15 +197,15 @@ def parse(args):
     return given(Example, command.make_context("example", spread(options, args)).params)
 
 
-def test_flags_that_were_not_given_say_nothing():
+def test_flags_that_were_not_given_change_nothing():
     assert parse([]) == {}
 
 
 def test_flags_are_made_from_the_fields():
-    told = parse(["--rounds", "5", "--mode", "symbolic", "--turbo", "--devices", "cuda:0", "cuda:1", "--seed", "7"])
-    assert told == {
+    flags = parse(["--rounds", "5", "--mode", "symbolic", "--turbo", "--devices", "cuda:0", "cuda:1", "--seed", "7"])
+    assert flags == {
         "iterations": 5, "mode": "symbolic", "turbo": True, "devices": ["cuda:0", "cuda:1"], "seed": 7,
     }  # fmt: skip
     assert parse(["--no-turbo"]) == {"turbo": False}
     assert parse(["--devices", "a", "--devices", "b"]) == {"devices": ["a", "b"]}
-    assert make_settings(Example, ("the flags", told)).devices == ("cuda:0", "cuda:1")
+    assert make_settings(Example, ("the flags", flags)).devices == ("cuda:0", "cuda:1")

@@ -1,4 +1,4 @@
-"""A program: trains a workload alone, then recorded, and a variant of it alone; prints their scores as JSON.
+"""A program that trains a workload without rlprof, recorded, and a variant without rlprof. Prints the scores as JSON.
 
 python twice.py WORKLOAD FOLDER [KEY=VALUE ...] [-- KEY=VALUE ...]
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from rlprof.launch.start import drive
+from rlprof.run.start import drive
 from rlprof.workloads import find_workload
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import make_settings, read_overrides
@@ -29,8 +29,8 @@ def main() -> None:
         program.train(variant, other)
     with drive({"name": name, "dir": folder, "quiet": True}) as recording:
         program.train(settings, recorded)
-    told = {"alone": alone.scores, "recorded": recorded.scores, "variant": other.scores, "steps": recorded.steps}
-    sys.stdout.write(json.dumps({**told, "session": str(recording.folder)}) + "\n")
+    result = {"alone": alone.scores, "recorded": recorded.scores, "variant": other.scores, "steps": recorded.steps}
+    sys.stdout.write(json.dumps({**result, "session": str(recording.folder)}) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""From what a ledger recorded to answers: one question a file. Nothing here prints."""
+"""Answers computed from recorded data, one question per file. Nothing here prints."""

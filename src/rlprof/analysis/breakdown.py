@@ -1,4 +1,4 @@
-"""Where did the wall time go? One row for each place an operation was called from; the rows sum to the wall time."""
+"""Where did the wall time go? One row per place in the call tree; the rows sum to the wall time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from rlprof.analysis.calltree import Place, cpu_of, merge
 from rlprof.ledger.catalogue import BESIDE_TRAINING, STARTUP
@@ -14,38 +15,40 @@ from rlprof.ledger.snapshot import Snapshot
 
 UNATTRIBUTED = "unattributed"
 RLPROF = "rlprof"
+_AS_IN_THE_TREE = (
+    "operation", "category", "depth", "self_ns", "ledger_ns", "subtree_ledger_ns", "overlapped_ns", "cpu_ns",
+    "subtree_cpu_ns",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operation at one place of the call tree, over all lanes. Times are ns, rlprof's cost taken out."""
+    """One operation at one place of the call tree, over all lanes. Times are in ns, without rlprof's cost."""
 
     operation: str
     category: str
-    """`unattributed` and `rlprof` for the two rows that no span stands behind."""
+    """`unattributed` and `rlprof` for the two rows without a span."""
     depth: int
     calls: int
     wall_ns: int
-    """Inclusive, summed over the lanes: with several lanes it may exceed the breakdown's."""
+    """With the rows below, summed over the lanes. With several lanes it may exceed the wall time of the breakdown."""
     self_ns: int
     ledger_ns: int
-    """The driver's wall time that this row itself is accountable for."""
+    """The driver's wall time that this row itself accounts for."""
     subtree_ledger_ns: int
-    """The same with the rows below it."""
     share: float
-    """Of the wall time, the rows below included: percent with one decimal. The top rows sum to 100.0."""
+    """Share of the wall time including the rows below, in percent with one decimal. The top rows sum to 100.0."""
     cpu_ns: int | None
-    """Of self: thread CPU time. None where it cannot be measured."""
+    """Thread CPU time within `self_ns`. None if it cannot be measured."""
     subtree_cpu_ns: int | None
     overlapped_ns: int = 0
-    """Of self: other lanes' work while the driver was busy with something else."""
+    """The part of `self_ns` on other lanes while the driver was busy with something else."""
     mean_ns: float | None = None
-    """Of the calls' durations; None without a call."""
     p50_ns: float | None = None
     p95_ns: float | None = None
     p99_ns: float | None = None
     uncertainty_ns: int = 0
-    """Of rlprof's own row: how far its cost may be off."""
+    """How far the cost may be off. Only in the `rlprof` row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,46 +62,44 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The lanes that recorded a span."""
+    """Lanes that recorded a span."""
 
     by_kind: dict[str, int]
     concurrency: float
-    """How many of them worked inside spans at the same time, on average over the wall time."""
+    """How many lanes worked inside spans at the same time, averaged over the wall time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The wall time, taken apart."""
+    """The wall time, divided into rows and categories."""
 
     wall_ns: int
     iterations: int
     rows: tuple[Row, ...]
-    """The call tree in reading order: a row's children follow it, one deeper, the largest ledger time first. The last
-    two are `unattributed` and `rlprof`."""
+    """The call tree in reading order: the children of a row follow it, one level deeper, largest ledger time first. The
+    last two rows are `unattributed` and `rlprof`."""
     categories: tuple[Portion, ...]
-    """The largest first; then `unattributed` and `rlprof`."""
+    """Largest first, then `unattributed` and `rlprof`."""
     largest: Portion
-    """The largest account since the training began: one operation at all its places, without what it called; or one of
-    those two. Its share is of that time, start-up left out."""
+    """Since the training began: one operation at all its places, without what it called, or one of those two. Its share
+    is a share of the time without start-up."""
     overlapped: dict[str, int]
-    """Work of other lanes while the driver was busy with something else, in ns by operation, the largest first."""
+    """Work of other lanes while the driver was busy with something else, in ns by operation, largest first."""
     lanes: Lanes
     open_spans: int
     cpu: str
-    """How thread CPU time is read; `off` where it is not."""
+    """How thread CPU time is read; `off` if it is not."""
 
     @property
     def after_startup_ns(self) -> int:
-        """The wall time without start-up."""
         return self.wall_ns - sum(row.ledger_ns for row in self.rows if row.operation == STARTUP)
 
     @property
     def top(self) -> tuple[Row, ...]:
-        """The rows that no other contains."""
         return tuple(row for row in self.rows if row.depth == 0)
 
     def check(self) -> None:
-        """Raise AssertionError where the parts do not add up: they always must."""
+        """Raise AssertionError if the parts do not add up."""
         for what, total in (
             ("rows", sum(row.ledger_ns for row in self.rows)),
             ("top rows", sum(row.subtree_ledger_ns for row in self.top)),
@@ -108,20 +109,23 @@ class Breakdown:
 
 
 def breakdown(snapshot: Snapshot) -> Breakdown:
-    """Take a snapshot's wall time apart along the call tree."""
+    """Divide a snapshot's wall time along the call tree."""
     tops = merge(snapshot.net_nodes).children
     extra = [snapshot.unattributed_ns, snapshot.rlprof_ns]
     *shares, unattributed, rlprof = apportion(1000, [top.subtree_ledger_ns for top in tops] + extra)
     rows = _rows(tops, shares, snapshot.wall_ns)
     rows.append(_extra_row(UNATTRIBUTED, snapshot.unattributed_ns, unattributed, cpu_ns=_spanless_cpu(snapshot)))
     rows.append(_extra_row(RLPROF, snapshot.rlprof_ns, rlprof, uncertainty_ns=snapshot.rlprof_uncertainty_ns))
+    overlapped: Counter[str] = Counter()
+    for row in rows:
+        overlapped[row.operation] += row.overlapped_ns
     return Breakdown(
         wall_ns=snapshot.wall_ns,
         iterations=snapshot.iterations,
         rows=tuple(rows),
         categories=_categories(rows),
         largest=_largest(snapshot),
-        overlapped=_overlapped(rows),
+        overlapped={operation: ns for operation, ns in overlapped.most_common() if ns},
         lanes=_lanes(snapshot),
         open_spans=snapshot.open_spans,
         cpu=snapshot.cpu,
@@ -129,14 +133,14 @@ def breakdown(snapshot: Snapshot) -> Breakdown:
 
 
 def _rows(tops: Sequence[Place], tenths: Sequence[int], wall_ns: int) -> list[Row]:
-    """The tree in reading order. Shares are whole tenths of a percent until they are written down."""
+    """The tree in reading order. `tenths` are shares in tenths of a percent."""
     rows = []
     pending = list(zip(tops, tenths))[::-1]
     while pending:
         place, share = pending.pop()
         rows.append(_row(place, share))
-        # Each to its nearest tenth: handed down from level to level, largest remainders would add up to false figures.
-        # But a row never has a larger share than the one it is part of.
+        # Each share is rounded by itself: passing largest remainders down the levels would add up to wrong figures.
+        # A row never has a larger share than its parent.
         for child in reversed(place.children):
             pending.append((child, min(share, round(1000 * child.subtree_ledger_ns / wall_ns) if wall_ns else 0)))
     return rows
@@ -145,18 +149,10 @@ def _rows(tops: Sequence[Place], tenths: Sequence[int], wall_ns: int) -> list[Ro
 def _row(place: Place, tenths: int) -> Row:
     durations = place.durations()
     return Row(
-        operation=place.operation,
-        category=place.category,
-        depth=place.depth,
+        **{name: getattr(place, name) for name in _AS_IN_THE_TREE},
         calls=durations.calls,
         wall_ns=place.subtree_wall_ns,
-        self_ns=place.self_ns,
-        ledger_ns=place.ledger_ns,
-        subtree_ledger_ns=place.subtree_ledger_ns,
         share=tenths / 10,
-        overlapped_ns=place.overlapped_ns,
-        cpu_ns=place.cpu_ns,
-        subtree_cpu_ns=place.subtree_cpu_ns,
         mean_ns=durations.mean_ns,
         p50_ns=durations.quantile_ns(0.50),
         p95_ns=durations.quantile_ns(0.95),
@@ -165,24 +161,13 @@ def _row(place: Place, tenths: int) -> Row:
 
 
 def _extra_row(name: str, ns: int, tenths: int, cpu_ns: int | None = None, uncertainty_ns: int = 0) -> Row:
-    return Row(
-        operation=name,
-        category=name,
-        depth=0,
-        calls=0,
-        wall_ns=ns,
-        self_ns=ns,
-        ledger_ns=ns,
-        subtree_ledger_ns=ns,
-        share=tenths / 10,
-        cpu_ns=cpu_ns,
-        subtree_cpu_ns=cpu_ns,
-        uncertainty_ns=uncertainty_ns,
-    )
+    times: dict[str, Any] = dict.fromkeys(("wall_ns", "self_ns", "ledger_ns", "subtree_ledger_ns"), ns)
+    times |= dict.fromkeys(("cpu_ns", "subtree_cpu_ns"), cpu_ns)
+    return Row(name, name, depth=0, calls=0, share=tenths / 10, uncertainty_ns=uncertainty_ns, **times)
 
 
 def _spanless_cpu(snapshot: Snapshot) -> int | None:
-    """CPU time of the driver with no span open."""
+    """CPU time of the driver outside of all spans."""
     roots = [node for node in snapshot.net_nodes if node.operation is None and snapshot.lanes[node.lane].on_driver]
     cpu = cpu_of(roots)
     return None if cpu is None else min(cpu, snapshot.unattributed_ns)
@@ -194,7 +179,7 @@ def _categories(rows: Sequence[Row]) -> tuple[Portion, ...]:
     for row in operations:
         totals[row.category] += row.ledger_ns
     found = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    # Of what the tree leaves them: the two extra rows must not read 2.4 % in one table and 2.5 % in the next.
+    # Apportioned without the two extra rows, which must not read 2.4 % in one table and 2.5 % in the next.
     tenths = sum(round(10 * row.share) for row in operations if row.depth == 0)
     shares = apportion(tenths, [ns for _, ns in found])
     portions = [Portion(name, ns, share / 10) for (name, ns), share in zip(found, shares)]
@@ -211,19 +196,9 @@ def _largest(snapshot: Snapshot) -> Portion:
     return Portion(name, ns, round(100 * ns / training, 1) if training else 0.0)
 
 
-def _overlapped(rows: Sequence[Row]) -> dict[str, int]:
-    totals: Counter[str] = Counter()
-    for row in rows:
-        totals[row.operation] += row.overlapped_ns
-    return {operation: ns for operation, ns in totals.most_common() if ns}
-
-
 def _lanes(snapshot: Snapshot) -> Lanes:
     spans = [node for node in snapshot.net_nodes if node.operation is not None]
     kinds = Counter(snapshot.lanes[lane].kind for lane in {node.lane for node in spans})
-    # Waiting is not working. Where rlprof's cost was taken out of a wait, it is not negative work either.
+    # Waiting is not working. If rlprof's cost was taken out of a wait, that is not negative work either.
     working = sum(max(0, node.self_ns - node.waited_ns) for node in spans)
-    return Lanes(
-        by_kind=dict(sorted(kinds.items())),
-        concurrency=working / snapshot.wall_ns if snapshot.wall_ns else 0.0,
-    )
+    return Lanes(dict(sorted(kinds.items())), working / snapshot.wall_ns if snapshot.wall_ns else 0.0)

@@ -1,4 +1,4 @@
-"""The lanes' call trees as one: the same operation at the same place of several lanes is one place."""
+"""The call trees of all lanes merged into one: the same path of operations on several lanes is one place."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from rlprof.ledger.snapshot import Measures, Node
 
 @dataclass(slots=True)
 class Place:
-    """One path of operations, over all lanes. Subtree figures include the places below."""
+    """One path of operations, over all lanes. Subtree figures include the places below it."""
 
     depth: int = -1
     nodes: list[Node] = field(default_factory=list)
     children: list[Place] = field(default_factory=list)
-    """The largest ledger time first."""
+    """Largest ledger time first."""
+    self_ns: int = 0
+    ledger_ns: int = 0
+    overlapped_ns: int = 0
     subtree_wall_ns: int = 0
     subtree_ledger_ns: int = 0
     subtree_cpu_ns: int | None = None
@@ -30,23 +33,11 @@ class Place:
         return self.nodes[0].category
 
     @property
-    def self_ns(self) -> int:
-        return sum(node.self_ns for node in self.nodes)
-
-    @property
-    def ledger_ns(self) -> int:
-        return sum(node.ledger_ns for node in self.nodes)
-
-    @property
-    def overlapped_ns(self) -> int:
-        return sum(node.overlapped_ns for node in self.nodes)
-
-    @property
     def cpu_ns(self) -> int | None:
         return cpu_of(self.nodes)
 
     def durations(self) -> Measures:
-        """The spans that have ended here: their number, mean and quantiles."""
+        """Number, mean and quantiles of the spans that ended at this place."""
         called = [node for node in self.nodes if node.calls]
         if len(called) == 1:
             return called[0]
@@ -63,16 +54,14 @@ class Place:
 
 
 def cpu_of(nodes: Iterable[Node]) -> int | None:
-    """Their thread CPU time; None where it cannot be measured.
-
-    rlprof's cost may be in a node's CPU time but no longer in its self time: never more CPU than there was time.
-    """
+    """Thread CPU time of the nodes; None if it cannot be measured."""
+    # rlprof's cost may still be in a node's CPU time but not in its self time.
     known = [min(node.cpu_ns, node.self_ns) for node in nodes if node.cpu_ns is not None]
     return sum(known) if known else None
 
 
 def merge(nodes: Iterable[Node]) -> Place:
-    """The merged tree's root, which stands for no open span. Nodes come parents first, as a snapshot has them."""
+    """The root of the merged tree, which has no operation. Nodes come parents first, as in a snapshot."""
     root = Place()
     places: list[Place] = []
     place_of: dict[int, Place] = {}
@@ -81,7 +70,7 @@ def merge(nodes: Iterable[Node]) -> Place:
         if node.operation is None or node.parent is None:
             place_of[node.id] = root
             continue
-        # A span that is open since this very nanosecond is not among the nodes; what it called may be.
+        # A span that was opened in this very nanosecond is not among the nodes, but its children may be.
         parent = place_of.get(node.parent, root)
         place = known.get((id(parent), node.operation))
         if place is None:
@@ -89,20 +78,19 @@ def merge(nodes: Iterable[Node]) -> Place:
             parent.children.append(place)
             places.append(place)
         place.nodes.append(node)
+        place.self_ns += node.self_ns
+        place.ledger_ns += node.ledger_ns
+        place.overlapped_ns += node.overlapped_ns
         place_of[node.id] = place
     for place in reversed(places):  # children before parents, and no recursion: a tree may be deeper than the stack
-        _sum_up(place)
+        below = place.children
+        _sort(below)
+        place.subtree_wall_ns = place.self_ns + sum(child.subtree_wall_ns for child in below)
+        place.subtree_ledger_ns = place.ledger_ns + sum(child.subtree_ledger_ns for child in below)
+        if (cpu := place.cpu_ns) is not None:
+            place.subtree_cpu_ns = cpu + sum(child.subtree_cpu_ns or 0 for child in below)
     _sort(root.children)
     return root
-
-
-def _sum_up(place: Place) -> None:
-    below = place.children
-    _sort(below)
-    place.subtree_wall_ns = place.self_ns + sum(child.subtree_wall_ns for child in below)
-    place.subtree_ledger_ns = place.ledger_ns + sum(child.subtree_ledger_ns for child in below)
-    if (cpu := place.cpu_ns) is not None:
-        place.subtree_cpu_ns = cpu + sum(child.subtree_cpu_ns or 0 for child in below)
 
 
 def _sort(places: list[Place]) -> None:

@@ -1,9 +1,8 @@
-"""Is B really faster than A? From pairs of processes that took turns; the pair is the statistical unit.
+"""Is B really faster than A? Computed from pairs of processes that alternate; the pair is the statistical unit.
 
-The estimate of a pair is the log of the ratio of mean times a step: means add up to steps per second, medians do not.
-Over pairs there is a t-interval of the trimmed mean, and a sign-flip permutation test beside it. The verdict is about
-steps per second; components are corrected for their number (Holm), and what they contribute sums to the whole
-difference.
+The estimate of a pair is the log of the ratio of mean times per step: means add up to steps per second, medians do not.
+Over the pairs there is a t-interval of the trimmed mean, and a sign-flip permutation test. The verdict is about steps
+per second. Components are corrected for their number (Holm), and their contributions sum to the whole difference.
 """
 
 from __future__ import annotations
@@ -14,22 +13,21 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from rlprof.analysis.figures import rate
-from rlprof.analysis.inference import Interval, interval, least_seen, p_value, permutation_p
+from rlprof.analysis.inference import ALPHA, Interval, interval, least_seen, p_value, permutation_p
 from rlprof.analysis.trimmed import kept, trimmed_mean
 
-ALPHA = 0.05
 MARGIN = 0.02
-"""Less is the same, for all practical purposes."""
+"""A smaller difference counts as the same speed."""
 SAME_WORK = 0.01
-"""Steps per iteration, and optimizer steps per step, that differ by less are equal."""
+"""Steps per iteration and optimizer steps per step count as equal if they differ by less."""
 SAME_EPISODES = 0.2
-"""Episodes per step that differ by less are equal, and so are those that differ by less than CHANCE."""
+"""Episodes per step count as equal if they differ by less than this or by less than CHANCE."""
 CHANCE = 3.0
-"""Standard deviations of a difference of two counts: episodes end by chance where arms do not learn the same."""
+"""Standard deviations of a difference of two counts: episodes end by chance if the arms do not learn the same."""
 DIFFERENT_WORK = "different work"
 UPDATE = "optimizer_step"
-TAKING_TURNS = "taking turns"
-"""Between the boundary of an iteration and the wait for the other arm."""
+BETWEEN = "between iterations"
+"""Time between the end of an iteration and the wait for the other arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,84 +35,84 @@ class Measured:
     """One arm in one pair: means over its iterations."""
 
     wall_ns: float
-    """An iteration."""
+    """Per iteration."""
     cpu_ns: float
     steps: float
     ledger: Mapping[str, float]
-    """By component: ns an iteration. They sum to the wall time, but for what taking turns costs: see `whole_ledger`."""
+    """ns per iteration by component, without the time between iterations: see `whole_ledger`."""
     episodes: float = 0.0
     updates: float = 0.0
     """Optimizer steps."""
     iterations: int = 1
-    """That these are means of."""
+    """Number of iterations that the means are taken over."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPair:
-    """Both arms of a pair of processes that took turns."""
+    """Both arms of a pair of alternating processes."""
 
     a: Measured
     b: Measured
     drift: float = 0.0
-    """By how much the log of the ratio changed from the first iteration to the last, along a straight line."""
+    """Change of the log ratio from the first iteration to the last, along a straight line."""
     typical: Mapping[str, float] = field(default_factory=dict)
-    """By component that every turn has: the log of the ratio of its times a step, in two turns that are neighbours,
-    over the typical ones. What the machine does from one moment to the next does not move it."""
+    """By component that every iteration has: the log of the ratio of its times per step in typical iterations. Short
+    disturbances of the machine do not affect it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
     name: str
     a_ns: float
-    """A step, or an iteration where nothing counts steps."""
+    """ns per step, or per iteration if no steps are counted."""
     b_ns: float
     contribution: float
-    """Of A's whole time, what B saves here: these sum to the whole saving."""
+    """What B saves here as a fraction of A's whole time. All contributions sum to the whole saving."""
     speedup: Interval | None
-    """In all turns, or in typical ones if that is surer; None where an arm does not have it, and of taking turns."""
+    """Over all iterations, or over typical ones if that is more precise. None if an arm lacks the component."""
     significant: bool
     """After correction for the number of components."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     a: str
     b: str
-    logs: tuple[float, ...]
-    """Of the ratio of A's and B's time, pair by pair; none where sessions were recorded apart."""
-    pairs: int
-    """That took turns; 0 for sessions that were recorded apart."""
-    sessions: tuple[int, int] | None
-    """Of each side, where they were."""
+    logs: tuple[float, ...] = ()
+    """Logs of the ratio of A's and B's time, pair by pair. Empty for separately recorded sessions."""
+    pairs: int = 0
+    """Number of alternating pairs; 0 for separately recorded sessions."""
+    sessions: tuple[int, int] | None = None
+    """Number of separately recorded sessions on each side."""
     confidence: float
-    """Of every interval: 0.97 for 97 %."""
+    """Confidence of every interval: 0.97 for 97 %."""
     per_step: bool
-    """Else the figures are of iterations."""
+    """If False, figures are per iteration."""
     a_ns: float
     b_ns: float
     speedup: Interval
     """In steps per second."""
-    permutation_p: float | None
-    cpu: Interval | None
-    """The same in CPU time; None where it is not known."""
+    permutation_p: float | None = None
+    cpu: Interval | None = None
+    """In CPU time; None if unknown."""
     least_seen: float | None
-    """An effect of this size is found four times out of five with as many pairs."""
+    """An effect of this size would be found four times out of five with this many pairs."""
     components: tuple[Component, ...]
-    """The largest contribution first."""
+    """Largest contribution first."""
     work: str | None
-    """How the arms' work differs, if it does: then their times say nothing of which is faster."""
+    """How the work of the arms differs, if it does. Then their times do not show which is faster."""
     sizes: str | None
-    """How the sizes of their iterations differ, if they do: figures per step allow for that."""
-    drift: Interval | None
-    """How B's speed-up changed from the beginning of a pair to its end; None where nothing took turns."""
+    """How the sizes of their iterations differ, if they do. Figures per step account for that."""
+    drift: Interval | None = None
+    """How B's speed-up changed from the beginning of a pair to its end; None without alternating pairs."""
     changes: tuple[str, ...] = ()
-    """What differs between the arms, apart from their times."""
+    """What differs between the arms besides their times."""
     interrupted: bool = False
-    """By Ctrl-C, before it was as sure as it was to be."""
+    """Stopped by Ctrl-C before the requested precision was reached."""
 
     @property
     def steady(self) -> bool:
-        """Whether there is no trend that matters: what drifts would be another figure in a longer run."""
+        """False if there is a trend that matters: a longer run would then give another figure."""
         return self.drift is None or not (self.drift.beyond_zero and abs(self.drift.estimate) > MARGIN)
 
     @property
@@ -131,11 +129,11 @@ class Comparison:
 
 
 _Pair = tuple[Measured, ...]
-"""A and B, of a step where steps are counted."""
+"""A and B, per step if steps are counted."""
 
 
 def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA) -> Comparison:
-    """`a` and `b` say what the arms are."""
+    """`a` and `b` describe the arms."""
     per_step = all(arm.steps > 0 for pair in pairs for arm in (pair.a, pair.b))
     scaled = [tuple(of_a_step(arm) if per_step else arm for arm in (pair.a, pair.b)) for pair in pairs]
     logs = [math.log(one.wall_ns / other.wall_ns) for one, other in scaled]
@@ -146,7 +144,6 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
         b=b,
         logs=tuple(logs),
         pairs=len(pairs),
-        sessions=None,
         confidence=1 - alpha,
         per_step=per_step,
         a_ns=fmean(one.wall_ns for one, _ in middle),
@@ -163,32 +160,28 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
 
 
 def of_a_step(arm: Measured) -> Measured:
-    """Instead of an iteration."""
-    return Measured(
-        arm.wall_ns / arm.steps,
-        arm.cpu_ns / arm.steps,
-        1.0,
-        {name: ns / arm.steps for name, ns in arm.ledger.items()},
-    )
+    """Convert figures per iteration to figures per step."""
+    ledger = {name: ns / arm.steps for name, ns in arm.ledger.items()}
+    return Measured(arm.wall_ns / arm.steps, arm.cpu_ns / arm.steps, 1.0, ledger)
 
 
 def whole_ledger(arm: Measured) -> dict[str, float]:
-    """With what is in no component, so that it sums to the wall time."""
+    """With the time outside of all components, so that it sums to the wall time."""
     rest = arm.wall_ns - sum(arm.ledger.values())
-    return {**arm.ledger, TAKING_TURNS: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
+    return {**arm.ledger, BETWEEN: rest} if abs(rest) > 1e-9 * arm.wall_ns else dict(arm.ledger)
 
 
 def _components(
     pairs: Sequence[_Pair], middle: Sequence[_Pair], typical: Sequence[Mapping[str, float]], alpha: float
 ) -> tuple[Component, ...]:
-    """Tested over all pairs; their times and what they save are of those that the whole difference is of."""
+    """Tested over all pairs. Times and savings are taken from the pairs that the trimmed mean keeps."""
     names = sorted({name for pair in pairs for arm in pair for name in whole_ledger(arm)})
     found, p_values = [], []
     for name in names:
-        estimates = _estimates(pairs, typical, name) if name != TAKING_TURNS else []
-        p_values.append(_either(estimates or [_saved(pairs, name)]) if name != TAKING_TURNS else None)
-        # The surer one: that depends on how much they scatter, and not on what they say.
-        surest = min(estimates, key=_error, default=None)
+        estimates = _estimates(pairs, typical, name) if name != BETWEEN else []
+        p_values.append(_either(estimates or [_saved(pairs, name)]) if name != BETWEEN else None)
+        # The more precise estimate, chosen by its scatter and not by its value.
+        surest = min(estimates, key=lambda logs: trimmed_mean(logs).error if len(logs) > 1 else 0.0, default=None)
         speedup = None if surest is None else interval(surest, alpha)
         a_ns, b_ns = (fmean(time) for time in zip(*_times(middle, name)))
         found.append(Component(name, a_ns, b_ns, fmean(_saved(middle, name)), speedup, significant=False))
@@ -196,7 +189,7 @@ def _components(
 
 
 def _estimates(pairs: Sequence[_Pair], typical: Sequence[Mapping[str, float]], name: str) -> list[list[float]]:
-    """Pair by pair, of all turns and of typical ones; none where an arm does not have the component."""
+    """Pair by pair, over all iterations and over typical ones. Empty if an arm lacks the component."""
     times = _times(pairs, name)
     if not all(a > 0 and b > 0 for a, b in times):
         return []
@@ -205,13 +198,9 @@ def _estimates(pairs: Sequence[_Pair], typical: Sequence[Mapping[str, float]], n
 
 
 def _either(estimates: Sequence[Sequence[float]]) -> float | None:
-    """That neither differs from zero: typical turns are surer, but a change may be in rare ones only."""
+    """p-value that neither estimate differs from zero. Typical iterations are more precise, but miss rare changes."""
     known = [p for p in map(p_value, estimates) if p is not None]
     return min(1.0, len(known) * min(known)) if known else None
-
-
-def _error(values: Sequence[float]) -> float:
-    return trimmed_mean(values).error if len(values) > 1 else 0.0
 
 
 def _times(pairs: Sequence[_Pair], name: str) -> list[tuple[float, float]]:
@@ -219,12 +208,12 @@ def _times(pairs: Sequence[_Pair], name: str) -> list[tuple[float, float]]:
 
 
 def _saved(pairs: Sequence[_Pair], name: str) -> list[float]:
-    """Of A's whole time."""
+    """Savings as a fraction of A's whole time."""
     return [(a - b) / one.wall_ns for (a, b), (one, _) in zip(_times(pairs, name), pairs)]
 
 
 def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: float) -> tuple[Component, ...]:
-    """With those marked that differ, all together wrong as rarely as one alone; the largest contribution first."""
+    """Mark the components that differ, with one error rate for all of them together. Largest contribution first."""
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     significant = set()
     for rank, (p, place) in enumerate(known):
@@ -236,21 +225,18 @@ def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: fl
 
 
 def work(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
-    """How it differs, if it does: what an environment step brings with it, or an iteration where steps are not
-    counted."""
-    both = (*of_a, *of_b)
-    if not all(one.steps > 0 for one in both):
+    """How the work per environment step differs, or per iteration if steps are not counted. None if it does not."""
+    if not all(one.steps > 0 for one in (*of_a, *of_b)):
         found = [_differs("steps per iteration", of_a, of_b, lambda one: one.steps)]
         found.append(_differs("optimizer steps per iteration", of_a, of_b, lambda one: one.updates))
         return "; ".join(filter(None, found)) or None
-    updates = _differs(
-        "optimizer steps per 1,000 environment steps", of_a, of_b, lambda one: 1000 * one.updates / one.steps
-    )
+    what = "optimizer steps per 1,000 environment steps"
+    updates = _differs(what, of_a, of_b, lambda one: 1000 * one.updates / one.steps)
     return "; ".join(filter(None, (updates, _episodes(of_a, of_b)))) or None
 
 
 def sizes(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
-    """How the sizes of iterations differ, if they do."""
+    """How the sizes of iterations differ. None if they do not."""
     if not all(one.steps > 0 for one in (*of_a, *of_b)):
         return None
     return _differs("steps per iteration", of_a, of_b, lambda one: one.steps)
@@ -265,7 +251,7 @@ def _differs(
 
 
 def _episodes(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
-    """Every episode is a reset. Counts of a few are chance: 3 against 5 are no different work."""
+    """Every episode means a reset. Small counts vary by chance: 3 against 5 is not different work."""
     (a, a_error), (b, b_error) = map(_episode_rate, (of_a, of_b))
     if abs(a - b) <= max(SAME_EPISODES * max(a, b), CHANCE * math.hypot(a_error, b_error)):
         return None
@@ -273,7 +259,7 @@ def _episodes(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
 
 
 def _episode_rate(side: Sequence[Measured]) -> tuple[float, float]:
-    """Episodes per step, and its standard deviation if they end by chance."""
+    """Episodes per step, and the standard deviation if episodes end by chance."""
     episodes = sum(one.episodes * one.iterations for one in side)
     steps = sum(one.steps * one.iterations for one in side)
     return episodes / steps, math.sqrt(episodes) / steps

@@ -1,4 +1,4 @@
-"""The wall time in the words of a field: components that a training names, each the operations it consists of."""
+"""The wall time by named components, each a set of operations that a workload defines."""
 
 from __future__ import annotations
 
@@ -11,39 +11,38 @@ from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.sharing import apportion
 
 EVERYTHING_ELSE = "Everything else"
-"""Operations that no component has."""
+"""Operations that belong to no component."""
 
 _OWN = {STARTUP: "Startup", UNATTRIBUTED: "Unattributed", RLPROF: "rlprof itself"}
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
-    """One line. Its parts follow it, one deeper; what no part has is in the component's own time."""
+class ComponentLine:
+    """One component or part of a component. Parts follow their component, one level deeper."""
 
     title: str
     depth: int
     ledger_ns: int
-    """With its parts."""
+    """Including its parts."""
     share: float
-    """Of the wall time, in percent with one decimal. Those of depth 0 sum to 100.0."""
+    """Share of the wall time in percent with one decimal. Lines of depth 0 sum to 100.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
     wall_ns: int
-    lines: tuple[Component, ...]
+    lines: tuple[ComponentLine, ...]
 
     def check(self) -> None:
-        """Raise AssertionError where they do not add up."""
+        """Raise AssertionError if the components do not add up."""
         total = sum(line.ledger_ns for line in self.lines if line.depth == 0)
         assert total == self.wall_ns, f"components sum to {total} ns, wall time is {self.wall_ns} ns"
 
 
 def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
-    """Every instant in one component. A row of the call tree belongs to the component that has its operation, or else
-    to the one its parent row belongs to."""
-    titles = dict(_titles(named))
-    lines: dict[tuple[str, ...], int] = dict.fromkeys(_paths(named), 0)
+    """Assign every instant to one component: that of a row's operation, or else that of its parent row."""
+    titles = _titles(named)
+    lines = {path: 0 for path, _ in _paths(named)}
     inherited: list[tuple[str, ...]] = []
     for row in breakdown.rows:
         del inherited[row.depth :]
@@ -53,15 +52,14 @@ def components(breakdown: Breakdown, named: Mapping[str, Any]) -> Components:
         for end in range(1, len(found) + 1):
             lines[found[:end]] = lines.get(found[:end], 0) + row.ledger_ns
     shares = _shares(lines, breakdown.wall_ns)
-    shown = [
-        Component(path[-1], len(path) - 1, ns, shares[path]) for path, ns in lines.items() if ns or path[0] in named
-    ]
-    return Components(breakdown.wall_ns, tuple(shown))
+    shown = [(path, ns) for path, ns in lines.items() if ns or path[0] in named]
+    made = (ComponentLine(path[-1], len(path) - 1, ns, shares[path]) for path, ns in shown)
+    return Components(breakdown.wall_ns, tuple(made))
 
 
 def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
-    """What a path of operations (`rollout/env_step`) belongs to, by its titles. Without names, its last operation."""
-    titles = dict(_titles(named))
+    """Finds the component of a path of operations (`rollout/env_step`), or its last operation if none are named."""
+    titles = _titles(named)
 
     def find(path: str) -> str:
         operations = path.split("/") if path else []
@@ -75,25 +73,21 @@ def component_of(named: Mapping[str, Any]) -> Callable[[str], str]:
     return find
 
 
-def _titles(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each operation, and the titles from the outermost to its own."""
+def _paths(named: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """The titles of each component, outermost first, with its own operations."""
     for title, inside in named.items():
+        path = (*above, title)
+        yield path, [] if isinstance(inside, Mapping) else inside.split()
         if isinstance(inside, Mapping):
-            yield from _titles(inside, (*path, title))
-        else:
-            for operation in inside.split():
-                yield operation, (*path, title)
+            yield from _paths(inside, path)
 
 
-def _paths(named: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for title, inside in named.items():
-        yield (*path, title)
-        if isinstance(inside, Mapping):
-            yield from _paths(inside, (*path, title))
+def _titles(named: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    return {operation: path for path, operations in _paths(named) for operation in operations}
 
 
 def _shares(lines: Mapping[tuple[str, ...], int], wall_ns: int) -> dict[tuple[str, ...], float]:
-    """Level by level of what the level above has, so that every sum is right in the figures that are shown."""
+    """Apportioned at the top level, so that the printed shares sum to 100.0; a part never exceeds its component."""
     shares: dict[tuple[str, ...], float] = {}
     tops = [path for path in lines if len(path) == 1]
     for path, tenths in zip(tops, apportion(1000, [lines[path] for path in tops])):

@@ -12,72 +12,72 @@ from rlprof.analysis.breakdown import RLPROF
 from rlprof.analysis.series import Series
 
 WARM_UP = 0.1
-"""Of the points, at the start: caches fill, code is compiled, memory is allocated."""
+"""Fraction of the points at the start that is ignored: caches fill, code is compiled, memory is allocated."""
 
 BLOCKS = 12
-"""The points are put together to so many. Neighbours are alike on a machine that others use too, and a test that takes
-each for a witness of its own would see trends everywhere; the median of a block also forgets single slow iterations."""
+"""The points are grouped into this many blocks. On a shared machine neighbouring points are alike, and a test that
+treats each as independent would see trends everywhere. The median of a block also ignores single slow iterations."""
 
 FEWEST_POINTS = 2 * BLOCKS
 
 MOST = 1e18
-"""Beyond any time or count: facts may be anybody's."""
+"""Larger than any real time or count: facts may come from a file of unknown origin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A straight line through values that were taken one after the other."""
+    """A straight line through values in order of time."""
 
     slope: float
     """Per unit of x: the median of the slopes between all pairs (Theil-Sen)."""
     start: float
-    """The line at the first x, and at the last."""
+    """The value of the line at the first x; `end` is its value at the last x."""
     end: float
     z: float
-    """Mann-Kendall: how many standard deviations the number of rising pairs is away from chance. Below 0, it falls."""
+    """Mann-Kendall: standard deviations of the number of rising pairs from chance. Negative if the values fall."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """An operation that took more wall time a unit of work in the last quarter than in the first."""
+    """An operation that took more wall time per unit of work in the last quarter than in the first."""
 
     operation: str
     before_ns: float
-    """A unit, in the first and in the last quarter: sums over sums, so that operations add up to the whole."""
+    """Per unit in the first quarter; `after_ns` in the last. Sums over sums, so that operations add up to the whole."""
     after_ns: float
     explains: float
-    """Of the whole growth: 1 is all of it. More than 1, if something else became faster meanwhile."""
+    """Fraction of the whole growth. More than 1 if something else became faster meanwhile."""
     z: float
-    """Of the trend in its time a unit, as a Trend has it."""
+    """`Trend.z` of its time per unit."""
     excess_ns: float
-    """What it took beyond its pace of the first quarter, over the whole run; warm-up left out."""
+    """Time beyond its pace of the first quarter, over the whole run without warm-up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How the speed changed over the run, warm-up left out."""
+    """How the speed changed over the run, without warm-up."""
 
     unit: str
-    """What is counted: `step`, or `iteration` where no steps were."""
+    """`step`, or `iteration` if no steps were counted."""
     before_ns: float
-    """Wall time a unit, in the first and in the last quarter."""
+    """Wall time per unit in the first quarter; `after_ns` in the last."""
     after_ns: float
     z: float
-    """Of the trend in the wall time a unit, as a Trend has it."""
+    """`Trend.z` of the wall time per unit."""
     steady_fall: float
-    """`fall` by the trend's line, which single slow iterations do not move."""
+    """`fall` computed from the trend's line, which single slow iterations do not affect."""
     excess_ns: float
     grown: tuple[Grown, ...]
-    """The operations whose time a unit grew, and `unattributed`; the most first."""
+    """The operations (or `unattributed`) whose time per unit grew, the largest growth first."""
 
     @property
     def fall(self) -> float:
-        """Of the start's speed, how much was lost at the end: 0.25 is a quarter. Below 0 it became faster."""
+        """Fraction of the initial speed that was lost at the end: 0.25 is a quarter. Negative if it became faster."""
         return 1 - self.before_ns / self.after_ns if self.after_ns > 0 else 0.0
 
 
 def drift(series: Series) -> Drift | None:
-    """None with too few iterations to tell."""
+    """None with too few iterations."""
     walls = [_bounded(wall) for wall in series.wall_ns]
     steps = [_bounded(amount) for amount in series.steps[: len(walls)]]
     counted = 2 * sum(amount > 0 for amount in steps) > len(walls)
@@ -109,8 +109,6 @@ def drift(series: Series) -> Drift | None:
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """Time a unit."""
-
     before_ns: float
     after_ns: float
     trend: Trend
@@ -130,7 +128,7 @@ def _pace(values: Sequence[float], units: Sequence[float], places: Sequence[int]
 
 
 def trend_of(x: Sequence[float], y: Sequence[float]) -> Trend | None:
-    """The trend of values in order of x, put together in blocks. None with too few of them."""
+    """The trend of values in order of x, grouped into blocks. None with too few values."""
     if min(len(x), len(y)) < FEWEST_POINTS:
         return None
     edges = [len(x) * block // BLOCKS for block in range(BLOCKS + 1)]
@@ -143,7 +141,7 @@ def trend_of(x: Sequence[float], y: Sequence[float]) -> Trend | None:
     rising = sum((right[1] > left[1]) - (right[1] < left[1]) for right, left in pairs)
     n = len(middles)
     spread = sqrt(n * (n - 1) * (2 * n + 5) / 18)
-    # One pair less in the direction it leans to: the test's usual correction for counting in whole pairs.
+    # One pair less towards zero: the usual continuity correction of this test.
     z = (rising - (rising > 0) + (rising < 0)) / spread
     return Trend(slope, level + slope * x[0], level + slope * x[-1], z)
 

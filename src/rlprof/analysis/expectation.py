@@ -1,27 +1,32 @@
-"""How fast should this be? What the parts do alone, at their typical pace one after the other, against what it did."""
+"""How fast should this training be? Its parts one after the other, compared with the speed it reached.
+
+The speed of a part is that of its typical calls (`expectation`), or is measured in isolation (`isolated_expectation`).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median, quantiles
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.progress import Progress
 from rlprof.ledger.catalogue import BESIDE_TRAINING
 
-IDLE = "waiting with nobody at work"
-SLOW_CALLS = "calls slower than the typical one"
+IDLE = "waiting while no lane worked"
+SLOW_CALLS = "calls slower than the typical call"
 ENOUGH_CALLS = 20
-"""For a median to be the typical pace."""
+"""With fewer calls, a median is not a typical pace."""
 
 POOR = 0.5
-"""Below half of what the parts could do, something is set up wrongly."""
+"""Below half of the expected speed, something is probably set up wrongly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A category of operations, if the training were nothing else."""
+    """A category of operations, as if the training consisted of nothing else."""
 
     category: str
     typical_ns: int
@@ -39,12 +44,12 @@ class Loss:
 @dataclass(frozen=True, slots=True)
 class Expectation:
     ratio: float
-    """Of the speed the parts allow, what was reached: 0 to 1."""
+    """Reached speed as a fraction of the expected speed: 0 to 1."""
     steps_per_second: float | None
-    """What the parts allow."""
+    """The expected speed."""
     parts: tuple[Part, ...]
     losses: tuple[Loss, ...]
-    """The largest first; with the parts they sum to the time since the training began."""
+    """Largest first. Parts and losses sum to the time since the training began."""
 
     @property
     def poor(self) -> bool:
@@ -52,7 +57,7 @@ class Expectation:
 
 
 def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progress: Progress) -> Expectation | None:
-    """None where nothing was recorded."""
+    """None if nothing was recorded."""
     if not breakdown.after_startup_ns or not operations:
         return None
     typical: defaultdict[str, int] = defaultdict(int)
@@ -83,3 +88,43 @@ def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progres
         parts=tuple(sorted(parts, key=lambda part: -part.typical_ns)),
         losses=tuple(sorted(losses, key=lambda loss: -loss.ns)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedPart:
+    name: str
+    steps_per_second: float
+    """Median over the rounds."""
+    slowest: float
+    fastest: float
+    """Quartiles of the rounds."""
+    share: float
+    """Fraction of the time of all parts, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedExpectation:
+    parts: tuple[IsolatedPart, ...]
+    """Slowest first."""
+    expected: float
+    """Steps per second with all parts one after the other."""
+    reached: float
+
+    @property
+    def ratio(self) -> float:
+        return self.reached / self.expected
+
+    @property
+    def poor(self) -> bool:
+        return self.ratio < POOR
+
+
+def isolated_expectation(measured: Mapping[str, Sequence[float]], reached: float) -> IsolatedExpectation:
+    """`measured` has seconds per step for each part, one value per round; `reached` is in steps per second."""
+    typical = {name: median(seconds) for name, seconds in measured.items()}
+    whole = sum(typical.values())
+    parts = []
+    for name, seconds in sorted(typical.items(), key=lambda item: -item[1]):
+        low, _, high = quantiles(measured[name], n=4, method="inclusive")
+        parts.append(IsolatedPart(name, 1 / seconds, 1 / high, 1 / low, seconds / whole))
+    return IsolatedExpectation(tuple(parts), 1 / whole, reached)

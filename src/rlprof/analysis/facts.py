@@ -1,4 +1,4 @@
-"""Everything that was measured in a session, ready to be looked at. Findings follow from it, and from nothing else."""
+"""Everything that was measured in a session. Findings are computed from these facts only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUNNING = "running or killed"
 class Facts:
     session: Info
     ended: str
-    """`finished`, what stopped it, or `running or killed`: nobody wrote how it ended."""
+    """`finished`, what stopped it, or `running or killed` if the session does not record an end."""
     breakdown: Breakdown
     operations: tuple[Operation, ...]
     progress: Progress
@@ -30,7 +30,7 @@ class Facts:
     parallelism: Parallelism
     artifacts: tuple[Artifact, ...]
     lost: Lost | None = None
-    """The end of the run that could not be written: every other figure is without it."""
+    """The end of the run that could not be written. No other figure includes it."""
 
     def operation(self, name: str) -> Operation | None:
         return next((operation for operation in self.operations if operation.operation == name), None)
@@ -39,23 +39,22 @@ class Facts:
         return tuple(operation for operation in self.operations if operation.category in categories)
 
     def check(self) -> None:
-        """Raise AssertionError where the parts do not add up: they always must."""
+        """Raise AssertionError if the parts do not add up."""
         self.breakdown.check()
         self.series.check()
 
 
 def gather_facts(session: Session) -> Facts:
-    """Read a session."""
     snapshot = session.snapshot()
-    turns = session.turns()
+    iterations = session.iterations()
     used = resources(session, snapshot)
     return Facts(
         session=session.info,
         ended=RUNNING if session.end is None else session.end.how,
         breakdown=breakdown(snapshot),
         operations=operations(snapshot),
-        progress=progress(snapshot, turns, session.state.after_ns if session.state else 0),
-        series=series(session, snapshot, turns),
+        progress=progress(snapshot, iterations, session.state.after_ns if session.state else 0),
+        series=series(session, snapshot, iterations),
         resources=used,
         parallelism=parallelism(snapshot, used, session.info.cores),
         artifacts=tuple(session.artifacts()),

@@ -1,11 +1,13 @@
-"""Figures as people read them, the same in every output: three digits and a unit."""
+"""Figures for people, the same in every output: three digits and a unit."""
 
 from __future__ import annotations
 
-# Each up to where the next begins. Above 999.5 three digits would be 1000: that is the next unit's 1.00 already.
+from collections.abc import Callable
+
+# Each unit ends where the next begins: above 999.5, three digits would read 1000, which is 1.00 of the next unit.
 _DURATIONS = ((1, "ns", 999.5), (1e3, "us", 999.5), (1e6, "ms", 999.5), (1e9, "s", 600.0))
 _SIZES = ((1, "B", 999.5), (2**10, "KB", 999.5), (2**20, "MB", 999.5), (2**30, "GB", 999.5))
-_LARGEST = 1e300  # a report from elsewhere may have whole numbers that no float can hold
+_LARGEST = 1e300  # a report of unknown origin may have integers that do not fit a float
 _COUNTS = ((1e6, "M", 999.5), (1e9, "G", 999.5), (1e12, "T", float("inf")))
 
 
@@ -32,7 +34,7 @@ def size(number: float) -> str:
 
 
 def count(number: float) -> str:
-    """Whole numbers are exact as long as seven characters are enough: `999,999`, then `1.23M`; else `12.5`."""
+    """Whole numbers are exact up to seven characters: `999,999`, then `1.23M`. Others: `12.5`."""
     number = min(number, _LARGEST)
     if number < 1_000_000:
         return f"{number:,.0f}" if number >= 100 or number == round(number) else f"{number:.3g}"
@@ -41,24 +43,27 @@ def count(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Of a share in percent: `12.3%`."""
+    """A share in percent: `12.3%`."""
     return f"{share:.1f}%"
 
 
 def as_percent(fraction: float) -> str:
-    """Of a share between 0 and 1."""
+    """A share between 0 and 1 as `12.3%`."""
     return percent(100 * fraction)
 
 
 def rate(number: float) -> str:
-    """Per second, in three digits or whole: `0.123`, `12.3`, `1,234`."""
-    if number >= 99.95:
-        return f"{number:,.0f}"
-    return f"{number:.3g}"
+    """A rate with three digits or as a whole number: `0.123`, `12.3`, `1,234`."""
+    return f"{number:,.0f}" if number >= 99.95 else f"{number:.3g}"
+
+
+def if_known(figure: Callable[[float], str], value: float | None) -> str:
+    """The figure of a value; empty for None, which was not measured."""
+    return "" if value is None else figure(value)
 
 
 def many(number: float, noun: str) -> str:
-    """With its noun: `1 step`, `2.5 steps`, `1,024 steps`, `2 copies`."""
+    """A number with its noun: `1 step`, `2.5 steps`, `1,024 steps`, `2 copies`."""
     shown = rate(number) if number != round(number) else f"{number:,.0f}"
     if shown == "1":
         return f"1 {noun}"

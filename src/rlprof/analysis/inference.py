@@ -1,24 +1,25 @@
-"""What a few values say of the truth behind them: intervals, and how likely chance alone would be as far from zero.
-
-Values are logs of ratios, one of each pair of processes; figures are ratios less one: 0.06 for 6 % more.
-"""
+"""Confidence intervals and p-values. Values are logs of ratios; figures are ratios minus one: 0.06 for 6 % more."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rlprof.analysis.trimmed import Mean, trimmed_mean
 from rlprof.errors import MissingLibraryError
 
+ALPHA = 0.05
+"""Error rate of an interval that is computed once. Its complement is the confidence."""
 POWER = 0.8
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Of a figure that says how much faster B is: 0.06 for 6 %. None where too few pairs say nothing about it."""
+    """How much faster B is: 0.06 for 6 %. The ends of the interval are None with too few pairs."""
 
     estimate: float
     low: float | None
@@ -30,10 +31,13 @@ class Interval:
 
     @property
     def turned(self) -> Interval:
-        """The same of how much slower it is."""
-        return Interval(
-            -self.estimate, None if self.high is None else -self.high, None if self.low is None else -self.low
-        )
+        """The same for how much slower B is."""
+        negative = self.map(lambda value: -value)
+        return Interval(negative.estimate, negative.high, negative.low)
+
+    def map(self, function: Callable[[float], float]) -> Interval:
+        ends = (None if end is None else function(end) for end in (self.low, self.high))
+        return Interval(function(self.estimate), *ends)
 
 
 def interval(logs: Sequence[float], alpha: float) -> Interval:
@@ -45,27 +49,27 @@ def p_value(values: Sequence[float]) -> float | None:
 
 
 def around(mean: Mean, alpha: float) -> Interval:
-    """Student's interval."""
+    """Student's t-interval."""
     half = float(t_distribution().ppf(1 - alpha / 2, mean.freedom)) * mean.error
     return Interval(math.expm1(mean.value), math.expm1(mean.value - half), math.expm1(mean.value + half))
 
 
 def chance_of(mean: Mean) -> float:
-    """That it is as far from zero, were the truth zero."""
+    """Two-sided p-value: the probability of a mean this far from zero if the truth is zero."""
     if not mean.error:
         return 0.0 if mean.value else 1.0
     return float(2 * t_distribution().sf(abs(mean.value) / mean.error, mean.freedom))
 
 
 def least_seen(error: float, freedom: float, alpha: float) -> float:
-    """The effect that is found four times out of five, with such a standard error and its degrees of freedom."""
+    """The effect that would be found four times out of five with this standard error and these degrees of freedom."""
     t = t_distribution()
     return math.expm1(float(t.ppf(1 - alpha / 2, freedom) + t.ppf(POWER, freedom)) * error)
 
 
 def permutation_p(logs: Sequence[float]) -> float | None:
-    """Were A and B the same, each pair's sign would be chance: of all the ways, which share is as far from zero? None
-    above 12 pairs, of which there are too many ways to count."""
+    """Sign-flip test: if A and B were the same, the sign of each pair would be random. Returns the fraction of all sign
+    combinations with a sum at least this far from zero; None above 12 pairs, which have too many combinations."""
     if not 2 <= len(logs) <= 12:
         return None
     observed = abs(sum(logs)) * (1 - 1e-12)
@@ -77,8 +81,24 @@ def permutation_p(logs: Sequence[float]) -> float | None:
     return as_far / ways
 
 
+def jackknife(parts: Sequence[Part], of: Callable[[Sequence[Part]], float], alpha: float, least: int = 3) -> Interval:
+    """A figure of all parts, with an interval by leaving out each part in turn. None with fewer than `least` parts."""
+    count = len(parts)
+    if count < least:
+        return Interval(of(parts), None, None)
+    return left_out(of(parts), [of([*parts[:place], *parts[place + 1 :]]) for place in range(count)], alpha)
+
+
+def left_out(whole: float, without: Sequence[float], alpha: float) -> Interval:
+    """The same from known figures: of all parts, and without each of them."""
+    count = len(without)
+    mean = sum(without) / count
+    error = math.sqrt((count - 1) / count * sum((one - mean) ** 2 for one in without))
+    half = float(t_distribution().ppf(1 - alpha / 2, count - 1)) * error
+    return Interval(whole, whole - half, whole + half)
+
+
 def t_distribution() -> Any:
-    """scipy's."""
     try:
         from scipy.stats import t  # noqa: PLC0415 - slow to import, and only a comparison needs it
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""From what a user names, a session or a JSON report, to facts that can be relied on."""
+"""Load and validate the facts of a session or of a JSON report."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from rlprof.session.folder import find_database
 from rlprof.session.reader import Session
 
 LARGEST = 2**62
-"""Of any figure. Above it, it is not a measurement, and sums would not fit 64 bits."""
+"""Largest valid figure. Larger ones are no measurement, and their sums would not fit 64 bits."""
 
 MOST_BYTES = 1_000_000_000
-"""Of a JSON report. One of 50,000 operations has about 100 MB."""
+"""Largest JSON report. One with 50,000 operations has about 100 MB."""
 
 _MAY_BE_NEGATIVE = ("start_ns", "time_ns", "ledger_ns", "origin")
-"""In a series, what one point gained may be less than nothing after a correction; clocks begin anywhere."""
+"""A point of a series may be negative after a correction, and clocks start anywhere."""
 
 
 class _Header(msgspec.Struct):
@@ -50,7 +50,7 @@ def load_facts(given: str | Path) -> Facts:
 
 
 def _looks_like_json(path: Path) -> bool:
-    """SQLite says so in its first bytes; of the rest, the name or the first character decides what the error says."""
+    """False for an SQLite file, and for one that looks like neither: this decides which error is shown."""
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -64,12 +64,12 @@ def _looks_like_json(path: Path) -> bool:
 def _read_json(path: Path) -> Facts:
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise UnreadableError(f"{path} has more than {MOST_BYTES / 1e9:.1f} GB, which no report has")
+            raise UnreadableError(f"{path} is larger than {MOST_BYTES / 1e9:.1f} GB, so it is not an rlprof report")
         data = path.read_bytes()
         version = msgspec.json.decode(data, type=_Header).schema_version
         if version != SCHEMA_VERSION:
             raise UnreadableError(
-                f"{path} is a report of version {version}, and this rlprof reads version {SCHEMA_VERSION}; "
+                f"{path} is a report of version {version}, but this rlprof reads version {SCHEMA_VERSION}; "
                 f"{'update rlprof' if version > SCHEMA_VERSION else 'make it again from the session'}"
             )
         facts = msgspec.json.decode(data, type=_Document).facts
@@ -80,7 +80,7 @@ def _read_json(path: Path) -> Facts:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableError(f"{path} is not JSON: {error}") from error
     except RecursionError as error:
-        raise UnreadableError(f"{path} is not an rlprof report: it is nested without end") from error
+        raise UnreadableError(f"{path} is not an rlprof report: it is nested too deeply") from error
     wrong = next(_wrong(facts), None)
     if wrong is not None:
         raise UnreadableError(f"{path} is damaged: {wrong}")
@@ -88,7 +88,7 @@ def _read_json(path: Path) -> Facts:
 
 
 def _wrong(facts: Facts) -> Iterator[str]:
-    """What cannot be true of a measurement."""
+    """Descriptions of everything that cannot be true of a measurement."""
     yield from _wrong_numbers(facts, "facts")
     rows = facts.breakdown.rows
     if [row.category for row in rows[-2:]] != [UNATTRIBUTED, RLPROF]:
@@ -96,7 +96,7 @@ def _wrong(facts: Facts) -> Iterator[str]:
     depth = -1
     for place, row in enumerate(rows):
         if not 0 <= row.depth <= depth + 1:
-            yield f"facts.breakdown.rows[{place}].depth is {row.depth} below a row of {depth}"
+            yield f"facts.breakdown.rows[{place}].depth is {row.depth} below a row of depth {depth}"
         depth = row.depth
     for name in ("series", "resources.samples"):
         if len(set(_lengths(facts.series if name == "series" else facts.resources.samples))) > 1:
@@ -124,7 +124,7 @@ def _lengths(columns: Any) -> Iterator[int]:
 
 
 def _wrong_numbers(value: Any, place: str) -> Iterator[str]:
-    """Numbers that are not finite, too large, or negative where nothing can be."""
+    """Numbers that are not finite, too large, or negative where that is impossible."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         lowest = -LARGEST if any(name in place for name in _MAY_BE_NEGATIVE) else 0
         if not isfinite(value) or not lowest <= value <= LARGEST:

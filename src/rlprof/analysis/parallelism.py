@@ -1,7 +1,4 @@
-"""How well were the cores used? Capacity, and efficiency as load balance times communication.
-
-Summed thread time is never a share of the wall time: here it is an average concurrency.
-"""
+"""How well were the cores used? Capacity, efficiency as load balance times communication, and concurrency."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ from rlprof.ledger.snapshot import Snapshot
 
 OUTSIDE = "outside spans"
 CHILDREN = "child processes"
-IDLE = "idle, or others'"
-"""What this training did not use."""
+IDLE = "idle or other programs"
+"""Capacity that this training did not use."""
 MOST_LANES = 32
 
 
@@ -27,14 +24,14 @@ class Worker:
     lane: str
     kind: str
     useful_ns: int
-    """Inside spans and not waiting."""
+    """Time inside spans, not waiting."""
     share: float
-    """That, in percent of the wall time."""
+    """`useful_ns` in percent of the wall time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """How many calls of an operation were open at the same time, on average over the wall time."""
+    """How many calls of an operation were open at the same time, averaged over the wall time."""
 
     operation: str
     mean: float
@@ -42,33 +39,33 @@ class Concurrency:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """CPU time that something took of what the cores could give."""
+    """CPU time used, as a part of what the cores could provide."""
 
     name: str
-    """A category, `outside spans`, `child processes` or `idle, or others'`."""
+    """A category, `outside spans`, `child processes` or `idle or other programs`."""
     cpu_ns: int
     share: float
-    """Percent of wall time x cores, with one decimal; they sum to 100.0."""
+    """Percent of wall time x cores with one decimal. All shares sum to 100.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parallelism:
-    """Beside the breakdown, which is the first of the three tables."""
+    """Use of cores and lanes."""
 
     cores: int
     capacity: tuple[Capacity, ...] | None
-    """The largest category first, then the other three. None without CPU times."""
+    """Largest category first, then the other three. None without CPU times."""
     workers: tuple[Worker, ...]
-    """The busiest first, at most 32 of `lanes`."""
+    """Busiest first, at most 32."""
     lanes: int
     efficiency: float
-    """Useful time as a share of wall time x lanes: load balance x communication efficiency. 0 to 1, as the next two."""
+    """Useful time as a fraction of wall time x lanes, which is load balance x communication efficiency. All 0 to 1."""
     load_balance: float
-    """Mean over largest useful time: below 1, some lanes had less to do than others."""
+    """Mean useful time divided by the largest. Below 1, some lanes had less to do than others."""
     communication_efficiency: float
-    """Largest useful time over wall time: below 1, even the busiest lane waited."""
+    """Largest useful time divided by wall time. Below 1, even the busiest lane waited."""
     concurrency: tuple[Concurrency, ...]
-    """Of operations on several lanes, the most concurrent first."""
+    """Operations on several lanes, most concurrent first."""
 
 
 def parallelism(snapshot: Snapshot, resources: Resources, cores: int) -> Parallelism:
@@ -103,7 +100,7 @@ def parallelism(snapshot: Snapshot, resources: Resources, cores: int) -> Paralle
 
 
 def _capacity(snapshot: Snapshot, resources: Resources, cores: int) -> tuple[Capacity, ...] | None:
-    """None where neither the ledger nor the samples know CPU times."""
+    """None if neither the ledger nor the samples have CPU times."""
     whole = snapshot.wall_ns * cores
     by_category: Counter[str] = Counter()
     known = in_workers = 0
@@ -119,7 +116,7 @@ def _capacity(snapshot: Snapshot, resources: Resources, cores: int) -> tuple[Cap
     process = (resources.cpu_mean or 0.0) / 100 * snapshot.wall_ns
     if not whole or (snapshot.cpu == "off" and resources.cpu_mean is None):
         return None
-    # Threads that recorded no span, such as torch's own, are in the process's time only.
+    # Threads without spans, such as torch's own, are only in the process's time.
     by_category[OUTSIDE] += max(0, round(process) - known)
     # Worker processes' spans are in their categories already.
     children = max(0, round((resources.children_cpu_mean or 0.0) / 100 * snapshot.wall_ns) - in_workers)

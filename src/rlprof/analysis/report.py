@@ -1,4 +1,4 @@
-"""The report of a session: facts, and the findings that follow from them. Every renderer takes its data from here."""
+"""The report of a session: facts, and the findings that follow from them. Every output is rendered from this."""
 
 from __future__ import annotations
 
@@ -32,13 +32,11 @@ class Report:
 
 
 def build_report(session: Session) -> Report:
-    """Read a session and look at it."""
     facts = gather_facts(session)
     return Report(SCHEMA_VERSION, facts, find(facts))
 
 
 def find(facts: Facts, min_calls: int = 1) -> Findings:
-    """What follows from the facts."""
     return Findings(
         bottlenecks=bottlenecks(facts.operations, min_calls),
         recommendations=recommendations(facts.operations, min_calls),

@@ -1,62 +1,62 @@
-"""What did the training take of the machine? CPU, memory and GPU of the process and its children, over time."""
+"""What did the training use? CPU, memory and GPU of the process and its children, over time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from rlprof.ledger.snapshot import Snapshot
 from rlprof.session.reader import Session
 from rlprof.session.records import Sample
 
 POINTS = 400
+_RATES = ("cpu", "children_cpu", "machine_cpu", "held_up", "device_busy")
+_SIZES = ("rss", "children_rss", "children", "device_memory")
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Columns of one length. CPU in percent of a core (the machine's: of all), memory in bytes; None: not measured."""
+    """Columns of equal length. CPU in percent of one core (the machine's: of all cores), memory in bytes."""
 
     time_ns: tuple[int, ...]
-    """Since recording began."""
     cpu: tuple[float | None, ...]
     children_cpu: tuple[float | None, ...]
     machine_cpu: tuple[float | None, ...]
     held_up: tuple[float | None, ...]
-    """Percent of the time that the main thread was ready to run and had no core."""
+    """Percent of the time that the main thread was ready to run but had no core."""
     rss: tuple[int | None, ...]
     children_rss: tuple[int | None, ...]
     machine_available: tuple[int | None, ...]
-    """Memory that a program could still get."""
+    """Memory that was still available to programs."""
     device_busy: tuple[float | None, ...]
     device_memory: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Means over the run and peaks. None: not measured."""
+    """Means over the run, and peaks. None means not measured."""
 
     seconds: float
-    """That the samples tell about."""
+    """Time covered by the samples."""
     cpu_mean: float | None
-    """Of this process, percent of one core."""
+    """In percent of one core."""
     children_cpu_mean: float | None
     machine_cpu_mean: float | None
     held_up_mean: float | None
-    """Percent of the time that the main thread was ready to run and had no core."""
     rss_peak: int | None
-    """The highest the kernel has seen, between samples too."""
+    """The highest value that the kernel has seen, also between samples."""
     children_rss_peak: int | None
-    """The highest sum of a sample."""
+    """The highest sum over all children in one sample."""
     children_most: int
     device_busy_mean: float | None
     device_memory_peak: int | None
     unseen_cpu_ns: int
-    """CPU time of threads without spans, while the driver waited as far as that is known."""
+    """CPU time of threads without spans, only while the driver waited if that is known."""
     torch_threads: int | None
     sampling_share: float | None
-    """Percent of one core that taking the samples cost."""
+    """In percent of one core; so is `flushing_share`, the cost of writing the session."""
     flushing_share: float | None
-    """The same of writing the session."""
     samples: Samples
 
 
@@ -67,16 +67,12 @@ def resources(session: Session, snapshot: Snapshot) -> Resources:
     wall = snapshot.wall_ns
     return Resources(
         seconds=seconds,
-        cpu_mean=_mean(samples, "cpu"),
-        children_cpu_mean=_mean(samples, "children_cpu"),
-        machine_cpu_mean=_mean(samples, "machine_cpu"),
-        held_up_mean=_mean(samples, "held_up"),
-        rss_peak=snapshot.process_peak or _peak(samples, "rss"),
-        children_rss_peak=_peak(samples, "children_rss"),
-        children_most=max((sample.children for sample in samples), default=0),
-        device_busy_mean=_mean(samples, "device_busy"),
-        device_memory_peak=_peak(samples, "device_memory"),
-        unseen_cpu_ns=_unseen(state.wait_cpu_ns if state else 0, _mean(samples, "cpu"), snapshot),
+        **{f"{name}_mean": mean_of(samples, name) for name in _RATES},
+        rss_peak=snapshot.process_peak or peak_of(samples, "rss"),
+        children_rss_peak=peak_of(samples, "children_rss"),
+        children_most=peak_of(samples, "children") or 0,
+        device_memory_peak=peak_of(samples, "device_memory"),
+        unseen_cpu_ns=_unseen(state.wait_cpu_ns if state else 0, mean_of(samples, "cpu"), snapshot),
         torch_threads=state.torch_threads if state else None,
         sampling_share=100 * sum(sample.cost for sample in samples) / wall if wall and samples else None,
         flushing_share=100 * state.writer_cpu_ns / wall if state and wall else None,
@@ -85,45 +81,34 @@ def resources(session: Session, snapshot: Snapshot) -> Resources:
 
 
 def _unseen(wait_cpu_ns: int, cpu_mean: float | None, snapshot: Snapshot) -> int:
-    """The process's CPU time without that of lanes. Where no probe saw the waits, of the whole run: then threads that
-    compute for the driver's own spans, as torch's do, are in it, too."""
+    """CPU time of the process without the lanes' CPU time. If no probe saw the waits, this covers the whole run and so
+    includes threads that compute for the driver's own spans, such as torch's."""
     here = {lane.id: lane.on_driver for lane in snapshot.lanes if lane.kind != "process"}
     used = wait_cpu_ns or round((cpu_mean or 0.0) / 100 * snapshot.wall_ns)
     lanes = [node for node in snapshot.net_nodes if node.lane in here and not (wait_cpu_ns and here[node.lane])]
     return max(0, used - sum(node.cpu_ns or 0 for node in lanes))
 
 
-def _mean(samples: Sequence[Sample], name: str) -> float | None:
+def mean_of(samples: Sequence[Sample], name: str) -> float | None:
+    """Mean of a figure, weighted by the time of each sample. None if no sample has it."""
     known = [(getattr(sample, name), sample.weight) for sample in samples if getattr(sample, name) is not None]
     weight = sum(weight for _, weight in known)
     return sum(value * weight for value, weight in known) / weight if weight else None
 
 
-def _peak(samples: Sequence[Sample], name: str) -> int | None:
+def peak_of(samples: Sequence[Sample], name: str) -> int | None:
     return max((value for sample in samples if (value := getattr(sample, name)) is not None), default=None)
 
 
 def _fewer(samples: Sequence[Sample]) -> Iterator[Sample]:
-    """At most POINTS, neighbours put together: rates are averaged, sizes are the largest."""
+    """At most POINTS samples. Neighbours are merged: rates are averaged, sizes are the largest."""
     size = max(1, -(-len(samples) // POINTS))
     for start in range(0, len(samples), size):
         group = samples[start : start + size]
-        last = group[-1]
-        yield Sample(
-            time=last.time,
-            weight=sum(sample.weight for sample in group),
-            cpu=_mean(group, "cpu"),
-            children_cpu=_mean(group, "children_cpu"),
-            machine_cpu=_mean(group, "machine_cpu"),
-            held_up=_mean(group, "held_up"),
-            rss=_peak(group, "rss"),
-            children_rss=_peak(group, "children_rss"),
-            children=max(sample.children for sample in group),
-            machine_available=last.machine_available,
-            device_busy=_mean(group, "device_busy"),
-            device_memory=_peak(group, "device_memory"),
-            cost=sum(sample.cost for sample in group),
-        )
+        rates: dict[str, Any] = {name: mean_of(group, name) for name in _RATES}
+        sizes: dict[str, Any] = {name: peak_of(group, name) for name in _SIZES}
+        sums: dict[str, Any] = {name: sum(getattr(sample, name) for sample in group) for name in ("weight", "cost")}
+        yield replace(group[-1], **rates, **sizes, **sums)
 
 
 def _columns(samples: Sequence[Sample], origin: int) -> Samples:

@@ -16,9 +16,9 @@ class Step:
     operation: str
     depth: int
     ns: float
-    """Per rollout, what it called included."""
+    """Time per rollout, including what it called."""
     bottleneck: bool
-    """It has the largest time of its own."""
+    """True for the line with the largest time of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Rollout:
 def rollout(breakdown: Breakdown) -> Rollout | None:
     """None without iterations or without an environment.
 
-    Where one operation holds the whole of it, its calls are the rollouts. Otherwise they are the iterations, and the
+    If one operation contains the whole collection, its calls are the rollouts. Otherwise the iterations are, and the
     collecting operations at the top of the tree belong to them.
     """
     rows = [row for row in breakdown.rows if row.category not in (UNATTRIBUTED, RLPROF)]
@@ -40,16 +40,13 @@ def rollout(breakdown: Breakdown) -> Rollout | None:
         return None
     holder = _holder(rows, breakdown.iterations)
     if holder is not None:
-        place = rows.index(holder)
-        inside, count, base = _subtree(rows, place)[1:], holder.calls, holder.depth + 1
+        inside, count, base = _subtree(rows, rows.index(holder))[1:], holder.calls, holder.depth + 1
         total = holder.subtree_ledger_ns
     else:
-        inside = [
-            row
-            for place, top in enumerate(rows)
-            if top.depth == 0 and _often(top, breakdown.iterations) and _collects(_subtree(rows, place))
-            for row in _subtree(rows, place)
-        ]
+        # At least about once per iteration: creating the environments beforehand is not part of a rollout.
+        often = [place for place, row in enumerate(rows) if not row.depth and row.calls >= 0.5 * breakdown.iterations]
+        subtrees = [_subtree(rows, place) for place in often]
+        inside = [row for subtree in subtrees if _collects(subtree) for row in subtree]
         count, base = breakdown.iterations, 0
         total = sum(row.subtree_ledger_ns for row in inside if row.depth == 0)
     if not count or not inside:
@@ -60,7 +57,7 @@ def rollout(breakdown: Breakdown) -> Rollout | None:
 
 
 def _holder(rows: list[Row], iterations: int) -> Row | None:
-    """The innermost operation, called about once an iteration, that holds nearly all environment time."""
+    """The innermost operation called about once per iteration that contains nearly all environment time."""
     if not iterations:
         return None
     everything = sum(row.ledger_ns for row in rows if row.category == "environment")
@@ -72,11 +69,6 @@ def _holder(rows: list[Row], iterations: int) -> Row | None:
         if len(subtree) > 1 and once and row.category != "environment" and held >= 0.9 * everything > 0:
             found = row
     return found
-
-
-def _often(row: Row, iterations: int) -> bool:
-    """At least about once an iteration: making the environments before the first is no part of a rollout."""
-    return row.calls >= 0.5 * iterations
 
 
 def _collects(subtree: list[Row]) -> bool:

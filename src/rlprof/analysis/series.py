@@ -1,4 +1,4 @@
-"""How did the accounts develop over the iterations? At most a few hundred points, each sums to its wall time."""
+"""How did the accounts change over the iterations? At most a few hundred points; each sums to its wall time."""
 
 from __future__ import annotations
 
@@ -8,66 +8,65 @@ from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.ledger.snapshot import Snapshot, SpanCost
-from rlprof.session.reader import Gain, Session, Turn
+from rlprof.session.reader import Gain, IterationRow, Session
 
 POINTS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Columns of one length: a point is one or more neighbouring iterations. Times are ns, iterations count from 1."""
+    """Columns of equal length. A point is one or more neighbouring iterations, counted from 1. Times are in ns."""
 
     first: tuple[int, ...]
     last: tuple[int, ...]
     start_ns: tuple[int, ...]
-    """Since recording began."""
+    """Time since recording began."""
     wall_ns: tuple[int, ...]
     steps: tuple[int, ...]
     episodes: tuple[int, ...]
     ledger_ns: dict[str, tuple[int, ...]]
-    """By operation, with `unattributed` and `rlprof`: a point's values sum to its wall time."""
+    """By operation, including `unattributed` and `rlprof`. The values of a point sum to its wall time."""
     calls: dict[str, tuple[int, ...]]
 
     def __len__(self) -> int:
         return len(self.first)
 
     def check(self) -> None:
-        """Raise AssertionError where a point does not add up."""
+        """Raise AssertionError if a point does not add up."""
         for place, wall in enumerate(self.wall_ns):
             total = sum(values[place] for values in self.ledger_ns.values())
             assert total == wall, f"iterations {self.first[place]} to {self.last[place]} sum to {total} ns of {wall} ns"
 
 
-def series(session: Session, snapshot: Snapshot, turns: Sequence[Turn], points: int = POINTS) -> Series:
-    """The iterations of a session, neighbours put together."""
+def series(session: Session, snapshot: Snapshot, iterations: Sequence[IterationRow], points: int = POINTS) -> Series:
+    """The iterations of a session, with neighbours merged into at most `points` points."""
     operation_of = {node.id: node.operation for node in snapshot.nodes}
     parent_of = {node.id: node.parent for node in snapshot.nodes}
-    groups = list(groups_of(turns, points))
+    groups = list(groups_of(iterations, points))
     columns = [_accounts(session.gains(group[0], group[-1]), operation_of, parent_of, session.cost) for group in groups]
     names = sorted({name for ledger, _ in columns for name in ledger})
+    operations = [name for name in names if name not in (RLPROF, UNATTRIBUTED)]
     return Series(
         first=tuple(group[0].first + 1 for group in groups),
         last=tuple(group[-1].last + 1 for group in groups),
         start_ns=tuple(group[0].start - session.info.origin for group in groups),
-        wall_ns=tuple(sum(turn.wall_ns for turn in group) for group in groups),
-        steps=tuple(sum(turn.steps for turn in group) for group in groups),
-        episodes=tuple(sum(turn.episodes for turn in group) for group in groups),
+        wall_ns=tuple(sum(one.wall_ns for one in group) for group in groups),
+        steps=tuple(sum(one.steps for one in group) for group in groups),
+        episodes=tuple(sum(one.episodes for one in group) for group in groups),
         ledger_ns={name: tuple(ledger[name] for ledger, _ in columns) for name in names},
-        calls={
-            name: tuple(calls[name] for _, calls in columns) for name in names if name not in (RLPROF, UNATTRIBUTED)
-        },
+        calls={name: tuple(calls[name] for _, calls in columns) for name in operations},
     )
 
 
-def groups_of(turns: Sequence[Turn], points: int) -> Iterator[list[Turn]]:
-    """Neighbours, of about equal numbers of iterations."""
-    if not turns:
+def groups_of(iterations: Sequence[IterationRow], points: int) -> Iterator[list[IterationRow]]:
+    """Groups of neighbours with about equal numbers of iterations."""
+    if not iterations:
         return
-    size = max(1, -(-sum(turn.last - turn.first + 1 for turn in turns) // points))
-    group: list[Turn] = []
-    for turn in turns:
-        group.append(turn)
-        if turn.last - group[0].first + 1 >= size:
+    size = max(1, -(-sum(one.last - one.first + 1 for one in iterations) // points))
+    group: list[IterationRow] = []
+    for one in iterations:
+        group.append(one)
+        if one.last - group[0].first + 1 >= size:
             yield group
             group = []
     if group:
@@ -77,7 +76,7 @@ def groups_of(turns: Sequence[Turn], points: int) -> Iterator[list[Turn]]:
 def _accounts(
     gains: Sequence[Gain], operation_of: dict[int, str | None], parent_of: dict[int, int | None], cost: SpanCost
 ) -> tuple[Counter[str], Counter[str]]:
-    """Ledger time and calls by operation, rlprof's cost taken out as in the snapshot."""
+    """Ledger time and calls by operation, without rlprof's cost, as in the snapshot."""
     around = calls_inside(gains, parent_of)
     ledger: Counter[str] = Counter({UNATTRIBUTED: 0, RLPROF: 0})
     calls: Counter[str] = Counter()
@@ -91,7 +90,7 @@ def _accounts(
 
 
 def calls_inside(gains: Sequence[Gain], parent_of: dict[int, int | None]) -> Counter[int]:
-    """By node: the calls directly below it."""
+    """The number of calls directly below each node."""
     around: Counter[int] = Counter()
     for gain in gains:
         if (parent := parent_of.get(gain.node)) is not None:
@@ -100,6 +99,6 @@ def calls_inside(gains: Sequence[Gain], parent_of: dict[int, int | None]) -> Cou
 
 
 def own_share(gain: Gain, inside: int, cost: SpanCost) -> float:
-    """Of a node's time, what rlprof itself took: 0 to 1."""
+    """Fraction of a node's time that rlprof itself took: 0 to 1."""
     spent = gain.calls * cost.inside_ns + inside * cost.outside_ns
     return min(1.0, spent / gain.self_ns) if gain.self_ns > 0 else 0.0

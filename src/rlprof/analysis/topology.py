@@ -1,13 +1,13 @@
-"""How long would the iterations take if operations were faster? By how the lanes work together.
+"""How long would the iterations take if operations were faster? It depends on how the lanes work together.
 
-What one lane does is shorter by what is saved in it. What waits is shorter only as what it waits for is, so:
+The work of a lane shrinks by what is saved in it. A wait only shrinks if the lane that it waits for gets faster:
 
-- serial: the driver does everything; its time is less what is saved.
-- pool: others work while the driver waits, until the last of them is done. The wait shrinks as the busiest lane does;
-  where they share the GIL or too few cores, as their CPU time; where they work one after the other, as their parts.
-- async: others work beside the driver. The slowest of all decides: the driver, the busiest lane, the cores, the GIL.
+- serial: the driver does everything. Its time shrinks by what is saved.
+- pool: other lanes work while the driver waits for the last of them. The wait shrinks like the busiest lane; if lanes
+  share the GIL or too few cores, like their CPU time; if they work one after the other, like their parts.
+- async: other lanes work beside the driver. The slowest decides: the driver, the busiest lane, the cores or the GIL.
 
-Never is it less than the CPU time divided by the cores.
+The result is never less than the CPU time divided by the cores.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.work import Batch, Piece, Work
+from rlprof.analysis.lane_work import IterationBatch, Piece, Work
 
-APART = 0.01
-"""Of the wall time: less than that is nothing."""
+NEGLIGIBLE = 0.01
+"""Fraction of the wall time. Less work on other lanes is ignored."""
 THROUGHOUT = 0.8
-"""Of the time in which anybody works: a lane that works in so much of it does not wait to be told to. Nor do lanes that
-do so much of their work while the driver is busy."""
+"""Fraction of the time in which any lane works. A lane that works for so much of it does not wait for requests. Nor do
+lanes that do so much of their work while the driver is busy."""
 BESIDE = 0.5
-"""Of the driver's busy time: a pool that is told to work and waited for hardly works in it."""
+"""Fraction of the driver's busy time. A pool that works on request hardly works in it."""
 EXPLAINED = 0.9
-"""Of a wait: a lane that works in so much of it is what is waited for."""
+"""Fraction of a wait. If a lane works for so much of it, the driver waits for that lane."""
 ONE_AT_A_TIME = 1.15
-"""Threads that want to work, and together get no more CPU time than so much of the time, share the GIL."""
+"""Threads that together get no more than this many cores of CPU time, though they want more, share the GIL."""
 SATURATED = 0.85
-"""Of the cores."""
+"""Fraction of the cores."""
 HELD_UP = 0.1
-"""Of the work: off the CPU, so that somebody was in the way."""
+"""Fraction of the work that was off the CPU: something held it up."""
 
 Saving = Mapping[str, float]
-"""By operation, with all that it calls: the part of its time that is left, 0.5 for twice as fast."""
+"""By operation, including what it calls: the fraction of its time that remains, 0.5 for twice as fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Lanes of one make, that are not the driver's."""
+    """Similar lanes other than the driver."""
 
     name: str
     kind: str
     lanes: int
     limit: str
-    """What they share: `the GIL`, `the cores` or nothing."""
+    """What limits them together: `the GIL`, `the cores` or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,13 @@ class Topology:
     cpu_known: bool
     groups: tuple[Group, ...]
     limit: str
-    """Of all together, where they are async; `one another` where some were held up without need."""
+    """What limits all lanes together if they are async; `one another` if some were held up without need."""
 
 
 def topology(work: Work) -> Topology:
-    """As the whole session shows it."""
     pieces, wall = work.whole.pieces, work.whole.wall_ns
     others = [piece for piece in pieces if not piece.on_driver]
-    model = "serial" if sum(piece.work_ns for piece in others) < APART * wall else _together(pieces, wall)
+    model = "serial" if sum(piece.work_ns for piece in others) < NEGLIGIBLE * wall else _together(pieces, wall)
     found = []
     for name, group in _by(others, lambda piece: piece.group).items():
         limit = _limit(group, sum(piece.ledger_ns for piece in group), work) if model == "pool" else ""
@@ -74,21 +73,21 @@ def topology(work: Work) -> Topology:
 
 
 def _together(pieces: Sequence[Piece], wall: float) -> str:
-    """`async` where the driver hardly waits, or for one that works all the time; else `pool`."""
+    """`async` if the driver hardly waits, or waits for a lane that works all the time; else `pool`."""
     others = [piece for piece in pieces if not piece.on_driver]
     if sum(piece.overlapped_ns for piece in others) > THROUGHOUT * sum(piece.work_ns for piece in others):
         return "async"
     busy = sum(piece.work_ns for piece in pieces if piece.on_driver)
-    nobody = sum(piece.idle_ns for piece in pieces if piece.waits_for_others)
+    idle = sum(piece.idle_ns for piece in pieces if piece.waits_for_others)
     for lane in _by(others, lambda piece: piece.lane).values():
         beside, works = sum(piece.overlapped_ns for piece in lane), sum(piece.work_ns for piece in lane)
-        if beside > BESIDE * busy and works > THROUGHOUT * (wall - nobody):
+        if beside > BESIDE * busy and works > THROUGHOUT * (wall - idle):
             return "async"
     return "pool"
 
 
 def _limit(pieces: Sequence[Piece], during_ns: float, work: Work) -> str:
-    """What these lanes share, if anything was in their way."""
+    """What these lanes share, if anything held them up."""
     wanted = sum(piece.work_ns for piece in pieces)
     used = sum(piece.cpu_ns for piece in pieces)
     in_threads = sum(piece.cpu_ns for piece in pieces if piece.kind != "process")
@@ -101,14 +100,14 @@ def _limit(pieces: Sequence[Piece], during_ns: float, work: Work) -> str:
 
 
 def _in_the_way(pieces: Sequence[Piece], wall: float, work: Work) -> str:
-    """Where what one lane computes explains the whole time, others that were off the CPU meanwhile had time to be."""
+    """If the CPU time of one lane explains the whole time, the others had time to be off the CPU."""
     lanes = _by(pieces, lambda piece: piece.lane).values()
     explained = max(sum(piece.cpu_ns for piece in lane) for lane in lanes) > EXPLAINED * wall
     return "one another" if work.cpu_known and explained else ""
 
 
 def left(piece: Piece, saving: Saving) -> float:
-    """The part of a piece's time that is left: what is said of the innermost operation."""
+    """The fraction of a piece's time that remains. The innermost operation in `saving` decides."""
     return next((saving[name] for name in reversed(piece.operations) if name in saving), 1.0)
 
 
@@ -116,26 +115,23 @@ def left(piece: Piece, saving: Saving) -> float:
 class Predicted:
     wall_ns: float
     bound: str
-    """What it cannot be faster than, where that is what decides."""
+    """What limits the result, if anything but the work itself does."""
 
 
-def predict(batch: Batch, how: Topology, saving: Saving, stays: bool = True) -> Predicted:
-    """The wall time of a batch with something saved.
+def predict(batch: IterationBatch, how: Topology, saving: Saving, stays: bool = True) -> Predicted:
+    """The wall time of a batch with the given savings.
 
-    stays: where the model leaves something open, the first of two answers. Async: what the slowest lane does without a
-    span stays its own; else it shrinks with the rest. Pool: the last lane decides; else everybody's part counts.
+    stays: chooses one of two answers where the model leaves something open. Async: time without a span on the slowest
+    lane stays; else it shrinks with the rest. Pool: the last lane decides; else every lane's part counts.
     """
-    if how.model == "async":
-        found = _predict_async(batch, how, saving, stays)
-    else:
-        found = _predict_waiting(batch, how, saving, stays)
+    found = (_predict_async if how.model == "async" else _predict_waiting)(batch, how, saving, stays)
     if not how.cpu_known:
         return found
     by_cores = sum(piece.cpu_ns * left(piece, saving) for piece in batch.pieces) / how.cores
     return Predicted(by_cores, "the cores") if by_cores > found.wall_ns else found
 
 
-def _predict_waiting(batch: Batch, how: Topology, saving: Saving, stays: bool) -> Predicted:
+def _predict_waiting(batch: IterationBatch, how: Topology, saving: Saving, stays: bool) -> Predicted:
     driver = [piece for piece in batch.pieces if piece.on_driver]
     saved = sum(piece.ledger_ns * (1 - left(piece, saving)) for piece in driver)
     limits = {group.name: group.limit for group in how.groups}
@@ -146,26 +142,26 @@ def _predict_waiting(batch: Batch, how: Topology, saving: Saving, stays: bool) -
         before = max(_bounds(group, limits.get(name, ""), how.cores, {}).values())
         after = max(_bounds(group, limits.get(name, ""), how.cores, saving).values())
         in_turn = sum((piece.ledger_ns + held_up * piece.overlapped_ns) * left(piece, saving) for piece in group)
-        # The last one decides, if it takes that long. Else they work one after the other, or this cannot be told.
+        # The last lane decides if it takes that long. Else the lanes work one after the other, or it is unknown.
         last = waited_for * after / before if before > EXPLAINED * waited_for else in_turn
         saved += waited_for - (last if stays else in_turn)
     return Predicted(batch.wall_ns - saved, "")
 
 
 def _held_up(driver: Sequence[Piece], others: Sequence[Piece], saving: Saving) -> float:
-    """Of what others did while the driver was busy, the part in which it wanted a core or the GIL and they had it."""
+    """Fraction of the others' work beside the driver in which they held the core or the GIL that it wanted."""
     beside = sum(piece.overlapped_ns for piece in others)
     off_cpu = sum((piece.work_ns - piece.cpu_ns) * left(piece, saving) for piece in driver)
     return min(1.0, off_cpu / beside) if beside else 0.0
 
 
-def _predict_async(batch: Batch, how: Topology, saving: Saving, stays: bool) -> Predicted:
+def _predict_async(batch: IterationBatch, how: Topology, saving: Saving, stays: bool) -> Predicted:
     before = _bounds(batch.pieces, how.limit, how.cores, {})
     after = _bounds(batch.pieces, how.limit, how.cores, saving)
     slowest = max(before, key=before.__getitem__)
     if not before[slowest]:
         return Predicted(batch.wall_ns, "")
-    if stays:  # it is the slowest one's time that was all spent, so what it did without a span is known; not of others
+    if stays:  # the slowest lane was busy all the time, so its time without a span is known; that of others is not
         after[slowest] += max(0.0, batch.wall_ns - before[slowest])
     decides = max(after, key=after.__getitem__)
     scale = 1.0 if stays else batch.wall_ns / before[slowest]
@@ -173,11 +169,11 @@ def _predict_async(batch: Batch, how: Topology, saving: Saving, stays: bool) -> 
 
 
 def _bounds(pieces: Iterable[Piece], limit: str, cores: int, saving: Saving) -> dict[str, float]:
-    """What lanes that work at the same time cannot be faster than: each of them, and what they share."""
+    """Lower bounds for lanes that work at the same time: the time of each lane, and of what they share."""
     times: defaultdict[str, float] = defaultdict(float)
     total = 0.0
     for piece in pieces:
-        # Who was held up by others of these lanes has worked as long as it computed.
+        # A lane that was held up by the others has worked only as long as it computed.
         work = piece.cpu_ns if limit else piece.work_ns
         own = work if piece.waits_for_others else work + piece.idle_ns
         times[piece.lane] += own * left(piece, saving)

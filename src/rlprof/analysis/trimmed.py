@@ -1,8 +1,7 @@
-"""A mean that a few values far off do not move: of turns and of pairs of processes, some meet what others do on the
-machine.
+"""A mean that a few outliers do not affect: other programs on the machine disturb some iterations and some pairs.
 
 From ten values on, the fifth at each end is left out, and the error is that of the winsorized values (Tukey and
-McLaughlin, 1963): as rarely wrong as the mean of all, and surer where some are far off.
+McLaughlin, 1963): as rarely wrong as the mean of all values, and more precise with outliers.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 LEAST = 10
-"""Of fewer values, leaving some out costs more than it brings."""
+"""With fewer values, leaving some out costs more than it gains."""
 CUT = 0.2
 
 
@@ -23,7 +22,7 @@ class Mean:
     error: float
     """Its standard error."""
     freedom: float
-    """Degrees of freedom of that."""
+    """Degrees of freedom of the error."""
 
 
 def cut_of(count: int) -> int:
@@ -32,14 +31,14 @@ def cut_of(count: int) -> int:
 
 
 def kept(values: Sequence[float]) -> list[int]:
-    """The places of those that are not left out."""
+    """Indices of the values that are not left out."""
     cut = cut_of(len(values))
     places = sorted(range(len(values)), key=values.__getitem__)
     return sorted(places[cut : len(values) - cut])
 
 
 def trimmed_mean(values: Sequence[float]) -> Mean:
-    """Of two values at least."""
+    """Needs at least two values."""
     cut = cut_of(len(values))
     inner = sorted(values)[cut : len(values) - cut]
     winsorized = [inner[0]] * cut + inner + [inner[-1]] * cut

@@ -1,1 +1,1 @@
-"""What is measured beside spans: the machine, and how the system is doing while a training runs."""
+"""Traces and profiles of a recorded training: torch.profiler, cProfile and stack samples, of chosen steps or phases."""

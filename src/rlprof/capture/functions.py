@@ -1,9 +1,10 @@
-"""Which Python functions take the time, of the whole run or only inside some phases: cProfile, or samples."""
+"""Which Python functions take the time, in the whole run or only inside some phases: cProfile, or stack samples."""
 
 from __future__ import annotations
 
 import cProfile
 import io
+import marshal
 import pstats
 import re
 import sys
@@ -18,49 +19,41 @@ from rlprof.errors import MissingLibraryError
 from rlprof.ledger.profiler import Profiler
 
 WHOLE = "whole"
-"""Of the files, where no phase is named."""
+"""Name of the files if no phase is named."""
 TOP = 50
 INTERVAL = 0.001
 """Seconds between two samples."""
 
 
 class Recorder(Protocol):
-    """Of one thread, that can go on after it has stopped."""
+    """Records one thread, and can be paused and resumed."""
 
     def resume(self) -> None: ...
     def pause(self) -> None: ...
-    def write(self, stem: Path) -> list[Path]:
-        """Its files; nothing where nothing was recorded."""
+    def files(self, name: str) -> dict[str, bytes]:
+        """Contents of the files by their ending; none if nothing was recorded. `name` is shown in them."""
 
 
 class Calls:
-    """cProfile: every call is counted and timed, and costs about a microsecond more."""
+    """cProfile: counts and times every call, which costs about a microsecond per call."""
 
     def __init__(self) -> None:
         self._profile = cProfile.Profile()
+        self.resume, self.pause = self._profile.enable, self._profile.disable
 
-    def resume(self) -> None:
-        self._profile.enable()
-
-    def pause(self) -> None:
-        self._profile.disable()
-
-    def write(self, stem: Path) -> list[Path]:
+    def files(self, _name: str) -> dict[str, bytes]:
         text = io.StringIO()
         try:
             stats = pstats.Stats(self._profile, stream=text)
         except TypeError:  # nothing was called
-            return []
+            return {}
         stats.sort_stats("cumulative").print_stats(TOP)
-        data, table = _beside(stem, ".pstats"), _beside(stem, ".txt")
-        stats.dump_stats(data)
-        table.write_text(text.getvalue(), encoding="utf-8")
-        return [data, table]
+        return {".pstats": marshal.dumps(stats.stats), ".txt": text.getvalue().encode()}  # type: ignore[attr-defined]
 
 
 class Sampler:
-    """pyinstrument looks at the stack once a millisecond. Whoever is on at that moment gets what it saw: to begin and
-    end anew for each phase would copy all samples each time."""
+    """pyinstrument samples the stack once per millisecond, and the active recorder gets the sample. Stopping
+    pyinstrument after each phase would copy all samples each time."""
 
     def __init__(self) -> None:
         try:
@@ -69,13 +62,13 @@ class Sampler:
             raise MissingLibraryError("--sample", "pyinstrument", "sample") from error
         self._samplers: Callable[[], Any] = get_stack_sampler
         self._running = False
-        self._on: Samples | None = None
+        self._active: Samples | None = None
 
     def recorder(self) -> Samples:
         return Samples(self)
 
-    def switch(self, samples: Samples | None) -> None:
-        self._on = samples
+    def switch_to(self, samples: Samples | None) -> None:
+        self._active = samples
         if not self._running:
             self._running = True
             self._samplers().subscribe(self._see, desired_interval=INTERVAL, use_async_context=False)
@@ -86,12 +79,12 @@ class Sampler:
             self._samplers().unsubscribe(self._see)
 
     def _see(self, stack: list[str], seconds: float, _async_state: Any) -> None:
-        if self._on is not None:
-            self._on.seen.append((stack, seconds))
+        if self._active is not None:
+            self._active.seen.append((stack, seconds))
 
 
 class Samples:
-    """What a sampler has seen while this was on."""
+    """The samples taken while this recorder was active."""
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
@@ -99,15 +92,15 @@ class Samples:
         self.seen: list[tuple[list[str], float]] = []
 
     def resume(self) -> None:
-        self._sampler.switch(self)
+        self._sampler.switch_to(self)
 
     def pause(self) -> None:
-        self._sampler.switch(None)
+        self._sampler.switch_to(None)
 
-    def write(self, stem: Path) -> list[Path]:
+    def files(self, name: str) -> dict[str, bytes]:
         self._sampler.stop()
         if not self.seen:
-            return []
+            return {}
         from pyinstrument.renderers import ConsoleRenderer, HTMLRenderer  # noqa: PLC0415
         from pyinstrument.session import Session  # noqa: PLC0415
 
@@ -119,24 +112,17 @@ class Samples:
             max_interval=INTERVAL,
             sample_count=len(self.seen),
             start_call_stack=self.seen[0][0],
-            target_description=stem.name,
+            target_description=name,
             cpu_time=0.0,
             sys_path=sys.path,
             sys_prefixes=Session.current_sys_prefixes(),
         )
-        page, table = _beside(stem, ".sampled.html"), _beside(stem, ".sampled.txt")
-        table.write_text(ConsoleRenderer(unicode=True).render(session), encoding="utf-8")
-        page.write_text(HTMLRenderer().render(session), encoding="utf-8")
-        return [table, page]
-
-
-def _beside(stem: Path, ending: str) -> Path:
-    """An operation's name may have anything in it."""
-    return stem.parent / (re.sub(r"[^\w.+-]+", "-", stem.name) + ending)
+        renderers = {".sampled.txt": ConsoleRenderer(unicode=True), ".sampled.html": HTMLRenderer()}
+        return {ending: renderer.render(session).encode() for ending, renderer in renderers.items()}
 
 
 class FunctionCapture:
-    """Records the thread that starts it. With phases named, each has a record of its own, of what happens inside."""
+    """Records the thread that starts it: the whole run, or each of the named phases separately."""
 
     def __init__(self, profiler: Profiler, make: Callable[[], Recorder], phases: Sequence[str] = ()) -> None:
         self._profiler = profiler
@@ -154,7 +140,7 @@ class FunctionCapture:
             self._recorders[WHOLE].resume()
 
     def _watch(self, name: str, begins: bool) -> None:
-        """Inside one phase another is that one's alone: only one record is made at a time."""
+        """Only one recorder is active at a time: a phase inside another phase is recorded as the inner one only."""
         if name not in self._recorders or get_ident() != self._thread:
             return
         if self._inside:
@@ -167,20 +153,24 @@ class FunctionCapture:
             self._recorders[self._inside[-1]].resume()
 
     def stop(self, folder: Path) -> list[Path]:
-        """Write what there is; the files."""
+        """Write the files and return them."""
         if not self._thread:
             return []
         if self._unwatch is not None:
             self._unwatch()
         if get_ident() != self._thread:
-            self._profiler._hooks.warn("functions were recorded on a thread that has not ended it; they are lost", None)
+            self._profiler.warn(
+                "the profile of functions is lost, because another thread than the recorded one ended it", None
+            )
             return []
         self._thread = 0
         for recorder in self._recorders.values():
             recorder.pause()
         folder.mkdir(parents=True, exist_ok=True)
-        return [
-            path
-            for name, recorder in self._recorders.items()
-            for path in recorder.write(folder / name.replace("/", "-"))
-        ]
+        written = []
+        for name, recorder in self._recorders.items():
+            stem = re.sub(r"[^\w.+-]+", "-", name)  # the name of an operation may contain any characters
+            for ending, content in recorder.files(stem).items():
+                written.append(folder / (stem + ending))
+                written[-1].write_bytes(content)
+        return written

@@ -1,4 +1,4 @@
-"""Who wants to be told of every span. While nobody does, spans cost what they always do."""
+"""Watchers that are called at the begin and end of every span. Without any, spans cost no more than usual."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from rlprof.ledger.profiler import Profiler
 
 Watcher = Callable[[str, bool], None]
-"""Called with an operation's name, and whether a span of it begins, on the thread it is on."""
+"""Called on the thread of the span with the operation's name, and True where it begins."""
 
 _watchers: weakref.WeakKeyDictionary[Profiler, list[Watcher]] = weakref.WeakKeyDictionary()
 
 
 def watch_spans(profiler: Profiler, watcher: Watcher, first: bool = False) -> Callable[[], None]:
-    """Returns what ends it. first: before all others are told."""
+    """Returns a function that removes the watcher. first: call it before all other watchers."""
     watchers = _watchers.setdefault(profiler, [])
     watchers.insert(0 if first else len(watchers), watcher)
-    _tell(profiler._ledger, watchers)
+    _install(profiler.ledger, watchers)
 
     def unwatch() -> None:
         if watcher in watchers:
             watchers.remove(watcher)
-            _tell(profiler._ledger, watchers)
+            _install(profiler.ledger, watchers)
 
     return unwatch
 
 
-def _tell(ledger: Any, watchers: list[Watcher]) -> None:
+def _install(ledger: Any, watchers: list[Watcher]) -> None:
     if not watchers:
         ledger.watch(None)
     elif len(watchers) == 1:

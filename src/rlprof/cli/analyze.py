@@ -1,4 +1,4 @@
-"""`rlprof analyze --input FILE`: bottlenecks, scores, recommendations. Also `python -m rlprof.analyze`."""
+"""`rlprof analyze SESSION`: bottlenecks, scores, recommendations. Also `python -m rlprof.analyze`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import click
 import msgspec
 
 from rlprof.analysis.report import Report
+from rlprof.cli import options
+from rlprof.cli.help import command, option
 from rlprof.cli.output import show, write, write_file
 from rlprof.cli.report import build
-from rlprof.report.analysis import render, to_text
+from rlprof.report.analyzer import render, to_text
 
 
-@click.command()
+@command(examples=("rlprof analyze", "rlprof analyze report.json --min-calls 10 --charts bottlenecks.png"))
 @click.argument("session", required=False)
-@click.option("--input", "input_", metavar="FILE", help="A JSON report, a session's folder or file, or `last`.")
-@click.option("--output", metavar="FILE", help="Write the analysis here instead of the terminal.")
-@click.option("--charts", metavar="FILE", help="Draw it: a PNG, SVG or PDF.")
-@click.option("--detailed", metavar="FILE", help="Everything as JSON.")
-@click.option("--min-calls", default=1, show_default=True, metavar="N", type=click.IntRange(1),
-              help="Leave out operations with fewer calls.")  # fmt: skip
+@option("--input", "input_", metavar="FILE", hidden=True, help="The same as SESSION.")
+@options.output
+@option("--charts", metavar="FILE", help="Also draw charts: a PNG, SVG or PDF.")
+@option("--detailed", metavar="FILE", help="Also write all details as JSON.")
+@option("--min-calls", type=click.IntRange(1), default=1, help="Leave out operations with fewer than N calls.")
 def analyze(
     session: str | None,
     input_: str | None,
@@ -31,20 +32,22 @@ def analyze(
     detailed: str | None,
     min_calls: int,
 ) -> None:
-    """Score the bottlenecks of a session or JSON report and recommend what to do.
+    """Score the bottlenecks of a session and recommend changes.
 
-    Each operation scores 0 to 100: 40 for its share of the wall time, 30 for its own time a call, 15 for memory, 15
-    for GPU memory.
+    SESSION is the folder of a session, its session.db, a JSON report, or `last`, the newest session (the default).
+
+    Each operation scores 0 to 100: 40 for its share of the wall time, 30 for its own time per call, 15 for memory,
+    15 for GPU memory.
     """
     if session and input_:
-        raise click.UsageError("give the session once: as SESSION or as --input")
+        raise click.UsageError("The session is given twice. Use either SESSION or --input.")
     made = build(input_ or session or "last", min_calls)
     if charts is not None:
         from rlprof.report.charts import FORMATS, to_picture  # noqa: PLC0415 - half a second
 
         suffix = Path(charts).suffix.lower().removeprefix(".")
         if suffix not in FORMATS:
-            raise click.UsageError(f"--charts {charts}: a chart is drawn as {', '.join(FORMATS)}, by the name's ending")
+            raise click.UsageError(f"--charts {charts}: the name must end with one of {', '.join(FORMATS)}.")
         write_file(Path(charts), to_picture(made, suffix))
     if detailed is not None:
         write_file(Path(detailed), msgspec.json.format(msgspec.json.encode(_detailed(made)), indent=1) + b"\n")

@@ -2,199 +2,162 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-from dataclasses import replace
+import os
+import sys
 from functools import partial
-from pathlib import Path
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+from typing import Any
 
 import click
 
-from rlprof import selftest
-from rlprof.analysis.apart import compare_apart, measure_session
-from rlprof.analysis.changes import changes
-from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.components import component_of
-from rlprof.analysis.load import load_facts
-from rlprof.analysis.self_test import self_test
-from rlprof.cli.arms import check_arms
-from rlprof.cli.comparing import run_against_itself, run_comparison
-from rlprof.cli.output import show, write
+from rlprof.cli import options
+from rlprof.cli.help import command, group, option
+from rlprof.cli.output import deliver, format_of, write
+from rlprof.cli.progress import run_comparison
+from rlprof.cli.run import run
+from rlprof.cli.train import train
+from rlprof.compare import noise_text
+from rlprof.compare.arms import compare_arms, is_command
+from rlprof.compare.gate import gate
+from rlprof.compare.html import to_html
+from rlprof.compare.noise import PAIRS, SMALL_PPO, measure_noise
+from rlprof.compare.paired import MOST_PAIRS, Plan
+from rlprof.compare.text import render, to_json, to_text
 from rlprof.errors import RlprofError
-from rlprof.experiment.comparing import ALPHA, MOST_PAIRS, Plan
-from rlprof.report import self_test as self_test_report
-from rlprof.report.comparison import render, to_json, to_text
-from rlprof.report.html.comparison import to_html
-from rlprof.session.folder import DATABASE, find_database
-from rlprof.session.secrets import mask_line
+from rlprof.experiment.arm import words_of
+from rlprof.run.command import any_command, script_command
 
-SMALL_PPO = f"run {shlex.quote(str(Path(selftest.__file__).with_name('small_ppo.py')))}"
-SELF_TEST_PAIRS = 20
+FORMATS = {"text": to_text, "json": to_json, "html": to_html}
+NOISE_FORMATS = {"text": noise_text.to_text, "json": noise_text.to_json}
 INTERRUPTED = 130
-"""As a shell has it for Ctrl-C."""
-_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+"""Exit code for Ctrl-C, as in a shell."""
 
 
-def seconds(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
-    """`90`, `90s`, `10m`, `1h`."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"(\d+\.?\d*)\s*(\w*)", text)
-    if found is None or found[2] not in _UNITS:
-        raise click.BadParameter(f"{text} is no time: write 90s, 10m or 1h")
-    return float(found[1]) * _UNITS[found[2]]
-
-
-def share(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
-    """`5%` or `5`."""
-    if text is None:
-        return None
-    try:
-        return float(text.removesuffix("%")) / 100
-    except ValueError as error:
-        raise click.BadParameter(f"{text} is no share: write 5%") from error
-
-
-@click.command()
+@command(
+    examples=(
+        "rlprof compare 'run train.py --envs 4' 'run train.py --envs 8'",
+        "rlprof compare 'run old.py' 'run new.py' --fail-if-slower 5%",
+        "rlprof compare baseline-runs/ last",
+        "rlprof compare --noise",
+    )
+)
 @click.argument("arms", nargs=-1, metavar="A B")
-@click.option(
-    "--self-test", "against_itself", is_flag=True,
-    help="Compare A with A, or a small PPO with itself: error rate and smallest effect on this machine.",
+@group(
+    "Experiment",
+    option(
+        "--pairs", type=click.IntRange(2), default_text=f"{MOST_PAIRS}, or {PAIRS} with --noise",
+        help="Run at most N pairs of processes.",
+    ),
+    option("--iterations", type=click.IntRange(1), default=20, help="Run at least N iterations of each arm per pair."),
+    option(
+        "--precision", callback=options.share, metavar="PERCENT", default="2%",
+        help="Stop once the confidence interval is within plus or minus PERCENT.",
+    ),
+    options.max_time,
+    options.patience,
+    option(
+        "--noise", is_flag=True,
+        help="Compare A (default: a small PPO) with itself, to measure the error rate and the smallest difference "
+        "that a comparison can show on this machine.",
+    ),
 )  # fmt: skip
-@click.option(
-    "--pairs", type=click.IntRange(2),
-    help=f"Of processes, at most: {MOST_PAIRS} unless told, {SELF_TEST_PAIRS} of a self-test.",
+@group(
+    "Output",
+    options.format_(*FORMATS),
+    options.output,
+    option("--html", metavar="FILE", help="Also write an HTML page with a forest plot."),
+    option(
+        "--fail-if-slower", callback=options.share, metavar="PERCENT",
+        help="Exit 1 if B is slower than A by more than PERCENT and the whole confidence interval agrees. Exit 2 if A "
+        "and B do different work.",
+    ),
 )  # fmt: skip
-@click.option(
-    "--iterations", type=click.IntRange(1), default=20, show_default=True, help="Of each arm in a pair, at least."
-)
-@click.option(
-    "--max-time", callback=seconds, default="10m", show_default=True, help="Begin no pair that would go over."
-)
-@click.option("--patience", callback=seconds, help="An arm that takes longer for an iteration or its start hangs.")
-@click.option("--precision", callback=share, default="2%", show_default=True, help="Stop at an interval of ± this.")
-@click.option(
-    "--fail-if-slower", callback=share, metavar="PERCENT",
-    help="Exit 1 if B is slower than A by more than PERCENT and the whole confidence interval agrees; 2 if A and B do "
-    "different work; 130 after Ctrl-C.",
-)  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
-@click.option("--html", metavar="FILE", help="Also as a page with a forest plot.")
-@click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
 def compare(
-    arms: tuple[str, ...], against_itself: bool, pairs: int | None, iterations: int, max_time: float,
+    arms: tuple[str, ...], noise: bool, pairs: int | None, iterations: int, max_time: float,
     patience: float | None, precision: float, fail_if_slower: float | None,
-    as_json: bool, html: str | None, output: str | None,
+    format_: str | None, html: str | None, output: str | None,
 ) -> None:  # fmt: skip
-    """Is B really faster than A?
+    """Compare two trainings: is B really faster than A, and which part?
 
-    A and B are command lines of rlprof: 'run train.py --envs 4' 'run train.py --envs 8'. Both are started and take
-    turns, iteration by iteration; pairs of processes are started anew until the answer is narrow enough.
+    A and B are command lines of rlprof. Both are started as a pair of processes and interleaved, iteration by
+    iteration. New pairs are started until the answer is precise enough.
 
-    Or both are sessions that were recorded apart, which is weaker: a folder, a session.db, `last`, a JSON report,
-    several of them with commas between, or a folder that holds several.
+    Or A and B are recorded sessions, which gives a weaker answer: a folder, a session.db, `last`, a JSON report,
+    several of these with commas between them, or a folder of sessions.
     """
-    if len(arms) > 1 if against_itself else len(arms) != 2:
-        raise click.UsageError(
-            "give two arms, or one with --self-test: 'run train.py --envs 4' 'run train.py --envs 8'"
-        )
-    if against_itself:
-        if html is not None or fail_if_slower is not None:
-            raise click.UsageError("--html and --fail-if-slower are for two arms; --self-test has --json and --output")
-        a = arms[0] if arms else SMALL_PPO
-        _test_itself(Plan(a, a, pairs or SELF_TEST_PAIRS, iterations, max_time, 0.0, patience), as_json, output)
+    plan = partial(Plan, blocks=iterations, seconds=max_time, patience=patience)
+    chosen = format_ or format_of(output, FORMATS)
+    if noise:
+        if len(arms) > 1 or html is not None or fail_if_slower is not None or chosen == "html":
+            raise click.UsageError("--noise takes one training, and neither --html nor --fail-if-slower.")
+        _measure_noise(plan, arms[0] if arms else SMALL_PPO, pairs or PAIRS, chosen, output)
         return
-    a, b = arms
-    sides = [[] if _is_command(arm) else _sessions(arm) for arm in arms]
-    if all(sides):
-        found = _compare_sessions(a, b, *sides)
-    elif any(sides):
-        raise RlprofError("a session and a command line cannot be compared; give two of a kind")
-    else:
-        check_arms({"A": a, "B": b})
-        plan = Plan(a, b, pairs or MOST_PAIRS, iterations, max_time, precision, patience)
-        found = run_comparison(plan, component_of({}))
-    _show(found, as_json, html, output)
-    if fail_if_slower is not None:
-        _gate(found, fail_if_slower)
-
-
-def _gate(found: Comparison, limit: float) -> None:
-    """Exit 1 where the whole interval is beyond it; a comparison that cannot tell passes no gate, either."""
-    if found.interrupted:
-        click.echo("rlprof: interrupted, so --fail-if-slower has no answer", err=True)
-        raise click.exceptions.Exit(INTERRUPTED)
-    if found.work is not None:
-        raise RlprofError(f"A and B do different work, so --fail-if-slower has no answer: {found.work}")
-    if found.speedup.high is None:
-        said, remedy = (
-            ("one session a side", "Give several sessions") if found.sessions else ("one pair", "Raise --max-time")
-        )
-        click.echo(f"rlprof: with {said} no error rate can be computed, so the gate cannot fail. {remedy}.", err=True)
-    elif is_slower(found, limit):
-        click.echo(f"rlprof: B is slower by more than {100 * limit:g} %", err=True)
-        raise click.exceptions.Exit(1)
-
-
-def _test_itself(plan: Plan, as_json: bool, output: str | None) -> None:
-    check_arms({"A": plan.a})
-    logs = run_against_itself(plan)
-    if len(logs) < 2:
-        raise RlprofError("one pair says nothing of the noise here; give it more --max-time")
-    found = self_test(mask_line(plan.a), logs, ALPHA)
-    if as_json:
-        write(self_test_report.to_json(found), output)
-    elif output is not None:
-        write(self_test_report.to_text(found), output)
-    else:
-        show(partial(self_test_report.render, found))
-
-
-def is_slower(found: Comparison, limit: float) -> bool:
-    """Whether the whole interval says so."""
-    return found.speedup.high is not None and found.speedup.high < -limit
-
-
-def _show(found: Comparison, as_json: bool, html: str | None, output: str | None) -> None:
+    if len(arms) != 2:
+        raise click.UsageError("Give two trainings: 'run train.py --envs 4' 'run train.py --envs 8'")
+    if all(map(is_command, arms)):
+        check_arms({"A": arms[0], "B": arms[1]})
+    found = compare_arms(
+        plan(*arms, pairs=pairs or MOST_PAIRS, width=precision), partial(run_comparison, component_of=component_of({}))
+    )
     if html is not None:
         write(to_html(found), html)
         click.echo(f"wrote {html}", err=True)
-    if as_json:
-        write(to_json(found), output)
-    elif output is not None:
-        write(to_text(found), output)
+    deliver(FORMATS, render, chosen, output, found)
+    if fail_if_slower is None:
+        return
+    if found.interrupted:
+        click.echo("rlprof: interrupted, so --fail-if-slower has no answer", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
+    decision = gate(found, fail_if_slower)
+    if decision.note:
+        click.echo(f"rlprof: {decision.note}", err=True)
+    if not decision.passed:
+        raise click.exceptions.Exit(1)
+
+
+def _measure_noise(plan: Any, a: str, pairs: int, chosen: str, output: str | None) -> None:
+    check_arms({"A": a})
+    one_component = partial(run_comparison, component_of=lambda _: "all of it")
+    found = measure_noise(plan(a, a, pairs=pairs, width=0.0), one_component)
+    deliver(NOISE_FORMATS, noise_text.render, chosen, output, found)
+
+
+def check_arms(commands: dict[str, str]) -> None:
+    """Raise an error for a command line whose script, module, command, workload or option does not exist, before any
+    training is started."""
+    for name, line in commands.items():
+        kind, *words = words_of(line)
+        try:
+            _check_run(words) if kind == "run" else _check_train(words)
+        except (click.ClickException, RlprofError) as error:
+            problem = error.format_message() if isinstance(error, click.ClickException) else error
+            raise RlprofError(f"{name} ({line}): {problem}") from error
+        except click.exceptions.Exit as error:  # --help
+            raise RlprofError(f"{name} ({line}) trains nothing.") from error
+
+
+def _check_run(words: list[str]) -> None:
+    given = run.make_context("run", words).params
+    if given["module"]:
+        _check_module(given["program"][0])
     else:
-        show(partial(render, found))
+        (any_command if given["command"] else script_command)(given["program"])
 
 
-def _is_command(given: str) -> bool:
-    """Whatever is there by that name is a session."""
-    return given.split()[:1] in (["run"], ["train"], ["rlprof"]) and not Path(given).exists()
+def _check_module(name: str) -> None:
+    """Look for the outermost package only. Looking inside would import it."""
+    package = name.partition(".")[0]
+    here = PathFinder.find_spec(package, [os.getcwd(), *sys.path])  # where `python -m` looks first
+    if here is None and find_spec(package) is None:
+        raise RlprofError(f"There is no module {name}.")
 
 
-def _sessions(given: str) -> list[Path]:
-    """Those that are named."""
-    found: list[Path] = []
-    for part in given.split(","):
-        path = Path(part)
-        if part == "last":
-            found.append(find_database(part))
-        elif not part.strip():
-            raise RlprofError(f"{given!r} names no session, and is no command line; an arm begins with run or train")
-        elif path.is_dir() and not (path / DATABASE).exists():
-            inside = sorted(folder for folder in path.iterdir() if (folder / DATABASE).exists())
-            if not inside:
-                raise RlprofError(f"{part} holds no sessions")
-            found += inside
-        elif path.exists():
-            found.append(path)
-        else:
-            raise RlprofError(f"there is no session {part}, and it is no command line that begins with run or train")
-    return found
-
-
-def _compare_sessions(a: str, b: str, of_a: list[Path], of_b: list[Path]) -> Comparison:
-    facts = [[(str(path), load_facts(path)) for path in side] for side in (of_a, of_b)]
-    measured = [[measure_session(one, name) for name, one in side] for side in facts]
-    found = compare_apart(a, b, measured[0], measured[1], ALPHA)
-    return replace(found, changes=changes(facts[0][0][1].session, facts[1][0][1].session))
+def _check_train(words: list[str]) -> None:
+    if not words:
+        raise RlprofError("No workload is named. Write train WORKLOAD.")
+    with click.Context(train, info_name="train") as context:
+        name, found, rest = train.resolve_command(context, words)
+        assert found is not None  # an unknown name has raised an error
+        found.make_context(name, rest)

@@ -4,44 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from typing import Any
 
-import click
 import msgspec
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from rlprof.analysis.setup import judge
-from rlprof.capture.machine.machine import measure_machine
-from rlprof.cli.output import show
-from rlprof.report.doctor import render
+from rlprof.cli import options
+from rlprof.cli.help import command, option
+from rlprof.cli.output import deliver, format_of
+from rlprof.doctor.machine.machine import measure_machine
+from rlprof.doctor.rules import judge
+from rlprof.doctor.text import render, to_text
 
-JSON_VERSION = 1
-"""Of the keys of --json, which docs/doctor.md lists: it goes up when one changes its meaning or goes away."""
+JSON_VERSION = 2
+"""Version of the JSON keys that docs/doctor.md lists. It goes up when a key changes its meaning or goes away."""
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print everything measured, and the remarks, as JSON.")
-@click.option("--quick", is_flag=True, help="In about a second: without torch and without starting processes.")
-def doctor(as_json: bool, quick: bool) -> None:
-    """Measure this machine and say what is set up badly.
+def to_json(machine: Any, findings: Any) -> str:
+    encoded = msgspec.json.encode({"version": JSON_VERSION, "machine": machine, "findings": findings})
+    return msgspec.json.format(encoded, indent=2).decode() + "\n"
 
-    Takes some seconds, of which two or three keep every core busy. What it finds does not change the exit code.
+
+FORMATS = {"text": to_text, "json": to_json}
+
+
+@command(examples=("rlprof doctor", "rlprof doctor --quick --format json"))
+@options.format_(*FORMATS)
+@options.output
+@option("--quick", is_flag=True, help="Take about a second: skip torch and start no processes.")
+def doctor(format_: str | None, output: str | None, quick: bool) -> None:
+    """Check this machine for settings that slow trainings down.
+
+    Takes a few seconds, two or three of them with every core busy. The findings do not change the exit code.
     """
-    with _progress() as tell:
-        machine = measure_machine(quick, tell)
-    remarks = judge(machine)
-    if as_json:
-        encoded = msgspec.json.encode({"version": JSON_VERSION, "machine": machine, "remarks": remarks})
-        click.echo(msgspec.json.format(encoded, indent=2))
-    else:
-        show(partial(render, machine, remarks))
+    chosen = format_ or format_of(output, FORMATS)
+    with _progress() as report:
+        machine = measure_machine(quick, report)
+    deliver(FORMATS, render, chosen, output, machine, judge(machine))
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """What is measured now, on stderr where that is a terminal. Drawn only when told: a spinner would disturb."""
+    """Show what is being measured, on stderr if that is a terminal. A spinner would disturb the measurement."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None

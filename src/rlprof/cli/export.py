@@ -1,4 +1,4 @@
-"""`rlprof export SESSION --to FORMAT`: give a session to another tool."""
+"""`rlprof export SESSION --to FORMAT`: exports a session to another tool."""
 
 from __future__ import annotations
 
@@ -8,109 +8,108 @@ from pathlib import Path
 
 import click
 
+from rlprof.cli.help import command, option
 from rlprof.cli.output import explained, writing
 from rlprof.session.reader import Session
 
 TABLES = ("operations", "tree", "iterations", "samples")
-"""Of rlprof.report.spreadsheet, which a test compares: importing it here would slow `--help`."""
+"""The tables of rlprof.render.spreadsheet, which would slow `--help` down. A test compares both."""
 
 Made = tuple[list[Path], str | None]
-"""The files, and what their reader must know."""
+"""The files, and a note for their reader."""
 
 
-def _chrome(session: Session, path: Path | None, _table: str) -> Made:
-    from rlprof.report.chrome import write_chrome  # noqa: PLC0415 - each format imports only what it needs
+def _chrome(session: Session, path: Path, _table: str) -> Made:
+    from rlprof.export.chrome import write_chrome  # noqa: PLC0415 - each format imports only what it needs
 
-    path = path or session.folder / "export.json"
     with writing(path, session.path) as file:
-        remark = write_chrome(session, file)
-    return [path], remark
+        return [path], write_chrome(session, file)
 
 
-def _speedscope(session: Session, path: Path | None, _table: str) -> Made:
-    from rlprof.report.speedscope import write_speedscope  # noqa: PLC0415
+def _speedscope(session: Session, path: Path, _table: str) -> Made:
+    from rlprof.export.speedscope import write_speedscope  # noqa: PLC0415
 
-    path = path or session.folder / "export.speedscope.json"
     with writing(path, session.path) as file:
-        remark = write_speedscope(session, file)
-    return [path], remark
+        return [path], write_speedscope(session, file)
 
 
-def _csv(session: Session, path: Path | None, table: str) -> Made:
-    from rlprof.report.spreadsheet import write_csv  # noqa: PLC0415
+def _csv(session: Session, path: Path, table: str) -> Made:
+    from rlprof.render.spreadsheet import write_csv  # noqa: PLC0415
 
-    path = path or session.folder / f"{table}.csv"
     with writing(path, session.path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         write_csv(session, text, table)
-        text.detach()  # flushes; closing is the other's
+        text.detach()  # flushes, and leaves closing to `writing`
     return [path], None
 
 
-def _tensorboard(session: Session, path: Path | None, _table: str) -> Made:
-    from rlprof.report.tensorboard import write_tensorboard  # noqa: PLC0415
+def _tensorboard(session: Session, path: Path, _table: str) -> Made:
+    from rlprof.export.tensorboard import write_tensorboard  # noqa: PLC0415
 
-    path = path or session.folder / "tensorboard"
     with explained(path):
         write_tensorboard(session, path)
     return [path], None
 
 
-def _otlp(session: Session, path: Path | None, _table: str) -> Made:
-    from rlprof.report.otlp import write_otlp_metrics  # noqa: PLC0415
-    from rlprof.report.otlp_traces import write_otlp_traces  # noqa: PLC0415
-    from rlprof.report.spans import NOT_KEPT  # noqa: PLC0415
+def _otlp(session: Session, path: Path, _table: str) -> Made:
+    from rlprof.export.otlp import write_otlp_metrics  # noqa: PLC0415
+    from rlprof.export.otlp_traces import write_otlp_traces  # noqa: PLC0415
+    from rlprof.export.spans import NOT_KEPT  # noqa: PLC0415
 
-    path = path or session.folder / "export.otlp.json"
     with writing(path, session.path) as file:
         write_otlp_metrics(session, file)
     if not any(session.timeline()):
         return [path], NOT_KEPT
     traces = _sibling(path)
     with writing(traces, session.path) as file:
-        remark = write_otlp_traces(session, file)
-    return [path, traces], remark
+        note = write_otlp_traces(session, file)
+    return [path, traces], note
 
 
-FORMATS: dict[str, Callable[[Session, Path | None, str], Made]] = {
-    "chrome": _chrome,
-    "speedscope": _speedscope,
-    "csv": _csv,
-    "tensorboard": _tensorboard,
-    "otlp-json": _otlp,
+FORMATS: dict[str, tuple[Callable[[Session, Path, str], Made], str]] = {
+    "chrome": (_chrome, "export.json"),
+    "speedscope": (_speedscope, "export.speedscope.json"),
+    "csv": (_csv, "{table}.csv"),
+    "tensorboard": (_tensorboard, "tensorboard"),
+    "otlp-json": (_otlp, "export.otlp.json"),
 }
+"""By name, the function that writes the format, and the default name of its file in the session."""
 
 
-@click.command()
+@command(examples=("rlprof export last --to chrome", "rlprof export last --to csv --table tree -o tree.csv.gz"))
 @click.argument("session", default="last")
-@click.option("--to", "to", type=click.Choice(tuple(FORMATS)), required=True, help="What the other tool reads.")
-@click.option(
-    "--output", "-o", metavar="PATH", help="Instead of a file in the session's folder; NAME.gz is compressed."
-)
-@click.option("--table", type=click.Choice(TABLES), help="Which one, with --to csv: operations unless told.")
+@option("--to", "to", type=click.Choice(tuple(FORMATS)), metavar="FORMAT", required=True, help="Format to write.")
+@option(
+    "--output", "-o", metavar="PATH", default_text="a file in the session",
+    help="Write to PATH, compressed if it ends with .gz.",
+)  # fmt: skip
+@option("--table", type=click.Choice(TABLES), default_text=TABLES[0], help="Table to write, with --to csv.")
 def export(session: str, to: str, output: str | None, table: str | None) -> None:
-    """Give a session to another tool.
+    """Export a session to another tool.
+
+    SESSION is the folder of a session, its session.db, or `last`, the newest session (the default).
 
     \b
-    chrome       a trace for Perfetto (ui.perfetto.dev) or chrome://tracing
-    speedscope   flame graphs for speedscope.app
-    csv          a table for a spreadsheet or pandas
-    tensorboard  scalars an iteration, in a folder for tensorboard --logdir
-    otlp-json    OpenTelemetry metrics and, with a timeline, traces
-
-    SESSION is a session's folder, its session.db, or `last`, the newest one.
+    FORMAT is one of:
+      chrome       a trace for Perfetto (ui.perfetto.dev) or chrome://tracing
+      speedscope   flame graphs for speedscope.app
+      csv          a table for a spreadsheet or pandas
+      tensorboard  scalars per iteration, in a folder for tensorboard --logdir
+      otlp-json    OpenTelemetry metrics and, with a timeline, traces
     """
     if table is not None and to != "csv":
-        raise click.UsageError("--table goes with --to csv only")
+        raise click.UsageError("--table needs --to csv.")
+    table = table or TABLES[0]
+    write, default = FORMATS[to]
     with Session(session) as opened:
-        written, remark = FORMATS[to](opened, Path(output) if output else None, table or TABLES[0])
+        written, note = write(opened, Path(output) if output else opened.folder / default.format(table=table), table)
     for path in written:
         click.echo(f"wrote {path}")
-    if remark:
-        click.echo(f"note: {remark}", err=True)
+    if note:
+        click.echo(f"note: {note}", err=True)
 
 
 def _sibling(path: Path) -> Path:
-    """Where the traces go: NAME.traces.json beside NAME.json."""
+    """Path of the traces: NAME.traces.json beside NAME.json."""
     suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
     return path.with_name(f"{path.name.removesuffix(suffix)}.traces{suffix}")

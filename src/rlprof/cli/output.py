@@ -1,4 +1,4 @@
-"""Where a command's result goes: to the terminal, or to a file that is there whole or not at all."""
+"""Where a command's result goes: to the terminal, or to a file that is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,22 +6,49 @@ import gzip
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+import click
 from rich.console import Console
 
 from rlprof.errors import RlprofError
-from rlprof.report.layout import plain
+from rlprof.render.layout import plain
+
+Formats = Mapping[str, Callable[..., str]]
+"""By name of the format, the function that renders it."""
 
 WIDTH = 120
-"""Of text that goes into a pipe, unless COLUMNS says otherwise."""
+"""Width of text that goes into a pipe, if COLUMNS is not set."""
+
+_ENDINGS = {"": "text", ".txt": "text", ".log": "text", ".htm": "html", ".md": "markdown"}
+"""File endings that differ from the name of their format."""
+
+
+def format_of(output: str | None, names: Collection[str]) -> str:
+    """The format for the ending of a file, without `.gz`. A device or a pipe has no ending and gets text."""
+    suffix = Path((output or "").removesuffix(".gz")).suffix.lower()
+    found = _ENDINGS.get(suffix, suffix.removeprefix("."))
+    if found not in names:
+        raise click.UsageError(f"--output {output}: no format ends with {suffix}. Choose one with --format.")
+    return found
+
+
+def deliver(formats: Formats, render: Callable[..., None], chosen: str, output: str | None, *found: Any) -> None:
+    """Show `found` as text on the terminal, or write it in the chosen format."""
+    if chosen == "text" and output is None:
+        show(partial(render, *found))
+        return
+    write(formats[chosen](*found), output)
+    if output is not None:
+        click.echo(f"wrote {output}", err=True)
 
 
 def show(render: Callable[[Console], None]) -> None:
-    """On a terminal with its own width and colours; in a pipe without."""
+    """Render with the terminal's width and colours, or without colours into a pipe."""
     if sys.stdout is not None and sys.stdout.isatty():
         render(Console(file=sys.stdout, highlight=False))
     else:
@@ -29,23 +56,16 @@ def show(render: Callable[[Console], None]) -> None:
         write(plain(render, width, getattr(sys.stdout, "encoding", None) or "utf-8"), None)
 
 
-def say(text: str) -> None:
-    """Beside the result: how far it is, on the standard error, where there is one."""
-    if sys.stderr is not None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-
-
 def write(text: str, output: str | None) -> None:
-    """To a file, or to the standard output."""
+    """Write to a file, or to stdout."""
     if output is None:
         if sys.stdout is None:
-            raise RlprofError("the standard output is closed; give --output FILE")
+            raise RlprofError("stdout is closed. Use --output FILE.")
         if sys.stdout.isatty():
             text = harmless(text)
         try:
             sys.stdout.write(text)
-        except UnicodeEncodeError:  # LANG=C: what it cannot say becomes a question mark
+        except UnicodeEncodeError:  # LANG=C: a character that it lacks becomes a question mark
             sys.stdout.write(text.encode(sys.stdout.encoding, "replace").decode(sys.stdout.encoding))
         sys.stdout.flush()
         return
@@ -53,7 +73,7 @@ def write(text: str, output: str | None) -> None:
 
 
 def harmless(text: str) -> str:
-    """For a terminal: characters that it would obey are written as escapes, which JSON understands too."""
+    """Escape control characters, so that a terminal does not obey them. JSON reads the same escapes."""
     return "".join(
         char if char.isprintable() or char == "\n" else " " if char == "\t" else f"\\u{min(ord(char), 0xFFFF):04x}"
         for char in text
@@ -66,14 +86,14 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
-    """A file that is there whole or not at all, compressed where its name ends with .gz.
+def writing(path: Path, source: Path | None = None) -> Iterator[BinaryIO]:
+    """A file that is written whole or not at all, compressed if its name ends with .gz.
 
-    A pipe, a device or what a link points to is written to as it is. The session itself is not overwritten.
+    A pipe, a device or the target of a link is written to directly. `source`, the file that is read, is kept.
     """
     with explained(path):
-        if session is not None and path.exists() and path.samefile(session):
-            raise RlprofError(f"{path} is the session itself; give --output another name")
+        if source is not None and path.exists() and path.samefile(source):
+            raise RlprofError(f"--output {path} would overwrite {source}, which is being read. Choose another name.")
         if path.exists() and (path.is_symlink() or not path.is_file()):
             with path.open("wb") as file:
                 yield file
@@ -82,7 +102,7 @@ def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
         partial = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with gzip.open(partial, "wb", compresslevel=6) if path.suffix == ".gz" else partial.open("wb") as file:
-                yield file  # type: ignore[misc]  # a GzipFile does all that is asked of it
+                yield file  # type: ignore[misc]  # a GzipFile has all the methods that are used
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
@@ -90,10 +110,10 @@ def writing(path: Path, session: Path | None = None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """What the operating system refuses becomes one sentence."""
+    """Turn an error of the operating system into one sentence."""
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader of a pipe has had enough
+        raise  # the reader of the pipe has ended, which is no error
     except OSError as error:
         raise RlprofError(f"{path} cannot be written: {error.strerror or error}") from error

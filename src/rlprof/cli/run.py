@@ -1,4 +1,4 @@
-"""`rlprof run`: a training that was not edited, recorded."""
+"""`rlprof run`: records a training script that was not edited."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from rlprof.cli.capturing import captures_of, capturing
-from rlprof.launch.command import any_command, become, module_command, script_command
-from rlprof.launch.supervise import supervise
+from rlprof.cli import options
+from rlprof.cli.help import Command, command, group, option
+from rlprof.run.command import any_command, become, module_command, script_command
+from rlprof.run.supervise import supervise
 
 
-class _Run(click.Command):
-    """Remembers whether the program came after a `--`, which click forgets."""
+class _Run(Command):
+    """Remembers whether the program came after `--`, which click forgets."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)
@@ -23,33 +24,39 @@ class _Run(click.Command):
         return rest
 
 
-@click.command(
+@command(
     cls=_Run,
-    context_settings={"allow_interspersed_args": False},  # what follows the program is the program's
+    context_settings={"allow_interspersed_args": False},  # everything after the script belongs to the script
     options_metavar="[OPTIONS]",
+    examples=(
+        "rlprof run train.py --envs 8",
+        "rlprof run --name baseline --summary-every 10 train.py",
+        "rlprof run -m package.train --envs 8",
+        "rlprof run --torch-profiler --torch-profiler-active 5 train.py",
+        "rlprof run -- torchrun --nproc-per-node 2 train.py",
+    ),
 )
-@click.option("--name", help="Of the session; the program's unless told.")
-@click.option("--dir", type=click.Path(), help="Where the session goes: RLPROF_DIR, or rlprof-runs here, unless told.")
-@click.option("--summary-every", type=click.IntRange(1), metavar="N", help="Print a short table every N iterations.")
-@click.option("--jsonl", type=click.Path(), help="A file that gets one JSON line an iteration.")
-@click.option("--tensorboard", type=click.Path(), help="A folder that gets scalars an iteration.")
-@click.option("--flat", type=click.Path(), help="A folder that gets raw/*.json and reports/*_summary.txt as well.")
-@click.option("--timeline", type=click.IntRange(1), metavar="N", help="Keep up to N single spans between two flushes.")
-@click.option("--no-probes", is_flag=True, help="Time only the spans that the program has itself.")
-@click.option("--quiet", is_flag=True, help="Say nothing when the run has ended.")
-@capturing
-@click.option("-m", "module", is_flag=True, help="The program is a module: rlprof run -m package.module ARGS")
-@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT ARGS | -- COMMAND")
-def run(program: tuple[str, ...], module: bool, command: bool, no_probes: bool, quiet: bool, **told: Any) -> None:
-    """Record a training that was not edited.
+@option("-m", "module", is_flag=True, help="Run a module instead of a script, as python -m does.")
+@options.recording("the script's name")
+@group(
+    "Output",
+    options.summary_every,
+    *options.files,
+    option("--quiet", is_flag=True, help="Print no summary at the end of the run."),
+)
+@options.captures()
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]... | -- COMMAND")
+def run(program: tuple[str, ...], module: bool, command: bool, no_probes: bool, quiet: bool, **given: Any) -> None:
+    """Run a training script unchanged and record it.
 
-    Everything after the script is the script's. After -- comes any command: every Python that it starts is recorded.
+    Everything after the script is passed to the script. After --, give any command: every Python process that it
+    starts is recorded.
     """
     for place in ("dir", "jsonl", "tensorboard", "flat"):
-        if told[place] is not None:
-            told[place] = str(Path(told[place]).absolute())  # the command may go elsewhere first
-    told["captures"] = captures_of(told) or None
-    told |= {"probes": False if no_probes else None, "quiet": quiet or None}
+        if given[place] is not None:
+            given[place] = str(Path(given[place]).absolute())  # the command may change its folder first
+    given["captures"] = options.captures_of(given) or None
+    given |= {"probes": False if no_probes else None, "quiet": quiet or None}
     if command and not module:
-        supervise(any_command(program), told)
-    become((module_command if module else script_command)(program), told)
+        supervise(any_command(program), given)
+    become((module_command if module else script_command)(program), given)

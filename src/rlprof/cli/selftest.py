@@ -1,4 +1,4 @@
-"""`rlprof selftest`: the whole way on a training whose truth is known."""
+"""`rlprof selftest`: records and reports a training whose times are known."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from pathlib import Path
 
 import click
 
-from rlprof.selftest.checks import run_checks
-from rlprof.selftest.simulation import simulate
+from rlprof.cli import options
+from rlprof.cli.help import command, option
+from rlprof.doctor.selftest.checks import run_checks
+from rlprof.doctor.selftest.simulation import simulate
 from rlprof.session.folder import sessions_folder
 
 _WORDS = {True: "ok", False: "FAILED", None: "skipped"}
 
 
-@click.command()
-@click.option("--cleanup", is_flag=True, help="Remove the session afterwards.")
-@click.option("--dir", "dir_", metavar="FOLDER", help="Where the session goes: RLPROF_DIR or rlprof-runs unless told.")
+@command()
+@option("--cleanup", is_flag=True, help="Remove the session afterwards.")
+@options.dir_
 @click.pass_context
-def selftest(context: click.Context, cleanup: bool, dir_: str | None) -> None:
-    """Check this installation: record a planted training and compare what comes out with what went in.
+def selftest(context: click.Context, cleanup: bool, dir: str | None) -> None:
+    """Check that rlprof itself works and measures correctly here.
 
-    Exit code 0 when all is well, 1 when something is wrong.
+    Records a simulated training whose times and counts are known, and compares them with the report. Exits with 0
+    if all checks pass, else with 1.
     """
-    folder, truth = simulate(Path(dir_) if dir_ else sessions_folder())
+    folder, truth = simulate(Path(dir) if dir else sessions_folder())
     failed = 0
     for check in run_checks(folder, truth):
         failed += check.passed is False
@@ -31,6 +34,6 @@ def selftest(context: click.Context, cleanup: bool, dir_: str | None) -> None:
     if folder is not None and cleanup:
         shutil.rmtree(folder)
     elif folder is not None:
-        click.echo(f"the session is in {folder}")
-    click.echo(f"{failed} of the checks failed" if failed else "rlprof works here")
+        click.echo(f"The session is in {folder}.")
+    click.echo(f"{failed} of the checks failed." if failed else "rlprof works here.")
     context.exit(1 if failed else 0)

@@ -2,114 +2,83 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from difflib import get_close_matches
-from functools import partial
-
 import click
 
-from rlprof.analysis.topology import Topology
-from rlprof.analysis.verification import Verified
-from rlprof.analysis.verification import verify as bear_out
-from rlprof.analysis.whatif import WhatIf, operations_of, what_if
-from rlprof.analysis.work import Work, work_of
-from rlprof.cli.compare import seconds, share
-from rlprof.cli.output import show, write
-from rlprof.cli.verifying import run_experiment
-from rlprof.errors import RlprofError
+from rlprof.analysis.lane_work import work_of
+from rlprof.cli import options
+from rlprof.cli.help import command, group, option
+from rlprof.cli.output import deliver, format_of
+from rlprof.cli.progress import run_experiment
 from rlprof.experiment.arm import words_of
-from rlprof.experiment.dosing import DosePlan, command_of
-from rlprof.ledger.catalogue import WAITS
-from rlprof.report.whatif import render, to_json, to_text
+from rlprof.experiment.slowdowns import SlowdownPlan, command_of
 from rlprof.session.reader import Session
+from rlprof.whatif.prediction import what_if
+from rlprof.whatif.speedups import read_speedups
+from rlprof.whatif.text import render, to_json, to_text
+from rlprof.whatif.verification import fitted, verify
 
-_SPEED = re.compile(r"(?P<times>\d+\.?\d*|\.\d+)x|(?P<free>0|free)", re.IGNORECASE)
+FORMATS = {"text": to_text, "json": to_json}
 
 
-@click.command()
-@click.argument("words", nargs=-1, metavar="[SESSION] [OPERATION=2x ...]")
-@click.option("--verify", is_flag=True, help="Slow the operations down in the real training, and see what that does.")
-@click.option("--command", help="For --verify, if not as it was recorded: 'run train.py ...' or 'train petri ...'.")
-@click.option("--max-time", callback=seconds, default="5m", show_default=True, help="Of --verify.")
-@click.option("--precision", callback=share, default="1%", show_default=True, help="Of --verify: enough.")
-@click.option(
-    "--patience", callback=seconds, help="Of --verify: who takes longer for an iteration, or to start, hangs."
+@command(
+    examples=(
+        "rlprof whatif",
+        "rlprof whatif last env_step=2x",
+        "rlprof whatif last env_step=1.5x update=0 --format json",
+        "rlprof whatif last env_step=2x --verify --max-time 2m",
+    )
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
-@click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
+@click.argument("words", nargs=-1, metavar="[SESSION] [OPERATION=2x]...")
+@group(
+    "Verification",
+    option(
+        "--verify", "verifies", is_flag=True,
+        help="Run the training again, slow the operations down, and compare the effect with the prediction.",
+    ),
+    option(
+        "--command", "again", metavar="COMMAND", default_text="the recorded command",
+        help="Command line for --verify: 'run train.py ...' or 'train petri ...'.",
+    ),
+    option(
+        "--precision", callback=options.share, metavar="PERCENT", default="1%",
+        help="Stop --verify once each cost is known to within this fraction of an iteration.",
+    ),
+    options.max_time,
+    options.patience,
+)  # fmt: skip
+@group("Output", options.format_(*FORMATS), options.output)
 def whatif(
-    words: tuple[str, ...], verify: bool, command: str | None, max_time: float, precision: float,
-    patience: float | None, as_json: bool, output: str | None,
+    words: tuple[str, ...], verifies: bool, again: str | None, max_time: float, precision: float,
+    patience: float | None, format_: str | None, output: str | None,
 ) -> None:  # fmt: skip
-    """What would it bring if operations were faster?
+    """Predict what faster operations would bring.
 
-    SESSION is a session's folder, its session.db, or `last`, the newest one. env_step=2x is twice as fast, env_step=0
-    free; several are meant together. An operation is meant with all that it calls. All are ranked by what they would
-    bring, whether one is asked for or not.
+    SESSION is the folder of a session, its session.db, or `last`, the newest session (the default).
+
+    env_step=2x asks for env_step at twice its speed, and env_step=0 for no time at all; several are applied
+    together. An operation includes everything that it calls. The answer also ranks all operations by what they would
+    bring.
     """
-    given, changes = _split(words)
+    chosen = format_ or format_of(output, FORMATS)
+    given, changes = (words[0], words[1:]) if words and "=" not in words[0] else ("last", words)
     with Session(given) as session:
         work, info = work_of(session), session.info
-    saving = dict(_change(change) for change in changes)
-    _check(saving, work)
+    saving = read_speedups(changes, work)
     found = what_if(work, saving)
     verified = None
-    if verify:
-        if not saving:
-            raise click.UsageError("--verify needs something to try: env_step=2x")
-        again = command or command_of(info.command)
-        words_of(again)
-        plan = DosePlan(
-            again,
+    if verifies:
+        if found.asked is None:
+            raise click.UsageError("--verify needs an operation to slow down, such as env_step=2x.")
+        line = again or command_of(info.command)
+        words_of(line)
+        plan = SlowdownPlan(
+            line,
             tuple(saving),
-            working_folder=None if command else info.folder or None,
+            working_folder=None if again else info.folder or None,
             seconds=max_time,
             width=precision,
             patience=patience,
         )
-        verified = _verify(work, found, plan)
-    if as_json:
-        write(to_json(found, verified), output)
-    elif output is not None:
-        write(to_text(found, verified), output)
-    else:
-        show(partial(render, found, verified))
-
-
-def _split(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The session, `last` unless told, and the changes."""
-    if words and "=" not in words[0]:
-        return words[0], words[1:]
-    return "last", words
-
-
-def _change(text: str) -> tuple[str, float]:
-    """`env_step=2x` is ("env_step", 0.5): the part of its time that is left."""
-    name, _, speed = text.rpartition("=")
-    found = _SPEED.fullmatch(speed)
-    if not name or found is None or (found["times"] and not float(found["times"])):
-        raise RlprofError(f"{text} is no change: write env_step=2x for twice as fast, env_step=0 for free")
-    return name, 0.0 if found["free"] else 1 / float(found["times"])
-
-
-def _check(saving: dict[str, float], work: Work) -> None:
-    known = operations_of(work)
-    for name in saving:
-        if name in WAITS:
-            raise RlprofError(f"{name} is a wait for others, and cannot be faster itself; name what it waits for")
-        if name not in known:
-            near = get_close_matches(name, known, n=3, cutoff=0.5) or known[:8]
-            raise RlprofError(f"the session has no operation {name} in its iterations; it has {', '.join(near)}")
-
-
-def _verify(work: Work, found: WhatIf, plan: DosePlan) -> Verified:
-    assert found.asked is not None
-    beside = found.topology.model == "async"
-    plan = replace(plan, shares_gil=_shares_gil(found.topology), settle=2 if beside else 0, counted=4 if beside else 1)
-    iteration_ns = work.whole.wall_ns / found.iterations
-    return bear_out(work, found.topology, found.asked, run_experiment(plan, iteration_ns))
-
-
-def _shares_gil(how: Topology) -> bool:
-    return any(group.kind != "process" for group in how.groups)
+        experiments = run_experiment(fitted(plan, found.topology), work.whole.wall_ns / found.iterations)
+        verified = verify(work, found.topology, found.asked, experiments)
+    deliver(FORMATS, render, chosen, output, found, verified)

@@ -1,1 +1,1 @@
-"""Runs trainings, or parts of them, to measure them."""
+"""Runs trainings, or parts of them, under control to measure them."""

@@ -1,4 +1,4 @@
-"""Measures what a span costs on this machine, in this process, now."""
+"""Measures the cost of a span on this machine, in this process, now."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from rlprof.ledger.snapshot import SpanCost
 _BATCHES = 15
 _SPANS = 200
 _STEPS = 30
-_COST = 11
-"""Its place in a node's row."""
 
 
 def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
@@ -35,7 +33,7 @@ def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
         total.append(((middle - begin) - (end - middle)) / _SPANS)
         inside.append(_mean_duration(ledger))
     ledger.stop()
-    # A batch that an interrupt fell into is dear; the typical one is in the middle.
+    # The median, because an interrupt makes a batch expensive.
     cost = _median(total)
     spread = sorted(total)[_BATCHES // 5 : -_BATCHES // 5]
     return SpanCost(
@@ -46,13 +44,13 @@ def measure_span_cost(new_ledger: Callable[[], Any]) -> SpanCost:
 
 
 class _Idle:
-    """A callback of no task."""
+    """A callback that belongs to no task."""
 
     _callback = None
 
 
 def measure_step_cost(new_ledger: Callable[[], Any]) -> int:
-    """What following an event loop costs each of its callbacks besides what the ledger times itself, ns."""
+    """Cost of following one callback of an event loop, in ns, besides the part that the ledger times."""
     ledger = new_ledger()
     now = ledger.now
     handle = _Idle()
@@ -69,14 +67,14 @@ def measure_step_cost(new_ledger: Callable[[], Any]) -> int:
         for _ in range(_STEPS):
             run(handle)
         end = now()
-        timed = sum(row[_COST] for row in ledger.raw()["nodes"])
+        timed = sum(row.cost for row in ledger.raw()["nodes"])
         costs.append(((middle - begin) - (end - middle) - timed) / _STEPS)
     ledger.stop()
     return max(0, round(_median(costs)))
 
 
 def _median(values: list[float]) -> float:
-    """Of an odd number of them. The statistics module is slow to import, and rlprof must start at once."""
+    """Median of an odd number of values. The statistics module is slow to import, and rlprof must start at once."""
     return sorted(values)[len(values) // 2]
 
 
@@ -87,6 +85,6 @@ def _do_nothing(_handle: Any) -> None:
 def _mean_duration(ledger: Any) -> float:
     calls = busy = 0
     for row in ledger.raw()["nodes"]:
-        calls += row[4]
-        busy += row[5]
+        calls += row.calls
+        busy += row.busy
     return busy / calls if calls else 0.0

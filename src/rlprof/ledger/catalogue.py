@@ -1,6 +1,7 @@
-"""Which kind of work each known operation is.
+"""Categories of well-known operations.
 
-Names nobody knows are welcome: they are of the category `other` unless the caller tells.
+Any name may be used. A name that is not listed here has the category that `profile(name, category=...)` gives it. Once
+is enough: later spans of that name have it, too. Without one, the category is `other`.
 """
 
 from __future__ import annotations
@@ -18,26 +19,19 @@ CATEGORIES = (
 )
 
 _OPERATIONS = {
-    "environment": "env_step env_reset env_close env_make env_wait env_forward env_parallel_execution net_step "
-    "net_reset host_forward host_backward host_optimizer_step host_evaluation host_statistics host_morph "
-    "server_reply message_parsing observation_encoding "
-    "simulated_data_collection",
-    "rendering": "render env_render observation_render draw_grid draw_robots draw_walls image_resize "
-    "env_rgb_observation_generation env_rgb_rendering env_rgb_resizing env_rgb_draw_grid env_rgb_draw_walls "
-    "env_rgb_draw_robots env_rgb_draw_target",
+    # Operations named host_ are those of an environment that trains a network itself: see rlprof.probes.torch.
+    "environment": "env_step env_reset env_close env_make env_wait env_forward host_forward host_backward "
+    "host_optimizer_step host_evaluation",
+    "rendering": "render env_render observation_render image_resize",
     "policy": "policy_forward policy_predict value_forward action_selection action_sampling value_estimation "
-    "feature_extraction conv_forward lstm_forward agent_action_selection agent_value_calculation "
-    "convlstm_forward_pass convlstm_boundary_padding convlstm_conv_encoder convlstm_skip_connection convlstm_layers "
-    "convlstm_global_pooling convlstm_projection recurrent_policy_forward recurrent_policy_get_hidden_states "
-    "recurrent_policy_action_value recurrent_policy_action_dist recurrent_policy_action_sampling",
-    "teacher": "teacher_forward teacher_total teacher_reshape agent_calls",
-    "transfer": "weight_sync to_device to_host host_to_device device_to_host device_synchronize stack_and_back",
-    "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_add replay_sample replay_store replay_priority "
+    "feature_extraction conv_forward lstm_forward",
+    "teacher": "teacher_forward",
+    "transfer": "weight_sync to_device to_host host_to_device device_to_host device_synchronize",
+    "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_add replay_sample replay_priority "
     "advantage advantages gae compute_gae compute_advantages compute_returns tensordict_ops data_loading "
     "batch_preparation",
     "learning": "update train_step learn loss compute_loss loss_forward evaluate_actions backward gradient_clip "
-    "optimizer_step zero_grad target_update "
-    "gradient_calculation loss_calculation simulated_model_update",
+    "optimizer_step zero_grad target_update",
     "system": "startup prefill logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait "
     "pipe_wait process_wait inference_wait sleep trace_export turn_wait suspended "
     "after_training",
@@ -45,14 +39,14 @@ _OPERATIONS = {
 }
 
 STARTUP = "startup"
-"""What a program does before its training. It is done once, so it says nothing of the training's speed."""
+"""What a program does before its training. It happens once, so it does not affect the training's speed."""
 PREFILL = "prefill"
 """Steps that fill a replay buffer before anything is learned."""
 EVALUATION = "evaluation"
 TRACE_EXPORT = "trace_export"
-"""Writing a torch trace, which nobody trains for."""
+"""Writing a torch trace: no part of the training."""
 TURN_WAIT = "turn_wait"
-"""An arm of a comparison while it is the other one's turn."""
+"""One training of a comparison waits while the other one runs."""
 SUSPENDED = "suspended"
 """The process was stopped: SIGSTOP, a paused container, a suspended machine."""
 AFTER_TRAINING = "after_training"
@@ -63,7 +57,7 @@ PHASES = frozenset({"rollout", "update", "training_total"})
 """Operations that only contain others. They structure the tree and are never a finding."""
 
 WAITS = frozenset({"thread_wait", "future_wait", "queue_wait", "pipe_wait", "process_wait", "inference_wait", "sleep"})
-"""What probes name a wait for others: nothing that could be made faster in itself."""
+"""Operations that wait for others. They cannot be made faster themselves."""
 
 _CATEGORY_OF = {name: category for category, names in _OPERATIONS.items() for name in names.split()}
 
@@ -72,17 +66,17 @@ _ON_DEVICE = frozenset({"policy", "teacher", "transfer", "learning"})
 
 
 def category_of(name: str) -> str:
-    """The category the catalogue gives an operation."""
+    """Category of an operation in the catalogue."""
     return _CATEGORY_OF.get(name, "other")
 
 
 def names_of(category: str) -> list[str]:
-    """The names the catalogue has in a category."""
+    """Names that the catalogue lists in a category."""
     return _OPERATIONS.get(category, "").split()
 
 
 def classify(name: str, category: str | None) -> tuple[str, bool]:
-    """An operation's category, and whether it is timed on the device where there is one."""
+    """Category of an operation, and whether its spans are timed on the GPU where there is one."""
     if category is None:
         category = category_of(name)
     elif category not in CATEGORIES:

@@ -1,9 +1,8 @@
-"""What torch.compile sees of a span: nothing.
+"""Spans under torch.compile: no-ops that Dynamo can trace.
 
-Timing inside a compiled graph would break it, and the graph runs as one piece anyway: put the span round the call. So
-under torch.compile a span is a no-op that Dynamo can trace. Dynamo replaces a method by the Python function that the
-object's type holds under the method's name; the C types therefore hold the functions below under the names of their
-builtins, which nobody else ever sees.
+Timing inside a compiled graph would break it, and the graph runs as one piece anyway: put the span around the call.
+Dynamo replaces a method by the Python function that the object's type holds under the method's name. So the C types
+hold the functions below under the names of their builtins. Only Dynamo looks there.
 """
 
 from __future__ import annotations
@@ -37,6 +36,6 @@ def get(self: Any, instance: Any, owner: type | None = None) -> Any:  # noqa: AR
 
 
 def compiling() -> bool:
-    """Whether torch.compile is tracing the caller. The twin, which Dynamo can look into, asks."""
+    """True if torch.compile is tracing the caller. The twin needs this, because Dynamo traces its code, too."""
     torch = sys.modules.get("torch")
     return torch is not None and torch.compiler.is_compiling()

@@ -5,35 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any
 
-
-class Span(Protocol):
-    """A timed operation: a context manager."""
-
-    @property
-    def arguments(self) -> tuple[Any, ...]: ...
-    def __enter__(self) -> Any: ...
-    def __exit__(self, *exception: Any) -> Any: ...
+from rlprof.ledger.interface import Span
 
 
 def decorate(
     span: Span, function: Any, recorder: Callable[..., Span], timed: Callable[..., Any], outermost: bool = False
 ) -> Any:
-    """The function with its calls timed; `timed(span, function, method, outermost)` wraps a plain one.
+    """The function with its calls timed; `timed(span, function, method, outermost)` wraps a plain function.
 
-    outermost: a call that the same operation's innermost span contains is not timed again.
+    outermost: do not time a call directly inside a span of the same operation.
     """
     if isinstance(function, staticmethod):
         return staticmethod(decorate(span, function.__func__, recorder, timed, outermost))
     if isinstance(function, classmethod):
-        # torch.compile takes a class method apart and must find a Python function inside.
+        # torch.compile must find a Python function inside a class method.
         return classmethod(decorate(span, function.__func__, recorder, lambda _span, _function, method, _: method))
     if isinstance(function, type) or not callable(function):
         kind = "the class" if isinstance(function, type) else type(function).__name__
         name = getattr(function, "__name__", repr(function))
         raise TypeError(f"only functions can be profiled, not {kind} {name}; decorate its methods")
-    import inspect  # noqa: PLC0415 - takes longer to import than the ledger, and not every process decorates
+    import inspect  # noqa: PLC0415 - slow to import, and not every process decorates
 
     if inspect.iscoroutinefunction(function):
         return _timed_coroutine(span, function)
@@ -47,8 +40,8 @@ def decorate(
 
 
 def in_place_of(function: Any, make: Callable[[Any], Any]) -> Any:
-    """What `make` returns, looking like the function. It is given a Python function that does the same, for bound
-    methods. This stands here and not with the probes, because torch.compile is told to leave those alone."""
+    """What `make` returns, with the function's name and attributes. `make` gets a Python function that does the same,
+    for bound methods. It is here and not with the probes, because torch.compile skips the code of the probes."""
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
@@ -61,14 +54,14 @@ def in_place_of(function: Any, make: Callable[[Any], Any]) -> Any:
 def reduce(span: Span, function: Any) -> str | tuple[Any, ...]:
     """How a timed function is pickled: by its name, as functions are.
 
-    cloudpickle sends whole what another process could not import; where it is cloudpickle that asks, so does this.
+    cloudpickle sends functions whole that another process could not import. Called by cloudpickle, this does the same.
     """
     name: str = function.__qualname__
     importable = function.__module__ != "__main__" and "<" not in name
-    return name if importable or not _asked_by_cloudpickle() else (_again, (span, function))
+    return name if importable or not _called_by_cloudpickle() else (_again, (span, function))
 
 
-def _asked_by_cloudpickle() -> bool:
+def _called_by_cloudpickle() -> bool:
     frame = sys._getframe() if "cloudpickle" in sys.modules else None
     while frame is not None and not frame.f_globals.get("__name__", "").startswith("cloudpickle"):
         frame = frame.f_back
@@ -87,8 +80,8 @@ def _like(wrapper: Any, function: Any) -> Any:
     return wrapper
 
 
-def _timed_method(span: Span, function: Any, recorder: Callable[..., Span]) -> Any:
-    """The same in Python. It asks for the span at each call, because that is what torch.compile can trace."""
+def _timed_method(span: Any, function: Any, recorder: Callable[..., Span]) -> Any:
+    """The same in Python. It gets the span at each call, because torch.compile can trace that."""
     arguments = span.arguments
 
     @wraps(function)
@@ -109,7 +102,7 @@ def _timed_coroutine(span: Span, function: Any) -> Any:
 
 
 def _timed_generator(span: Span, function: Any) -> Any:
-    """One call an item: the span is open only while the generator itself runs, not while its consumer does."""
+    """One call per item: the span is open only while the generator itself runs, not while its consumer does."""
 
     @wraps(function)
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""Asynchronous devices: what rlprof needs of one, and CUDA through torch."""
+"""Asynchronous devices: the interface that rlprof needs, and CUDA through torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class Device(Protocol):
-    """Work on it is queued and goes on after the call has returned; its own events say when it ran."""
+    """A device that queues work and runs it after the call has returned. Its own events show when the work ran."""
 
     @property
     def name(self) -> str: ...
@@ -16,7 +16,7 @@ class Device(Protocol):
         """Put an event into the queue the current thread works on."""
 
     def elapsed_ns(self, start: Any, end: Any) -> int | None:
-        """The device's time between two events; None while the second has not passed. Must not block."""
+        """The device's time between two events; None until the second has passed. Must not block."""
 
     def peak(self) -> int:
         """The most bytes allocated at once since the last `reset_peak`."""
@@ -49,7 +49,7 @@ class CudaDevice:
 
 
 def find_device() -> Device | None:
-    """The device this process already uses, or None. Neither imports torch nor wakes a GPU."""
+    """The device that this process already uses, or None. Neither imports torch nor starts a GPU."""
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
     if cuda is None or not hasattr(cuda, "is_initialized") or not cuda.is_initialized():

@@ -1,4 +1,4 @@
-"""Durations in logarithmic buckets: 32 an octave, so a quantile is known to 1.1 % and histograms add up exactly.
+"""Durations in logarithmic buckets: 32 per octave, so a quantile is known to 1.1 % and histograms add up exactly.
 
 Bucket i covers [2^(i/32), 2^((i+1)/32)) nanoseconds; this is base 2, scale 5 of the OpenTelemetry exponential
 histogram. The C core counts in the same buckets.
@@ -44,9 +44,6 @@ def quantile(counts: Mapping[int, int], q: float) -> float | None:
     total = sum(counts.values())
     if total == 0:
         return None
-    if len(counts) == 1:
-        (bucket,) = counts
-        return float(2 ** ((bucket + 0.5) / BUCKETS_PER_OCTAVE))
     rank = q * (total - 1)
     seen = 0
     for bucket in sorted(counts):
@@ -63,7 +60,7 @@ def pack(counts: Mapping[int, int]) -> bytes:
 
 
 def unpack(packed: bytes) -> dict[int, int]:
-    """Raises ValueError for what is no histogram."""
+    """The counts by bucket. Raises ValueError if the bytes are no histogram."""
     length, rest = divmod(len(packed), 10)
     if rest:
         raise ValueError("it is cut")

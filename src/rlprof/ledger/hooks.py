@@ -1,4 +1,4 @@
-"""What a ledger's core, in C or Python, asks the rest of rlprof: names, categories, and how to say what went wrong."""
+"""What a core, in C or Python, calls of the rest of rlprof: names, categories, warnings."""
 
 from __future__ import annotations
 
@@ -15,43 +15,46 @@ from rlprof.ledger.decorate import decorate, reduce
 
 
 class RlprofWarning(UserWarning):
-    """Something in rlprof failed. The training goes on; the message says what is missing from the record."""
+    """Something in rlprof failed. The training goes on. The message names what is not recorded."""
+
+
+def group_of(name: str) -> str:
+    """Group of a lane: 'ThreadPoolExecutor-0_3' and 'ThreadPoolExecutor-0_4' are both 'ThreadPoolExecutor-#_#'."""
+    if name.startswith("Task-") and name[5:].isdecimal():
+        return "Task-#"  # asyncio makes names by the thousand
+    return re.sub(r"\d+", "#", name)
 
 
 class Hooks:
-    """One a ledger."""
+    """The hooks of one ledger."""
+
+    classify = staticmethod(catalogue.classify)
+    find_asyncio = staticmethod(tasks.find_asyncio)
+    reduce_function = staticmethod(reduce)
+    group_of = staticmethod(group_of)
 
     def __init__(self, timed: Callable[[Any, Any, Any], Any]) -> None:
         self._timed = timed
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
         self.reduce: Callable[[], Any] = self._cannot_pickle
-        """How what belongs to the ledger is pickled."""
+        """Pickles objects that belong to the ledger."""
         self.ledger: Any = None
-        """Set once it is made: it is made with these hooks."""
+        """Set after the ledger is made, because it is made with these hooks."""
         self.measure_step_cost: Callable[[], int] = int
-        """Asked when the first asyncio task is seen; without an answer, nothing."""
+        """Called when the first asyncio task is seen."""
         self.at_first_span: Callable[[], None] | None = None
-        """Called once a process, where its ledger is followed by another one: see rlprof.recording.workers."""
+        """Called at the first span of a process, if set: see rlprof.recording.worker."""
         self._seen = False
 
     @staticmethod
     def _cannot_pickle() -> Any:
         raise TypeError("this ledger has no profiler to be pickled as")
 
-    def classify(self, name: str, category: str | None) -> tuple[str, bool]:
-        return catalogue.classify(name, category)
-
     def name_thread(self, ident: int) -> tuple[str, str]:
         # Not threading.current_thread(): in a thread that Python did not start it leaves a dummy behind.
         thread = threading._active.get(ident)  # type: ignore[attr-defined]  # the public ways all make the dummy
         name = "foreign thread" if thread is None else thread.name
         return name, group_of(name)
-
-    def group_of(self, name: str) -> str:
-        return group_of(name)
-
-    def find_asyncio(self) -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
-        return tasks.find_asyncio()
 
     def saw_thread(self) -> None:
         """The first span in this process begins."""
@@ -62,7 +65,7 @@ class Hooks:
         """A span begins in an asyncio task: from now on the event loop is followed."""
         if not self.ledger.follows_tasks:
             self.ledger.follows_tasks = True
-            self.ledger.set_step_cost(self.measure_step_cost())
+            self.ledger.step_cost = self.measure_step_cost()
             tasks.follow(self.ledger)
 
     def forget_tasks(self) -> None:
@@ -79,32 +82,22 @@ class Hooks:
     def decorate(self, span: Any, function: Any) -> Any:
         return decorate(span, function, self.ledger.recorder, self._timed)
 
-    def reduce_function(self, span: Any, function: Any) -> Any:
-        return reduce(span, function)
-
     def spin(self, ns: int) -> None:
-        """Compute for so much CPU time, with the GIL as any Python code has it."""
+        """Compute for so much CPU time, in Python code."""
         end = thread_time_ns() + ns
         while thread_time_ns() < end:
             pass
 
-    def warn(self, what: str, cause: BaseException | None) -> None:
-        """Say it once. Never raises, not even where warnings are made errors: the training goes on."""
-        if what in self._said:
+    def warn(self, what: str, cause: BaseException | None, stacklevel: int = 3) -> None:
+        """Warn once. Never raises, not even if warnings are made errors: the training goes on."""
+        if what in self._warned:
             return
-        self._said.add(what)
+        self._warned.add(what)
         try:
             because = "" if cause is None else f" ({type(cause).__name__}: {cause})"
             try:
-                warnings.warn(f"rlprof: {what}{because}", RlprofWarning, stacklevel=3)
+                warnings.warn(f"rlprof: {what}{because}", RlprofWarning, stacklevel=stacklevel)
             except RlprofWarning as warning:
-                print(warning, file=sys.stderr)  # noqa: T201 - the last way left to say it
+                print(warning, file=sys.stderr)  # noqa: T201 - the only way that is left
         except Exception:
-            pass  # nobody is there to hear it: standard error is closed, or the cause cannot say what it is
-
-
-def group_of(name: str) -> str:
-    """What lanes of one make share: 'ThreadPoolExecutor-0_3' and '..._4' are both 'ThreadPoolExecutor-#_#'."""
-    if name.startswith("Task-") and name[5:].isdecimal():
-        return "Task-#"  # asyncio's own names come by the thousand
-    return re.sub(r"\d+", "#", name)
+            pass  # standard error is closed, or the cause cannot be printed

@@ -1,4 +1,4 @@
-"""What is said where a compiled module is missing and its Python twin serves in its place."""
+"""The warning that a compiled module is missing and its Python twin is used."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import warnings
 from rlprof.ledger.hooks import RlprofWarning
 
 REQUIRED = "RLPROF_REQUIRE_CORE"
-_said: set[str] = set()
+_warned: set[str] = set()
 
 
 def is_free_threaded(abiflags: str) -> bool:
-    """Whether a Python with these `sys.abiflags` is built without the interpreter lock, which the C modules rely on."""
+    """True if a Python with these `sys.abiflags` has no interpreter lock, which the C modules rely on."""
     return "t" in abiflags
 
 
 def why_missing(module: str) -> str | None:
-    """Why a compiled module of rlprof cannot be used here, and what helps; None where it can."""
+    """Why a compiled module of rlprof cannot be used here, and what helps; None if it can."""
     if is_free_threaded(getattr(sys, "abiflags", "")):
         return "it needs the interpreter's lock, which free-threaded builds of Python do without; use a standard build"
     try:
@@ -32,8 +32,8 @@ def why_missing(module: str) -> str | None:
 
 
 def say_missing(module: str, what: str, instead: str) -> None:
-    """Warn, once a process, that the Python twin serves. With RLPROF_REQUIRE_CORE=1 that is a RuntimeError."""
-    if module in _said:
+    """Warn, once per process, that the Python twin is used. With RLPROF_REQUIRE_CORE=1, raise RuntimeError."""
+    if module in _warned:
         return
     reason = why_missing(module)
     if reason is None:
@@ -41,7 +41,7 @@ def say_missing(module: str, what: str, instead: str) -> None:
     message = f"{what} cannot be used: {reason}"
     if os.environ.get(REQUIRED, "") not in ("", "0"):
         raise RuntimeError(f"{message} ({REQUIRED} is set)")
-    _said.add(module)
+    _warned.add(module)
     try:
         warnings.warn(f"rlprof: {message}. {instead}", RlprofWarning, stacklevel=3)
     except RlprofWarning as warning:  # made an error: the training goes on all the same

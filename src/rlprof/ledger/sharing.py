@@ -1,16 +1,11 @@
-"""The driver's waiting that went to other processes: how much of it there is, and how it is given back.
-
-Rows are a core's, as in `raw()["nodes"]`; the columns used here have their names below.
-"""
+"""The driver's waiting that went to other processes: its amount, and how it is given back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-Row = tuple[Any, ...]
-
-LANE, OPERATION, SELF, LEDGER, WAITED = 2, 3, 6, 7, 9
+from rlprof.ledger.rows import NodeRow
 
 
 def apportion(total: int, parts: Sequence[int]) -> list[int]:
@@ -26,22 +21,18 @@ def apportion(total: int, parts: Sequence[int]) -> list[int]:
 
 
 def given_away(raw: dict[str, Any]) -> int:
-    """What the accounts of this process lack of the wall time: other processes have received it."""
-    return int(raw["wall"] - sum(row[LEDGER] for row in raw["nodes"]))
+    """Wall time that the accounts of this process lack, because other processes have received it."""
+    return int(raw["wall"] - sum(row.ledger for row in raw["nodes"]))
 
 
-def give_back(raw: dict[str, Any], ns: int) -> list[Row]:
-    """The rows, with so much of what was given away back at the waits it came from: nobody is known to have it."""
-    rows: list[Row] = raw["nodes"]
+def give_back(raw: dict[str, Any], ns: int) -> list[NodeRow]:
+    """The rows with this much time returned to the waits that gave it away: no process is known to have received it."""
+    rows: list[NodeRow] = raw["nodes"]
     if ns <= 0:
         return rows
-    driver = {lane[0] for lane in raw["lanes"] if lane[3]}
-    gave = [max(0, row[SELF] - row[LEDGER]) if row[WAITED] and row[LANE] in driver else 0 for row in rows]
+    driver = {lane.id for lane in raw["lanes"] if lane.on_driver}
+    gave = [max(0, row.self - row.ledger) if row.waited and row.lane in driver else 0 for row in rows]
     if not any(gave):
-        gave = [int(row[OPERATION] < 0 and row[LANE] in driver) for row in rows]
+        gave = [int(row.operation < 0 and row.lane in driver) for row in rows]
     returned = apportion(ns, gave)
-    return [with_ledger(row, row[LEDGER] + back) if back else row for row, back in zip(rows, returned)]
-
-
-def with_ledger(row: Row, ns: int) -> Row:
-    return (*row[:LEDGER], ns, *row[LEDGER + 1 :])
+    return [row._replace(ledger=row.ledger + back) if back else row for row, back in zip(rows, returned)]

@@ -1,17 +1,19 @@
-"""What a ledger holds at one moment: lanes, their call trees, and the accounts, which sum to the wall time."""
+"""The records of a ledger at one moment: lanes, their call trees, and the accounts, which sum to the wall time."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from rlprof.ledger.histogram import quantile, unpack
+from rlprof.ledger.rows import NodeRow
 
 LEAST_UNCERTAINTY = 0.4
-"""Of a span's cost. A shared machine runs at changing speed, and a span among real work finds colder caches than one in
-a loop: fresh processes that measured 74 to 119 ns a span really paid 81 to 124."""
+"""Least uncertainty, as a fraction of a span's cost. A shared machine runs at changing speed, and a span among real
+work finds colder caches than one in a loop: fresh processes measured 74 to 119 ns per span, and really paid 81 to
+124."""
 
 TIMED_UNCERTAINTY = 0.75
 """Fraction of the time measured inside rlprof by which its real cost may differ. rlprof also evicts the training's data
@@ -21,12 +23,12 @@ from the caches, which no clock sees: runs of benchmarks/own_cost.py claimed 14 
 
 @dataclass(frozen=True, slots=True)
 class SpanCost:
-    """What one empty span costs, in ns: between its own two clock readings, and around them."""
+    """Cost of one empty span in ns: between its two clock readings, and around them."""
 
     inside_ns: float = 0.0
     outside_ns: float = 0.0
     uncertainty_ns: float = 0.0
-    """Half the range that repeated measurements of inside + outside fell into."""
+    """Half the range of repeated measurements of inside + outside."""
 
     @classmethod
     def over(cls, measured: Sequence[SpanCost]) -> SpanCost:
@@ -69,9 +71,9 @@ class Measures:
     overlapped_ns: int = 0
     """Worked while the driver was busy with something else."""
     waited_ns: int = 0
-    """Of self: waiting for others, or suspended."""
+    """Part of self: waiting for others, or suspended."""
     cpu_ns: int | None = 0
-    """Of self: thread CPU time. None where it cannot be measured."""
+    """Part of self: thread CPU time. None where it cannot be measured."""
     min_ns: int = 0
     max_ns: int = 0
     memory_peak: int | None = None
@@ -81,7 +83,7 @@ class Measures:
     device_peak: int | None = None
     device_rise: int | None = None
     device_ns: int = 0
-    """On the device, of the `device_calls` spans it has finished."""
+    """Time on the device of the `device_calls` spans that it has finished."""
     device_calls: int = 0
     histogram: dict[int, int] = field(default_factory=dict)
     """Ended spans by duration: see rlprof.ledger.histogram."""
@@ -106,7 +108,7 @@ class Node(Measures):
     operation: str | None = None
     category: str = "other"
     own_cost_ns: int = 0
-    """Of self: CPU time of rlprof's own work, where it was timed rather than calibrated."""
+    """Part of self: CPU time of rlprof's own work, where it was timed rather than calibrated."""
     wall_ns: int = 0
     """Inclusive: self and everything below."""
 
@@ -141,7 +143,7 @@ class Snapshot:
     lanes: list[Lane]
     iterations: int
     iteration_sum_ns: int
-    """The durations of those that have ended, without what the process was stopped for."""
+    """Sum of the durations of ended iterations, without stops of the process."""
     iteration_min_ns: int
     iteration_max_ns: int
     iteration_histogram: dict[int, int]
@@ -152,23 +154,23 @@ class Snapshot:
     open_spans: int
     clock: str
     clock_drift_ns: int
-    """How far the ledger's clock has left the system's."""
+    """Drift of the ledger's clock from the system's."""
     cpu: str
-    """How thread CPU time is read; `off` where it is not."""
+    """How thread CPU time is read; `off` if it is not."""
     process_peak: int
     device_pending: int
     """Device spans whose events have not passed yet."""
     device_lost: int
 
     def account(self, operation: str) -> Account:
-        """One operation's account; an empty one where it was never recorded."""
+        """One operation's account; an empty one if it was never recorded."""
         for account in self.accounts:
             if account.operation == operation:
                 return account
         return Account(operation=operation)
 
     def check(self) -> None:
-        """Raise AssertionError where the account does not add up: it always must."""
+        """Raise AssertionError if the account does not add up."""
         total = sum(account.ledger_ns for account in self.accounts) + self.unattributed_ns + self.rlprof_ns
         assert total == self.wall_ns, f"accounts sum to {total} ns, wall time is {self.wall_ns} ns"
         for node in self.nodes:
@@ -178,8 +180,8 @@ class Snapshot:
 
 def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     """Name what a core reports, and put the accounts together."""
-    lanes = [Lane(place, *row[1:]) for place, row in enumerate(raw["lanes"])]
-    place_of = {row[0]: place for place, row in enumerate(raw["lanes"])}  # other processes' numbers are far apart
+    lanes = [Lane(**row._asdict() | {"id": place}) for place, row in enumerate(raw["lanes"])]
+    place_of = {row.id: place for place, row in enumerate(raw["lanes"])}  # ids from other processes are not consecutive
     operations = {id: (_distinct(name), category) for id, name, category in raw["operations"]}
     nodes = list(_nodes(raw["nodes"], operations, place_of, cpu_known=raw["cpu"] != "off"))
     net, own = _net_of_cost(nodes, cost, lanes)
@@ -196,25 +198,21 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
         nodes=_used(nodes),
         net_nodes=_used(net),
         lanes=lanes,
-        iterations=raw["iterations"],
         iteration_sum_ns=raw["iteration_sum"],
         iteration_min_ns=raw["iteration_min"],
         iteration_max_ns=raw["iteration_max"],
         iteration_histogram=unpack(raw["iteration_histogram"]),
-        steps=raw["steps"],
-        episodes=raw["episodes"],
         open_spans=raw["open"],
-        clock=raw["clock"],
         clock_drift_ns=raw["clock_drift"],
-        cpu=raw["cpu"],
-        process_peak=raw["process_peak"],
-        device_pending=raw["device_pending"],
-        device_lost=raw["device_lost"],
+        **{name: raw[name] for name in _SAME_IN_RAW},
     )
 
 
+_SAME_IN_RAW = ("iterations", "steps", "episodes", "clock", "cpu", "process_peak", "device_pending", "device_lost")
+
+
 def _distinct(name: str) -> str:
-    """Not one of the two accounts that no span stands behind."""
+    """A name that differs from the two accounts without spans."""
     return f"{name} (a span)" if name in ("unattributed", "rlprof") else name
 
 
@@ -228,48 +226,38 @@ def _inclusive(places: Sequence[tuple[int, int | None, int]]) -> dict[int, int]:
 
 
 def _nodes(
-    rows: Sequence[Any], operations: dict[int, tuple[str, str]], place_of: dict[int, int], cpu_known: bool
+    rows: Sequence[NodeRow], operations: dict[int, tuple[str, str]], place_of: dict[int, int], cpu_known: bool
 ) -> Iterator[Node]:
-    wall = _inclusive([(row[0], None if row[1] < 0 else row[1], row[6]) for row in rows])
-    for (
-        id, parent, lane, operation, calls, busy, own, ledger, overlapped, waited, off_cpu, cost, shortest, longest,
-        memory_peak, memory_rise, device_peak, device_rise, device_time, device_calls, histogram,
-    ) in rows:  # fmt: skip
-        name, category = operations.get(operation, (None, "other"))
+    wall = _inclusive([(row.id, None if row.parent < 0 else row.parent, row.self) for row in rows])
+    for row in rows:
+        name, category = operations.get(row.operation, (None, "other"))
         yield Node(
-            id=id,
-            parent=None if parent < 0 else parent,
-            lane=place_of[lane],
+            id=row.id,
+            parent=None if row.parent < 0 else row.parent,
+            lane=place_of[row.lane],
             operation=name,
             category=category,
-            calls=calls,
-            busy_ns=busy,
-            self_ns=own,
-            ledger_ns=ledger,
-            overlapped_ns=overlapped,
-            waited_ns=waited,
+            calls=row.calls,
+            busy_ns=row.busy,
+            self_ns=row.self,
+            ledger_ns=row.ledger,
+            overlapped_ns=row.overlapped,
+            waited_ns=row.waited,
             # Two clocks read one after the other differ by a little: never more CPU than there was time.
-            cpu_ns=min(own, max(0, own - off_cpu)) if cpu_known else None,
-            min_ns=shortest,
-            max_ns=longest,
-            memory_peak=_known(memory_peak),
-            memory_rise=_known(memory_rise),
-            device_peak=_known(device_peak),
-            device_rise=_known(device_rise),
-            device_ns=device_time,
-            device_calls=device_calls,
-            histogram=unpack(histogram),
-            own_cost_ns=cost,
-            wall_ns=wall[id],
+            cpu_ns=min(row.self, max(0, row.self - row.off_cpu)) if cpu_known else None,
+            min_ns=row.min,
+            max_ns=row.max,
+            **{name: size if (size := getattr(row, name)) >= 0 else None for name in _PEAKS},
+            device_ns=row.device_ns,
+            device_calls=row.device_calls,
+            histogram=unpack(row.histogram),
+            own_cost_ns=row.cost,
+            wall_ns=wall[row.id],
         )
 
 
-def _known(size: int) -> int | None:
-    return None if size < 0 else size
-
-
 def _used(nodes: list[Node]) -> list[Node]:
-    """Without the places at and below which nothing was recorded since the last reset."""
+    """The nodes at or below which something was recorded since the last reset."""
     used: set[int] = set()
     for node in reversed(nodes):
         if node.operation is None or node.wall_ns or node.calls or node.id in used:
@@ -280,12 +268,11 @@ def _used(nodes: list[Node]) -> list[Node]:
 
 
 def _net_of_cost(nodes: list[Node], cost: SpanCost, lanes: list[Lane]) -> tuple[list[Node], int]:
-    """Takes rlprof's own cost out; returns the nodes and how much of it was the driver's time.
+    """Take rlprof's own cost out. Returns the nodes, and how much of the cost was the driver's time.
 
-    It is CPU time. A span's inside cost lies in its own self time, its outside cost in its parent's. Never more is
-    taken than there is. On the driver's thread it is the driver's time in full, even where most of a node's self time
-    is not: a suspended task's belongs to the tasks that ran. Elsewhere, and in waits, whose time is given to others, it
-    is taken from the ledger time in proportion.
+    The cost is CPU time. A span's inside cost is in its own self time, its outside cost in its parent's. On the
+    driver's thread all of it is the driver's time, even if most of a node's self time is not, as in a suspended task.
+    On other threads, and in waits, whose time is given to others, it is taken from the ledger time in proportion.
     """
     around: Counter[int] = Counter()
     for node in nodes:
@@ -303,7 +290,7 @@ def _net_of_cost(nodes: list[Node], cost: SpanCost, lanes: list[Lane]) -> tuple[
         lane = lanes[node.lane]
         if lane.on_driver and (lane.kind == "task" or not node.waited_ns):
             share = max(0, min(own, node.ledger_ns))
-        else:  # start-up accounts for more than its own time: what others cost then is not rlprof's
+        else:  # start-up has more ledger time than self time: never take more than its own cost
             share = min(own, node.ledger_ns * own // node.self_ns) if node.self_ns else 0
         taken_from_ledger += share
         net.append(
@@ -331,7 +318,7 @@ def _accounts(nodes: list[Node]) -> list[Account]:
 
 
 def _account(operation: str, nodes: list[Node], nested: set[int]) -> Account:
-    if len(nodes) == 1:  # as with most of very many names: nothing to add up
+    if len(nodes) == 1:  # the usual case, and quicker
         (node,) = nodes
         figures = {name: getattr(node, name) for name in _MEASURES}
         if not node.calls:
@@ -342,40 +329,31 @@ def _account(operation: str, nodes: list[Node], nested: set[int]) -> Account:
         histogram.update(node.histogram)
     cpu = [node.cpu_ns for node in nodes if node.cpu_ns is not None]
     called = [node for node in nodes if node.calls]
+    sums = {name: sum(getattr(node, name) for node in nodes) for name in _SUMS}
+    sizes = {name: [size for node in nodes if (size := getattr(node, name)) is not None] for name in _PEAKS}
+    peaks: dict[str, Any] = {name: max(known, default=None) for name, known in sizes.items()}
     return Account(
         operation=operation,
         category=nodes[0].category,
-        calls=sum(node.calls for node in nodes),
-        busy_ns=sum(node.busy_ns for node in nodes),
-        self_ns=sum(node.self_ns for node in nodes),
-        ledger_ns=sum(node.ledger_ns for node in nodes),
-        overlapped_ns=sum(node.overlapped_ns for node in nodes),
-        waited_ns=sum(node.waited_ns for node in nodes),
         cpu_ns=sum(cpu) if cpu else None,
         min_ns=min((node.min_ns for node in called), default=0),
         max_ns=max((node.max_ns for node in called), default=0),
-        memory_peak=_largest(node.memory_peak for node in nodes),
-        memory_rise=_largest(node.memory_rise for node in nodes),
-        device_peak=_largest(node.device_peak for node in nodes),
-        device_rise=_largest(node.device_rise for node in nodes),
-        device_ns=sum(node.device_ns for node in nodes),
-        device_calls=sum(node.device_calls for node in nodes),
         histogram=dict(histogram),
         wall_ns=sum(node.wall_ns for node in nodes if node.id not in nested),
+        **sums,
+        **peaks,
     )
 
 
 _MEASURES = tuple(measure.name for measure in fields(Measures))
-
-
-def _largest(values: Iterable[int | None]) -> int | None:
-    return max((value for value in values if value is not None), default=None)
+_SUMS = ("calls", "busy_ns", "self_ns", "ledger_ns", "overlapped_ns", "waited_ns", "device_ns", "device_calls")
+_PEAKS = ("memory_peak", "memory_rise", "device_peak", "device_rise")
 
 
 def _inside_themselves(nodes: list[Node]) -> set[int]:
-    """The nodes with the same operation open further out: their time is in that one's inclusive time already.
+    """Nodes inside a node of the same operation, whose inclusive time has theirs already.
 
-    In one walk over the trees: a look at everything above each node would take the square of the depth.
+    One walk over the trees. Looking at all nodes above each node would take the square of the depth.
     """
     below: defaultdict[int | None, list[Node]] = defaultdict(list)
     for node in nodes:

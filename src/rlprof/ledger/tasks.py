@@ -1,9 +1,8 @@
-"""Tells ledgers when an asyncio event loop begins and ends to run a callback.
+"""Reports to ledgers when an asyncio event loop begins and ends a callback.
 
-A task that awaits inside a span leaves its thread to others without a word. The loop knows: every callback, a task's
-step included, goes through `asyncio.Handle._run`. That method is wrapped while a ledger has seen a task, and put back
-when the last one stops. Loops that do not use it (uvloop) still give each task its own lane, but the moment of a switch
-is then the next span's.
+A task that awaits inside a span leaves its thread to other tasks, and no span shows that. But every callback, with
+every step of a task, goes through `asyncio.Handle._run`. That method is wrapped once a ledger has seen a task, and put
+back when the last ledger stops. With loops that do not use it (uvloop), a switch is noticed at the next span.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ Run = Callable[[Any], None]
 
 
 class Steps(Protocol):
-    """What a ledger offers to an event loop."""
+    """The methods of a ledger that an event loop needs."""
 
     def follow(self, run: Run, /) -> Run: ...
 
@@ -28,14 +27,14 @@ class _Wrapper(NamedTuple):
 
 _followers: list[Steps] = []
 _wrappers: dict[int, _Wrapper] = {}
-"""By the ledger's id. One that somebody else has wrapped in turn outlives its ledger's following."""
+"""By the ledger's id. A wrapper stays as long as another library's wrapper is around it."""
 
 
 def find_asyncio() -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
-    """What returns this thread's running loop, and the task that runs on a loop. Never imports asyncio."""
+    """The functions that return this thread's running loop, and a loop's running task. Never imports asyncio."""
     events, tasks = sys.modules.get("asyncio.events"), sys.modules.get("asyncio.tasks")
     running_loop = getattr(events, "_get_running_loop", None)
-    # Not the dict of tasks behind it: since Python 3.14 the running task is on the thread's state.
+    # Not asyncio's dict of tasks: since Python 3.14 the running task is in the thread's state.
     current_task = getattr(tasks, "current_task", None)
     if running_loop is None or current_task is None:
         return None  # not imported: spans are booked to threads
@@ -43,7 +42,7 @@ def find_asyncio() -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
 
 
 def follow(ledger: Steps) -> None:
-    """Tell this ledger of every callback from now on."""
+    """Report every callback to this ledger from now on."""
     if any(follower is ledger for follower in _followers):
         return
     _followers.append(ledger)
@@ -55,9 +54,9 @@ def follow(ledger: Steps) -> None:
 
 
 def unfollow(ledger: Steps) -> None:
-    """Stop telling it; puts asyncio back as it was after the last one.
+    """Stop reporting to this ledger. After the last ledger, asyncio is as it was.
 
-    Somebody else's wrapper round ours stays. Ours then only passes calls on: the ledger is off.
+    If another library has wrapped our wrapper, ours stays and only passes calls on.
     """
     _followers[:] = [follower for follower in _followers if follower is not ledger]
     active = {id(follower) for follower in _followers}

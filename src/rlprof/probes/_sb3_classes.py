@@ -1,6 +1,6 @@
-"""Which method of which kind of class is which operation in stable-baselines3, and timing them in every subclass.
+"""The operations of stable-baselines3 by class and method, timed in every subclass.
 
-sb3-contrib and users' own classes are subclasses like any other, so nothing here knows an algorithm by its name.
+sb3-contrib and users' own classes are subclasses like any other, so no algorithm is named here.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from rlprof.probes.patches import Patches
+from rlprof.probes.patches import Patches, with_subclasses
 
 _COMMON = "stable_baselines3.common"
 
 _Methods = dict[str, str]
 
-# Where two kinds differ about a class, the first is right: what is a model but no policy is a critic.
+# If two kinds fit a class, the first one decides: a model that is not a policy is a critic.
 KINDS: tuple[tuple[str, str, _Methods], ...] = (
     (
         f"{_COMMON}.base_class",
@@ -36,10 +36,7 @@ KINDS: tuple[tuple[str, str, _Methods], ...] = (
         f"{_COMMON}.policies",
         "BasePolicy",
         {
-            "forward": "policy_forward",
-            "_predict": "policy_forward",
-            "get_distribution": "policy_forward",
-            "action_log_prob": "policy_forward",
+            **dict.fromkeys(("forward", "_predict", "get_distribution", "action_log_prob"), "policy_forward"),
             "predict_values": "value_forward",
             "evaluate_actions": "evaluate_actions",
         },
@@ -62,25 +59,20 @@ KINDS: tuple[tuple[str, str, _Methods], ...] = (
     (
         f"{_COMMON}.callbacks",
         "BaseCallback",
-        {
-            "on_training_start": "callback",
-            "on_rollout_start": "callback",
-            "on_step": "callback",
-            "on_rollout_end": "callback",
-        },
+        dict.fromkeys(("on_training_start", "on_rollout_start", "on_step", "on_rollout_end"), "callback"),
     ),
     (f"{_COMMON}.logger", "Logger", {"dump": "logging"}),
 )
 
-# Here the workers have the work, and the driver waits for them.
+# The driver waits for its workers in these methods.
 _WAITS = ("step_wait", "reset", "env_method", "get_attr")
 
 
 class Classes:
-    """The classes whose methods are timed. Looking for new ones costs next to nothing where there are none."""
+    """The classes whose methods are timed. Looking for new ones costs next to nothing if there are none."""
 
     def __init__(self, patches: Patches, special: dict[str, Callable[[Any], Any]]) -> None:
-        """special: what takes the place of an algorithm's method, by the method's name."""
+        """special: by name of a method, the function that makes its replacement."""
         self._patches = patches
         self._special = special
         self._roots = [(getattr(import_module(module), name), methods) for module, name, methods in KINDS]
@@ -91,10 +83,10 @@ class Classes:
             patches.time(waiting, attribute, "env_wait", wait=True, outermost=True)
 
     def time_all(self) -> None:
-        """Those that are defined by now."""
+        """Time the classes that are defined by now."""
         found: dict[type, _Methods] = {}
         for root, methods in self._roots:
-            for owner in _with_subclasses(root):
+            for owner in with_subclasses(root):
                 if owner not in self._seen:
                     found[owner] = methods | found.get(owner, {})
         for owner, methods in found.items():
@@ -105,7 +97,7 @@ class Classes:
     def _time(self, owner: type, attribute: str, operation: str) -> None:
         original = vars(owner).get(attribute)
         if not isinstance(original, FunctionType) or getattr(original, "__isabstractmethod__", False):
-            return  # not its own, timed already, or something that only looks like a method
+            return  # inherited, timed already, or no plain method
         if attribute in self._special:
             self._patches.replace(owner, attribute, self._special[attribute])
         else:
@@ -115,8 +107,8 @@ class Classes:
 
     @contextmanager
     def as_they_were(self) -> Iterator[None]:
-        """For what is saved to a file. cloudpickle sends classes whole that nobody could import, and a model that was
-        saved under rlprof must load where there is none."""
+        """Restore the methods while a file is saved. cloudpickle saves classes that cannot be imported as a whole, and
+        a model that is saved under rlprof must load without rlprof."""
         timed = [entry for entry in self._unimportable if vars(entry[0]).get(entry[1]) is entry[3]]
         for owner, attribute, original, _ in timed:
             setattr(owner, attribute, original)
@@ -125,11 +117,3 @@ class Classes:
         finally:
             for owner, attribute, _, method in timed:
                 setattr(owner, attribute, method)
-
-
-def _with_subclasses(root: type) -> Iterator[type]:
-    """Depth first; a class with two bases may come twice."""
-    yield root
-    subclasses: list[type] = type.__subclasses__(root)
-    for subclass in subclasses:
-        yield from _with_subclasses(subclass)

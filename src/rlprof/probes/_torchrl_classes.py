@@ -1,22 +1,22 @@
-"""Times methods that subclasses override: those of the library, and those that the training brings."""
+"""Times methods that subclasses override, in TorchRL and in the training."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from types import FunctionType
 from typing import Any
 
-from rlprof.probes.patches import Patches
+from rlprof.probes.patches import Patches, with_subclasses
 
 Named = Callable[[str], str | None]
-"""The operation of a method, by the method's name; None for one that is not timed."""
+"""Returns the operation for the name of a method; None if the method is not timed."""
 
 
 def time_family(patches: Patches, base: type, named: Named, **options: Any) -> None:
-    """Time the methods of a class and its subclasses, outermost: one that calls its parent's is one call.
+    """Time the outermost calls of methods of a class and its subclasses. A call of the parent's method is part of it.
 
-    A subclass made later is timed from the first time that one of its objects is made.
+    A subclass that is defined later is timed from the creation of its first object.
     """
     seen: set[type] = set()
 
@@ -29,18 +29,14 @@ def time_family(patches: Patches, base: type, named: Named, **options: Any) -> N
                     if operation is not None:
                         patches.time(ancestor, name, operation, outermost=True, **options)
 
-    for kind in _family(base):
+    for kind in with_subclasses(base):
         time_class(kind)
-    warn = patches.profiler._hooks.warn
 
     def watch(original: Any) -> Any:
         @wraps(original)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is shown in tracebacks
             if type(self) not in seen:
-                try:
-                    time_class(type(self))
-                except Exception as error:
-                    warn(f"{type(self).__name__} is not timed", error)
+                patches.attempt(time_class, type(self), otherwise=f"{type(self).__name__} is not timed")
             original(self, *args, **kwargs)
 
         return __init__
@@ -49,18 +45,11 @@ def time_family(patches: Patches, base: type, named: Named, **options: Any) -> N
 
 
 def time_calls(patches: Patches, base: type, operation: str) -> None:
-    """Time `module(...)` of a kind of modules, whichever `forward` that runs.
+    """Time `module(...)` for a kind of modules, whichever `forward` it runs.
 
-    The call goes past torch's probe, for which it would be any module's. Who looks at the class, as torch.compile does,
-    sees the method that it inherits.
+    The call bypasses torch's probe, to which all modules are the same. torch.compile, which looks at the class, sees
+    the inherited method.
     """
     call = base.__call__
     profiler = patches.profiler
-    patches.put(base, "__call__", profiler._module.Timed(profiler.profile(operation), call, call, True))
-
-
-def _family(base: type) -> Iterator[type]:
-    yield base
-    kind: type
-    for kind in type.__subclasses__(base):
-        yield from _family(kind)
+    patches.put(base, "__call__", profiler.timed_type(profiler.profile(operation), call, call, True))

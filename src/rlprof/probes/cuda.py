@@ -1,7 +1,6 @@
-"""Copies between host and device, and waiting for it: from the moment CUDA is used, so that they cost nothing without.
+"""Copies between host and device, and waits for the device. They are timed from the moment CUDA is first used.
 
-A copy to the host waits for the device, and so does asking for an item. Which tensors are on a device is asked of them;
-what stays on the host is not timed.
+Copying to the host and reading an item wait for the device. Tensors that stay on the host are not timed.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ TO_HOST = ("cpu", "item", "tolist", "__bool__", "__float__", "__int__")
 
 
 def attach_cuda(torch: ModuleType, patches: Patches) -> None:
-    """Nothing asks here whether there is a device: that would open it, and a process that forks later must not have."""
+    """Does not check whether there is a device: that would open it, and a process that forks later must not open it."""
     cuda = torch.cuda
     if torch.version.cuda is None and torch.version.hip is None:
         return
@@ -31,10 +30,7 @@ def attach_cuda(torch: ModuleType, patches: Patches) -> None:
             original()
             if cuda._lazy_init is _lazy_init:
                 cuda._lazy_init = original
-                try:
-                    attach_copies(torch, patches)
-                except Exception as error:
-                    patches.profiler._hooks.warn("copies between host and device are not timed", error)
+                patches.attempt(attach_copies, torch, patches, otherwise="copies between host and device are not timed")
 
         return _lazy_init
 
@@ -42,41 +38,30 @@ def attach_cuda(torch: ModuleType, patches: Patches) -> None:
 
 
 def attach_copies(torch: ModuleType, patches: Patches) -> None:
-    """The methods are those of a base class in C: `torch.Tensor` is given its own."""
+    """`torch.Tensor` inherits these methods from a class in C. It gets its own."""
     profile = patches.profiler.profile
     to_host, to_device = profile("device_to_host"), profile("host_to_device")
     tensor = torch.Tensor
 
-    def leaving(function: Callable[..., Any]) -> Callable[..., Any]:
+    def timed(function: Callable[..., Any], target_of: Callable[..., str]) -> Callable[..., Any]:
         @wraps(function)
-        def leave(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.device.type == "cpu":
-                return function(self, *args, **kwargs)
-            with to_host:
-                return function(self, *args, **kwargs)
-
-        return leave
-
-    def moving(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def move(self: Any, *args: Any, **kwargs: Any) -> Any:
-            target = "cuda" if function.__name__ == "cuda" else _target(args, kwargs)
+        def copy(self: Any, *args: Any, **kwargs: Any) -> Any:
+            target = target_of(args, kwargs)
             if target in (self.device.type, ""):
                 return function(self, *args, **kwargs)
             with to_host if target == "cpu" else to_device:
                 return function(self, *args, **kwargs)
 
-        return move
+        return copy
 
-    for name in TO_HOST:
-        patches.put(tensor, name, leaving(getattr(tensor, name)))
-    for name in ("to", "cuda"):
-        patches.put(tensor, name, moving(getattr(tensor, name)))
+    targets = {name: lambda *_: "cpu" for name in TO_HOST} | {"to": _target, "cuda": lambda *_: "cuda"}
+    for name, target_of in targets.items():
+        patches.put(tensor, name, timed(getattr(tensor, name), target_of))
     patches.time(torch.cuda, "synchronize", "device_synchronize", outermost=True)
 
 
 def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The kind of device that a call of `to` names; nothing where it names a data type only."""
+    """The kind of device that a call of `to` names; empty if it only names a data type."""
     named = kwargs.get("device", args[0] if args else kwargs.get("other"))
     if isinstance(named, str):
         return named.partition(":")[0]

@@ -1,14 +1,14 @@
 """Which environments a training collects from, and which it only evaluates with.
 
-All steps between two updates are one stretch. The rules, in the order in which they are applied:
+All steps between two updates are one stretch. These rules are applied in this order:
 
-1. Environments that are stepped in turn, each continuing its episode after the other's step, belong together.
-2. If none that is known to train was stepped in a stretch, the one that was stepped last before the update trains.
-3. If one was, the others of that stretch were evaluated with. Their steps are not counted.
+1. Environments that are stepped alternately, each continuing its episode after the other's step, are a group.
+2. If no group of a stretch is known to train, the group that was stepped last before the update trains.
+3. If one is, the other groups of that stretch are evaluated. Their steps are not counted.
 
-A program that runs an episode in each of a list of environments before every update breaks rule 2: it looks like an
-evaluation before the training. So if three or more of them come back in the second stretch, and none continues an
-episode, they all train.
+A program that runs an episode in each of a list of environments before every update breaks rule 2, because it looks
+like an evaluation before the training. So if three or more of them come back in the second stretch, and none continues
+an episode, they all train.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Any
 from weakref import ref
 
 MOST_KNOWN = 4096
-"""Environments that are remembered. Those without weak references are never forgotten otherwise."""
+"""Limit for remembered environments. Those that allow no weak references are only forgotten by it."""
 
 
 class Group:
-    """Environments that are stepped in turn. What is counted here is of the current stretch."""
+    """Environments that are stepped alternately. All counts are of the current stretch."""
 
     def __init__(self) -> None:
         self.size = 1
         self.trains = False
         self.steps = self.episodes = 0
         self.counted = (0, 0)
-        """Steps and episodes that the ledger has counted already."""
+        """Steps and episodes that the ledger has already counted."""
         self.continues = False
-        """Some episode went on where another group's steps had interrupted it."""
+        """An episode went on after the steps of another group had interrupted it."""
         self.first_seen = (0, 0)
-        """Steps and episodes of the first stretch, while it is open whether it was an evaluation."""
+        """Steps and episodes of the first stretch, as long as it may have been an evaluation."""
         self.merged: Group | None = None
 
     def begin_stretch(self) -> None:
@@ -43,7 +43,7 @@ class Group:
 
 
 class Record:
-    """One environment. Times are numbers of blocks: of calls of one environment in a row."""
+    """One environment. Times are counted in blocks. A block is a run of calls of the same environment."""
 
     def __init__(self) -> None:
         self._group = Group()
@@ -57,47 +57,47 @@ class Record:
 
 
 class Environments:
-    """Those of a driver's loop."""
+    """The environments of a driver's loop."""
 
     def __init__(self, died: Callable[[], None]) -> None:
-        """died: called when an environment is gone. The next one may have its address."""
+        """died: called when an environment is deleted, because the next one may get its address."""
         self._died = died
         self._by_id: dict[int, tuple[Any, Record]] = {}
         self._block = 0
-        self._asked = 0
-        """The block before which a forward pass has last chosen actions."""
+        self._chosen_at = 0
+        """The last block for which a forward pass has chosen actions."""
         self.current: Record | None = None
         self.stepped: Record | None = None
-        """The last one that was stepped."""
+        """The environment that was stepped last."""
         self.stretch: list[Group] = []
-        """That were stepped since the last update, the first one first."""
+        """Groups that were stepped since the last update, in order."""
         self.all_trained = False
-        """The last stretch has shown that none of those in the first one was evaluated with."""
+        """The last stretch has shown that all environments of the first one train."""
 
-    def turn_to(self, env: Any, resets: bool, asked: bool) -> tuple[Group, bool]:
-        """The driver calls another environment than before. Returns its group, and whether a forward pass has chosen
-        its action: one that is made for all of a group serves each of them once.
+    def switch_to(self, env: Any, resets: bool, action_chosen: bool) -> tuple[Group, bool]:
+        """The driver calls another environment than last time. Returns its group, and True if a forward pass has chosen
+        its action. One forward pass may choose for a whole group, one step each.
 
-        asked: a forward pass has chosen actions since an environment was called.
+        action_chosen: a forward pass has chosen actions since an environment was called.
         """
         record, before = self._record_of(env), self.stepped
-        if before is not None and not resets and before.called > record.called > 0:  # it was interrupted, and goes on
+        if before is not None and not resets and before.called > record.called > 0:  # it was interrupted
             if before.group is not record.group and before.reset < record.called:
                 self._merge(before.group, record.group)
             record.group.continues |= before.group is not record.group
         self._block += 1
-        if asked:
-            self._asked = self._block
+        if action_chosen:
+            self._chosen_at = self._block
         elif not resets and before is not None and before.group is record.group:
-            asked = record.stepped < self._asked
+            action_chosen = record.stepped < self._chosen_at
         record.called = self._block
         if resets:
             record.reset = self._block
         self.current = record
-        return record.group, asked
+        return record.group, action_chosen
 
     def credit(self, steps: int, episodes: int, counted: bool) -> None:
-        """The current one was stepped."""
+        """Count steps of the current environment."""
         if self.current is None or not steps:
             return
         self.stepped = self.current
@@ -111,7 +111,7 @@ class Environments:
             group.counted = group.counted[0] + steps, group.counted[1] + episodes
 
     def end_stretch(self, first: bool) -> tuple[int, int]:
-        """An update begins. Returns steps and episodes that are yet to be counted, or to be taken back."""
+        """An update begins. Returns the steps and episodes that are missing in the count, or too many if negative."""
         groups, last = self.stretch, self.stepped.group if self.stepped is not None else None
         if last is not None and groups and not any(group.trains for group in groups):
             last.trains = True

@@ -1,41 +1,40 @@
-"""gymnasium: steps, resets and rendering of every environment; steps and episodes are counted.
+"""gymnasium: times steps, resets and rendering of every environment, and counts steps and episodes.
 
-A method that a class inherits from elsewhere, from a simulator, is timed where it is an environment's, and nowhere
-else.
-
-Only the outermost is timed. An environment inside a vector, or inside a wrapper, is part of what steps it.
+Only outermost calls are timed: an environment inside a vector or a wrapper is part of it. If a class inherits a method
+from elsewhere, such as a simulator, only calls on the environment are timed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from types import ModuleType
 from typing import Any
 
-from rlprof.probes.counting import let_others_count
-from rlprof.probes.patches import Patches, below
+from rlprof.probes.patches import Patches, with_subclasses
 from rlprof.probes.phases import phases_of
 from rlprof.probes.probe import Probe
 
 
 class _Environments:
-    """What is done to environment classes, those that exist and those to come."""
+    """Attaches to environment classes, existing and future ones."""
 
     def __init__(self, patches: Patches, gymnasium: ModuleType) -> None:
         self._patches = patches
         self._vector = gymnasium.vector.VectorEnv
         self._bases = (gymnasium.Env, gymnasium.vector.VectorEnv)
         self._handing_on = (gymnasium.Wrapper, getattr(gymnasium.vector, "VectorWrapper", None))
-        """What they call in turn is timed. Wrappers call them at every step, by super()."""
+        """Classes that only pass calls on. Wrappers call them at every step by super()."""
         phases = phases_of(patches)
         phases.sees_environments = True
         self._loop = phases.loop
-        let_others_count(patches, self._loop)
+        for what in ("steps", "episodes"):
+            make = partial(_counted_by_the_program, patches.profiler, self._loop, what)
+            patches.replace(patches.profiler, f"add_{what}", make)
 
     def watch(self, base: Any) -> None:
-        """A base class: everything below it, and what will be."""
-        for cls in (base, *below(base)):
+        """Attach to a base class and its subclasses, existing and future ones."""
+        for cls in with_subclasses(base):
             self.attach(cls)
         before = vars(base).get("__init_subclass__")
 
@@ -44,10 +43,7 @@ class _Environments:
                 super(base, cls).__init_subclass__(**kwargs)
             else:
                 before.__get__(None, cls)(**kwargs)
-            try:
-                self.attach(cls)
-            except Exception as error:
-                self._patches.profiler._hooks.warn(f"{cls.__name__} could not be attached to", error)
+            self._patches.attempt(self.attach, cls, otherwise=f"cannot attach to {cls.__name__}")
 
         self._patches.put(base, "__init_subclass__", classmethod(__init_subclass__))
 
@@ -56,35 +52,46 @@ class _Environments:
             return
         step = "vector_step" if issubclass(cls, self._vector) else "step"
         for attribute, operation, kind in (("step", "env_step", step), ("reset", "env_reset", "reset")):
-            owner = self._owner(cls, attribute)
-            if owner is not None:
-                inherited = None if owner is cls else _next_in_line(cls, attribute)
+            if owner := self._owner(cls, attribute):
+                inherited = None if owner is cls else _inherited(cls, attribute)
                 self._patches.follow(cls, attribute, operation, self._loop, kind, inherited=inherited)
-        owner = self._owner(cls, "render")
-        if owner is not None:
-            inherited = None if owner is cls else _next_in_line(cls, "render")
+        if owner := self._owner(cls, "render"):
+            inherited = None if owner is cls else _inherited(cls, "render")
             self._patches.time(cls, "render", "env_render", outermost=True, inherited=inherited)
 
     def attach_waits(self, cls: type) -> None:
-        """AsyncVectorEnv: what waits for its workers. Inside step, it has counted; others call step_async and step_wait
-        themselves."""
+        """Methods of AsyncVectorEnv that wait for its workers. Some programs call step_async() and step_wait() instead
+        of step()."""
         self._patches.follow(cls, "step_wait", "env_wait", self._loop, "step_wait", wait=True)
         for attribute in ("reset_wait", "call_wait"):
             self._patches.time(cls, attribute, "env_wait", outermost=True, wait=True)
 
     def _owner(self, cls: type, attribute: str) -> type | None:
-        """The class that has the method, where it is this one or none that is attached to itself, such as the simulator
-        in `class MyEnv(Simulator, gymnasium.Env)`. None also for what a wrapper would break or time twice."""
+        """The class that defines the method: this one, or one that is no environment, such as the simulator in `class
+        MyEnv(Simulator, gymnasium.Env)`. None if the probe must not wrap the method, or times it elsewhere."""
         owner = next((base for base in cls.__mro__ if attribute in vars(base)), None)
         if owner is None or (owner is not cls and issubclass(owner, self._bases)):
             return None
         value = vars(owner)[attribute]
-        special = (staticmethod, classmethod, property, type, self._patches.profiler._module.Timed)
+        special = (staticmethod, classmethod, property, type, self._patches.profiler.timed_type)
         return owner if callable(value) and hasattr(type(value), "__get__") and not isinstance(value, special) else None
 
 
-def _next_in_line(cls: type, attribute: str) -> Callable[..., Any]:
-    """What the class inherits, asked for at each call: a class below it may put another one before the simulator."""
+def _counted_by_the_program(profiler: Any, loop: Any, what: str, add: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Replaces `add_steps` or `add_episodes`. When the program first calls it, the loop stops counting."""
+
+    def first(number: Any) -> None:
+        setattr(profiler, f"add_{what}", add)
+        if getattr(loop, f"counts_{what}") and isinstance(number, int):
+            number = max(0, number - getattr(loop, f"counted_{what}"))  # the loop has counted these already
+        setattr(loop, f"counts_{what}", False)
+        add(number)
+
+    return first
+
+
+def _inherited(cls: type, attribute: str) -> Callable[..., Any]:
+    """The inherited method, looked up at each call: a subclass may put another class before the simulator."""
 
     @wraps(getattr(cls, attribute))
     def inherited(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Runs a function once a module is imported, now or whenever that will be."""
+"""Runs a function once a module is imported: at once, or when the program imports it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from importlib.abc import Loader
 else:
-    Loader = object  # importlib.abc is slow to import, and asks for nothing that is not below
+    Loader = object  # importlib.abc is slow to import
 
 After = Callable[[ModuleType], None]
 
 
 class ImportHooks:
-    """A finder that lets the others find, and looks over their shoulder."""
+    """A finder on sys.meta_path. It lets the other finders find, and wraps the loader of the modules it waits for."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[After]] = {}
 
     def after(self, name: str, function: After) -> None:
-        """Call it with the module: at once if that is imported, else when it will be."""
+        """Call the function with the module, at once or after its import."""
         module = sys.modules.get(name)
         if module is not None and not getattr(module.__spec__, "_initializing", False):
             function(module)
@@ -56,7 +56,7 @@ class ImportHooks:
 
 
 class _Watched(Loader):
-    """A loader that is gone as soon as it has done its work: the module keeps the one it would have had."""
+    """A loader that removes itself before it loads: the module keeps the loader that it would have had."""
 
     def __init__(self, loader: Any, after: After) -> None:
         self._loader = loader
@@ -64,11 +64,6 @@ class _Watched(Loader):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        create = getattr(self._loader, "create_module", None)
-        module: ModuleType | None = create(spec) if create is not None else None
-        return module
 
     def exec_module(self, module: ModuleType) -> None:
         if module.__spec__ is not None:

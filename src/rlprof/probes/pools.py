@@ -1,7 +1,7 @@
-"""Tasks of worker pools: multiprocessing's, concurrent.futures' and loky's, which joblib uses.
+"""Tasks of the worker pools of multiprocessing, concurrent.futures and loky, which joblib uses.
 
-A pool's worker runs any function it is sent, and need not have a span of its own. A span around each task shows that
-the worker is at work, and makes its process a lane.
+A pool's worker runs any function that it is sent, often without a span. A span around each task shows that the worker
+is at work, and makes its process a lane.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class _Tasks:
 
 
 def _replace(module: ModuleType, name: str, patches: Patches, time_task: Callable[[Any, Any], Any]) -> None:
-    """The function that a pool's worker runs. Its first argument is the queue of tasks."""
-    span, timed = patches.profiler.profile(TASK), patches.profiler._module.Timed
+    """Replace the function that a pool's worker runs. Its first argument is the queue of tasks."""
+    span, timed = patches.profiler.profile(TASK), patches.profiler.timed_type
 
     def time_function(function: Any) -> Any:
-        return timed(span, function, function)  # in C: a traceback that is sent back has no frame of rlprof's
+        return timed(span, function, function)  # in C: a traceback that is sent back has no frame of rlprof
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
@@ -52,7 +52,7 @@ def attach_pool(pool: ModuleType, patches: Patches) -> None:
 
     def time_task(task: Any, time_function: Callable[[Any], Any]) -> Any:
         if not isinstance(task, tuple) or len(task) != 5 or task[2] is raises:
-            return task  # the end, or no work: the worker looks whether it is this function
+            return task  # the end, or a failure: the worker compares the function with this one
         job, number, function, args, kwargs = task
         return job, number, time_function(function), args, kwargs
 

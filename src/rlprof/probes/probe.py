@@ -1,4 +1,4 @@
-"""What a probe is: functions that attach to the modules of one library, once these are imported."""
+"""A probe: functions that attach to the modules of one library once these are imported."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Attach = Callable[[ModuleType, Patches], None]
 @dataclass(frozen=True, slots=True)
 class Probe:
     library: str
-    """The distribution's name. Empty for what comes with Python."""
+    """Name of the distribution. Empty for Python's own modules."""
     attach: Mapping[str, Attach]
-    """By the module after whose import it runs."""
+    """By module: the function to call after its import."""
     since: tuple[int, ...] = ()
     before: tuple[int, ...] = ()
-    """The versions it was tried with: the first, and the first that is too new."""
+    """The tested versions: the first, and the first that is too new."""
     generic: bool = False
-    """Useful whatever the version: attached to a version that nobody tried, too."""
+    """Attach to untested versions too."""
 
     def version(self) -> str | None:
-        """The installed one."""
+        """The installed version."""
         from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow; by now in use anyway
 
         try:
@@ -33,7 +33,7 @@ class Probe:
             return None
 
     def knows(self, installed: str | None) -> bool:
-        """Whether it was tried with that version. Of one that is not known, everything is assumed."""
+        """True if the probe was tested with this version, or if the version is unknown."""
         if installed is None:
             return True
         parts = _numbers(installed)
@@ -41,7 +41,7 @@ class Probe:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Of "2.9.2a1" the leading ones: (2, 9)."""
+    """Leading numbers of a version: (2, 9) of "2.9.2a1"."""
     found = []
     for part in text.split("."):
         if not part.isdecimal():

@@ -1,9 +1,8 @@
-"""Finds the probes there are and attaches them. What fails in one is said once, and the others carry on."""
+"""Finds the installed probes and attaches them. A probe that fails warns once, and the others go on."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
@@ -15,14 +14,14 @@ from rlprof.probes.patches import Patches
 from rlprof.probes.probe import Attach, Probe
 
 GROUP = "rlprof.probes"
-"""Of entry points. Another package adds a probe by naming it there."""
+"""Group of entry points. Another package adds a probe by listing it there."""
 
 FOUND = "RLPROF_PROBES"
-"""Tells child processes what was found: looking through all installed packages takes tens of milliseconds."""
+"""Passes the found probes to child processes: searching all installed packages takes tens of milliseconds."""
 
 
 def find_probes() -> list[Probe]:
-    """Those that any installed package names."""
+    """The probes that installed packages list."""
     names = os.environ.get(FOUND)
     if names is None:
         from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and a worker need not look
@@ -35,7 +34,7 @@ def find_probes() -> list[Probe]:
         try:
             probes.append(getattr(import_module(module), name))
         except Exception as error:
-            get_profiler()._hooks.warn(f"the probe {value} cannot be loaded", error)
+            get_profiler().warn(f"the probe {value} cannot be loaded", error)
     return probes
 
 
@@ -57,7 +56,7 @@ class Attached:
                     self._hooks.after(module, partial(self._attach, probe, function))
 
     def undo(self) -> None:
-        """Put every library back as it was."""
+        """Restore every library."""
         self._hooks.remove()
         for patches in reversed(self._patches.values()):
             patches.undo()
@@ -71,9 +70,9 @@ class Attached:
             return
         installed = probe.version()
         if not probe.knows(installed):
-            self._profiler._hooks.warn(
-                f"{probe.library} {installed} is none of the versions that rlprof was tried with"
-                + ("" if probe.generic else "; only what rlprof knows of gymnasium and torch is timed"),
+            self._profiler.warn(
+                f"{probe.library} {installed} is none of the versions that rlprof was tested with"
+                + ("" if probe.generic else ". Only its calls of gymnasium and torch are timed"),
                 None,
             )
             if not probe.generic:
@@ -85,9 +84,4 @@ class Attached:
         except Exception as error:
             self._given_up.add(key)
             patches.undo()
-            self._profiler._hooks.warn(f"{probe.library or module.__name__} could not be attached to", error)
-
-
-def loaded(name: str) -> ModuleType | None:
-    """A module that is imported already."""
-    return sys.modules.get(name)
+            self._profiler.warn(f"cannot attach to {probe.library or module.__name__}", error)

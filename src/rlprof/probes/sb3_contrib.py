@@ -1,4 +1,4 @@
-"""sb3-contrib: what is not a method of stable-baselines3's classes that it overrides. Those the probe of that has."""
+"""sb3-contrib: operations of its own. The probe of stable-baselines3 times the methods that it overrides."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def _attach(_module: ModuleType, patches: Patches) -> None:
     recurrent = import_module("sb3_contrib.common.recurrent.policies").RecurrentActorCriticPolicy
     patches.time(recurrent, "_process_sequence", "lstm_forward", outermost=True)
     ars = import_module("sb3_contrib.ars.ars")
-    # To ARS, evaluating is what a rollout is to others.
+    # ARS evaluates policies where other algorithms roll out.
     patches.replace(ars, "evaluate_policy", lambda function: getattr(function, "__wrapped__", function))
-    patches.replace(ars.ARS, "_do_one_update", lambda original: _turn(original, patches.profiler))
-    patches.replace(ars.ARS, "_mimic_monitor_wrapper", lambda original: _counted(original, patches.profiler))
+    patches.replace(ars.ARS, "_do_one_update", lambda original: _iterating(original, patches.profiler))
+    patches.replace(ars.ARS, "_mimic_monitor_wrapper", lambda original: _counting(original, patches.profiler))
 
 
-def _turn(original: Callable[..., Any], profiler: Profiler) -> Callable[..., Any]:
-    """One turn of ARS: rollouts of all candidates, and then some arithmetic."""
+def _iterating(original: Callable[..., Any], profiler: Profiler) -> Callable[..., Any]:
+    """One iteration of ARS: rollouts of all candidates, and then some arithmetic."""
     rollout = profiler.profile("rollout")
     update = profiler.profile("update")
 
@@ -41,13 +41,13 @@ def _turn(original: Callable[..., Any], profiler: Profiler) -> Callable[..., Any
         profiler.iteration()
         with rollout:
             result = original(*args, **kwargs)
-            profiler._ledger.split(rollout, update)
+            profiler.ledger.split(rollout, update)
         return result
 
     return _do_one_update
 
 
-def _counted(original: Callable[..., Any], profiler: Profiler) -> Callable[..., Any]:
+def _counting(original: Callable[..., Any], profiler: Profiler) -> Callable[..., Any]:
     @wraps(original)
     def _mimic_monitor_wrapper(model: Any, episode_rewards: Any, episode_lengths: Any) -> Any:
         profiler.add_steps(int(sum(episode_lengths)))

@@ -1,4 +1,4 @@
-"""stable-baselines3: rollouts, updates and what they consist of, in its classes and in those derived from them."""
+"""stable-baselines3: rollouts, updates and their parts, in its classes and in classes derived from them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _COMMON = "stable_baselines3.common"
 
 
 def _attach(_module: ModuleType, patches: Patches) -> None:
-    # What it needs is there only if stable-baselines3 is.
+    # These modules need libraries that stable-baselines3 installs.
     from rlprof.probes._sb3_classes import Classes  # noqa: PLC0415
-    from rlprof.probes._sb3_turns import Turns  # noqa: PLC0415
+    from rlprof.probes._sb3_iterations import Iterations  # noqa: PLC0415
 
     algorithm = import_module(f"{_COMMON}.base_class").BaseAlgorithm
     callback = import_module(f"{_COMMON}.callbacks").BaseCallback
     model = import_module(f"{_COMMON}.policies").BaseModel
-    turns = Turns(patches.profiler)
-    classes = Classes(patches, {"collect_rollouts": turns.collect, "get": turns.read})
+    iterations = Iterations(patches)
+    classes = Classes(patches, {"collect_rollouts": iterations.collect, "get": iterations.read})
     patches.replace(algorithm, "_setup_learn", lambda original: _learning(original, classes, patches))
-    # A training calls it after each step of its environments, and an evaluation does not.
+    # A training calls it after each step. An evaluation does not.
     patches.follow(algorithm, "_update_info_buffer", "episode_info", phases.phases_of(patches).loop, "dones")
-    patches.replace(callback, "on_training_end", turns.end)
+    patches.replace(callback, "on_training_end", iterations.end)
     for owner in (algorithm, model):
         patches.replace(owner, "save", lambda original: _saving(original, classes, patches))
     _time_calls(patches)
@@ -39,12 +39,12 @@ def _attach(_module: ModuleType, patches: Patches) -> None:
 
 
 def time_target_update(patches: Patches, user: str) -> None:
-    """Of target networks, by a module that has imported what does it."""
+    """Time the update of target networks in a module that has imported the function for it."""
     patches.time(import_module(user), "polyak_update", "target_update", outermost=True)
 
 
 def time_evaluation(patches: Patches, home: str, user: str) -> None:
-    """evaluate_policy where it is defined, and the same thing in the module that had imported it before."""
+    """Time evaluate_policy in the module that defines it, and in a module that has imported it."""
     original = import_module(home).evaluate_policy
     patches.time(import_module(home), "evaluate_policy", "evaluation", outermost=True)
     if import_module(user).evaluate_policy is original:
@@ -52,9 +52,9 @@ def time_evaluation(patches: Patches, home: str, user: str) -> None:
 
 
 def _time_calls(patches: Patches) -> None:
-    """`critic(x)` goes by torch's Module.__call__, which cannot know what the module is for.
+    """Time `critic(x)`, because torch's Module.__call__ cannot know the purpose of a module.
 
-    Looked at, a class shows torch's own: torch.compile and torch.fx must see what they would have seen.
+    A class still shows torch's own method: torch.compile and torch.fx must see what they would see without rlprof.
     """
     module = import_module("torch").nn.Module
     policies = import_module(f"{_COMMON}.policies")
@@ -63,27 +63,27 @@ def _time_calls(patches: Patches) -> None:
         return module.__call__(self, *args, **kwargs)
 
     for kind, operation in ((policies.BaseModel, "value_forward"), (policies.BasePolicy, "policy_forward")):
-        timed = patches.profiler._module.Timed(patches.profiler.profile(operation), __call__, module.__call__, True)
+        timed = patches.profiler.timed_type(patches.profiler.profile(operation), __call__, module.__call__, True)
         patches.put(kind, "__call__", timed)
 
 
 def _learning(original: Callable[..., Any], classes: Any, patches: Patches) -> Callable[..., Any]:
-    """Each learn() begins with it: by then all classes that will be used are defined."""
+    """Each learn() begins with _setup_learn. By then all classes that will be used are defined."""
+
+    def begin() -> None:
+        phases.off()  # the rules are for trainings with an unknown loop
+        classes.time_all()
 
     @wraps(original)
     def _setup_learn(*args: Any, **kwargs: Any) -> Any:
-        try:
-            phases.off()  # what rlprof finds by rule is for trainings whose loop nobody knows
-            classes.time_all()
-        except Exception as error:
-            patches.profiler._hooks.warn("some classes derived from stable-baselines3's are not timed", error)
+        patches.attempt(begin, otherwise="some classes derived from stable-baselines3's are not timed")
         return original(*args, **kwargs)
 
     return _setup_learn
 
 
 def is_attached() -> bool:
-    """Whether somebody times stable-baselines3 already. It must be imported."""
+    """True if stable-baselines3 is already timed. It must be imported."""
     replaced = import_module(f"{_COMMON}.base_class").BaseAlgorithm._setup_learn
     return getattr(replaced, "__globals__", None) is globals()
 

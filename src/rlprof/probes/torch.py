@@ -1,7 +1,7 @@
 """torch: the outermost call of a module, backward passes, optimizers, gradient clipping, data loading, checkpoints.
 
-torch.compile, torch.jit and torch.fx must see what they would have seen. So a module's class shows them its own
-`__call__`, Dynamo is told to leave the code of the probes alone, and nothing is asked of a tensor while it is traced.
+torch.compile, torch.jit and torch.fx must see what they would see without rlprof. So a module's class shows them its
+own `__call__`, Dynamo skips the code of the probes, and no tensor is queried while it is traced.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from rlprof.probes.cuda import attach_cuda
-from rlprof.probes.patches import Patches, below
+from rlprof.probes.patches import Patches, with_subclasses
 from rlprof.probes.phases import phases_of
 from rlprof.probes.probe import Probe
 
@@ -20,16 +20,16 @@ FORWARDS = (
     "loss_forward", "env_forward", "value_forward", "policy_predict", "action_selection", "action_sampling",
     "evaluate_actions", "lstm_forward", "loss", "host_forward", "host_evaluation",
 )  # fmt: skip
-"""A module that is called inside one of these is a part of it."""
+"""A module that is called inside one of these operations is part of it."""
 
 HOSTS = ("host_backward", "host_optimizer_step")
-"""An environment that trains a network itself has these: what is learned there is none of the training's learning."""
+"""Operations of an environment that trains a network itself. The training does not learn there."""
 
 
 def _attach_torch(torch: ModuleType, patches: Patches) -> None:
     loop = phases_of(patches).loop
-    # While torch.jit.trace records, a size that is asked for would be recorded.
-    loop.ask_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
+    # While torch.jit.trace records, a query of a size would be recorded.
+    loop.use_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
     _attach_modules(torch.nn.Module, patches)
     for attribute in ("backward", "grad"):
         patches.follow(
@@ -44,13 +44,13 @@ def _attach_torch(torch: ModuleType, patches: Patches) -> None:
 
 
 def _attach_modules(cls: type, patches: Patches) -> None:
-    """A class that has a `__call__` of its own, with which calling its modules begins."""
+    """Time the calls of modules. `cls` must define a `__call__` of its own."""
     loop = phases_of(patches).loop
     patches.follow(cls, "__call__", "policy_forward", loop, "forward", family=FORWARDS, hidden=True)
 
 
 def _attach_optimizers(optimizer: Any, loop: Any, patches: Patches) -> None:
-    """torch itself replaces a class's `step` when its first optimizer is made; what it puts there is timed."""
+    """torch replaces the `step` of a class when its first optimizer is made. That replacement is timed."""
 
     def attach(cls: type) -> None:
         owner = next((base for base in cls.__mro__ if "step" in vars(base)), optimizer)
@@ -62,14 +62,11 @@ def _attach_optimizers(optimizer: Any, loop: Any, patches: Patches) -> None:
         @wraps(original)
         def _patch_step_function(self: Any) -> None:
             original(self)
-            try:
-                attach(type(self))
-            except Exception as error:
-                patches.profiler._hooks.warn(f"{type(self).__name__} could not be attached to", error)
+            patches.attempt(attach, type(self), otherwise=f"cannot attach to {type(self).__name__}")
 
         return _patch_step_function
 
-    for cls in below(optimizer):
+    for cls in with_subclasses(optimizer):
         if getattr(cls.step, "hooked", False):
             attach(cls)
     patches.replace(optimizer, "_patch_step_function", watched)
@@ -90,8 +87,8 @@ def _attach_loader(dataloader: ModuleType, patches: Patches) -> None:
 
 
 def _attach_fetchers(fetch: ModuleType, patches: Patches) -> None:
-    """What a DataLoader's worker does for each batch; without workers, it is inside the span above already."""
-    for fetcher in below(fetch._BaseDatasetFetcher):
+    """The work of a DataLoader's worker for each batch. Without workers, it is already inside the span above."""
+    for fetcher in with_subclasses(fetch._BaseDatasetFetcher):
         patches.time(fetcher, "fetch", "data_loading", outermost=True)
 
 
@@ -106,7 +103,7 @@ def _attach_compiled(eval_frame: ModuleType, patches: Patches) -> None:
 
 
 def _attach_dynamo(trace_rules: ModuleType, patches: Patches) -> None:
-    """After a break in a graph, modules are called outside of any graph: Dynamo would compile what times them."""
+    """After a graph break, modules are called outside of any graph. Dynamo must not compile the probe's code."""
     before = list(trace_rules.SKIP_DIRS)
     trace_rules.add(__package__)
 
@@ -118,9 +115,9 @@ def _attach_dynamo(trace_rules: ModuleType, patches: Patches) -> None:
 
 
 def _attach_super(misc: ModuleType, patches: Patches) -> None:
-    """Where code that is compiled calls `super().method()`, Dynamo looks into the class itself: it shall find the
+    """If compiled code calls `super().method()`, Dynamo looks into the class itself. It must find the original of a
     method that rlprof has replaced."""
-    timed = patches.profiler._module.Timed
+    timed = patches.profiler.timed_type
 
     def seeing_through(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
@@ -128,7 +125,7 @@ def _attach_super(misc: ModuleType, patches: Patches) -> None:
             found, source = original(self, tx, name)
             if not isinstance(found, timed):
                 return found, source
-            # What the class shows is what the guards will find: the function itself, or one that wraps it.
+            # The guards will find what the class shows: the function itself, or one that wraps it.
             shown = getattr(super(self.typevar.as_python_constant(), self.objvar.python_type()), name)
             if shown is found.__wrapped__ or not hasattr(shown, "__wrapped__"):
                 return shown, source

@@ -1,4 +1,5 @@
-"""TorchRL: collectors, environments, losses, buffers, loggers and trainers. Backward and optimizer are torch's."""
+"""TorchRL: collectors, environments, losses, buffers, loggers and trainers. torch's probe times backward passes and
+optimizers."""
 
 from __future__ import annotations
 
@@ -8,8 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from rlprof.probes._torchrl_classes import time_calls, time_family
-from rlprof.probes._torchrl_tensordict import attach_tensordict
-from rlprof.probes._torchrl_turns import turns_of
+from rlprof.probes._torchrl_iterations import iterations_of
 from rlprof.probes.patches import Patches
 from rlprof.probes.probe import Probe
 
@@ -25,12 +25,23 @@ _BUFFER = {
 
 _COLLECTOR = {"update_policy_weights_": "weight_sync", "receive_weights": "weight_sync"}
 
-
 _ESTIMATOR = {"_call_value_nets": "value_forward", "_next_value": "value_forward"}
 
 
+_COPIES = ("clone", "contiguous", "detach", "from_any", "memmap", "memmap_", "share_memory_", "to_tensordict")
+_ENTRIES = ("exclude", "flatten_keys", "select", "unflatten_keys", "update", "update_")
+_SHAPES = ("chunk", "expand", "flatten", "reshape", "squeeze", "transpose", "unflatten", "unsqueeze", "view")
+_PARTS = ("gather", "masked_select", "split", "unbind", "where")
+_STACKS = ("__torch_function__", "lazy_stack", "maybe_dense_stack")
+_LEAVES = ("_fast_apply", "apply", "consolidate", "to_module")
+_TENSORDICT = (*_COPIES, *_ENTRIES, *_SHAPES, *_PARTS, *_STACKS, *_LEAVES)
+"""Operations on whole tensordicts. `get`, `set` and indexing are not timed: they are many and short, and torch.compile
+has rules of its own for indexing. `to`, `cpu` and `permute` break torch.compile's graphs, and would break them in
+another place if they were timed. Their work is in `_fast_apply`."""
+
+
 def _loss(method: str) -> str | None:
-    """What is called by itself where actor and critic take turns: `actor_loss`, `qvalue_loss`, ..."""
+    """Methods that trainings call if actor and critic alternate: `actor_loss`, `qvalue_loss`, ..."""
     return "loss" if method.endswith("_loss") and method[0] != "_" else None
 
 
@@ -38,9 +49,15 @@ def _log(method: str) -> str | None:
     return "logging" if method.startswith("log_") else None
 
 
+def _attach_tensordict(module: ModuleType, patches: Patches) -> None:
+    for kind in (module.TensorDictBase, module.TensorDict, module.LazyStackedTensorDict):
+        for name in _TENSORDICT:
+            patches.time(kind, name, "tensordict_ops", outermost=True)
+
+
 def _attach_envs(module: ModuleType, patches: Patches) -> None:
     time_family(patches, module.EnvBase, _ENV.get)
-    patches.replace(module.EnvBase, "rollout", turns_of(patches).evaluated)
+    patches.replace(module.EnvBase, "rollout", iterations_of(patches).evaluated)
     patches.time(module.ParallelEnv, "_wait_for_workers", "env_wait", wait=True)
     patches.time(module.ParallelEnv, "_start_workers", "env_make")
 
@@ -58,18 +75,18 @@ def _attach_objectives(module: ModuleType, patches: Patches) -> None:
 
 
 def _attach_collectors(module: ModuleType, patches: Patches) -> None:
-    turns = turns_of(patches)
-    patches.replace(module.BaseCollector, "__iter__", turns.iterated)
+    iterations = iterations_of(patches)
+    patches.replace(module.BaseCollector, "__iter__", iterations.iterated)
     for name in ("Collector", "MultiCollector", "MultiSyncCollector", "MultiAsyncCollector", "AsyncBatchedCollector"):
         if hasattr(module, name):
-            patches.replace(getattr(module, name), "shutdown", turns.shut_down)
+            patches.replace(getattr(module, name), "shutdown", iterations.shut_down)
     time_family(patches, module.BaseCollector, _COLLECTOR.get)
     patches.time(module.MultiCollector, "_run_processes", "env_make")
     _time_policy(module.Collector, patches)
 
 
 def _time_policy(collector: Any, patches: Patches) -> None:
-    """The policy may be any callable. A thread that is in `rollout` gets a timed one from the collector."""
+    """The policy may be any callable. A thread inside `rollout` gets a timed policy from the collector."""
     policy_of = vars(collector).get("_wrapped_policy")
     if not isinstance(policy_of, property) or policy_of.fget is None:
         return  # an older version; torch's probe times policies that are modules
@@ -103,7 +120,7 @@ def _attach_record(module: ModuleType, patches: Patches) -> None:
 
 
 def _attach_trainers(module: ModuleType, patches: Patches) -> None:
-    patches.replace(module.Trainer, "optim_steps", turns_of(patches).optimized)
+    patches.replace(module.Trainer, "optim_steps", iterations_of(patches).optimized)
     patches.time(module.Trainer, "_log", "logging", outermost=True)
     patches.time(module.Trainer, "save_trainer", "checkpoint", outermost=True)
     patches.time(module.LogValidationReward, "__call__", "evaluation", outermost=True)
@@ -112,7 +129,7 @@ def _attach_trainers(module: ModuleType, patches: Patches) -> None:
 PROBE = Probe(
     library="torchrl",
     attach={
-        "tensordict": attach_tensordict,
+        "tensordict": _attach_tensordict,
         "torchrl.envs": _attach_envs,
         "torchrl.data": _attach_data,
         "torchrl.objectives": _attach_objectives,
@@ -123,4 +140,4 @@ PROBE = Probe(
     since=(0, 14),
     before=(0, 15),
 )
-"""Tried with 0.14.1 and tensordict 0.14.3 only. An older one whose classes have other names is left alone."""
+"""Tested with 0.14.1 and tensordict 0.14.3. The classes of older versions have other names."""

@@ -1,8 +1,8 @@
-"""Waits for threads, futures, queues, pipes and processes, of the driver and of any thread that is inside a span; and
-the tasks of pools of workers, which are waited for.
+"""Waits for threads, futures, queues, pipes and processes, and the tasks of worker pools.
 
-What waits without one is idle: a pool's thread, a progress bar's. Nearly all that blocks in Python's own modules blocks
-in `Condition.wait`, which nobody calls who need not wait. So only that is replaced, and who called it tells what for.
+Waits are timed on the driver, and on other threads while a span is open. A thread that waits without a span is idle,
+like those of a pool or a progress bar. Nearly everything in Python's own modules blocks in `Condition.wait`, so that is
+replaced, and its caller decides the operation.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
+from operator import attrgetter
 from threading import get_ident
 from time import process_time_ns
 from types import CodeType, ModuleType
@@ -22,7 +24,7 @@ from rlprof.probes.pools import attach_executor, attach_pool
 from rlprof.probes.probe import Probe
 
 CALLERS = 4
-"""How far up the caller is looked for: as_completed waits for an event, which waits for a condition."""
+"""Frames that are searched for the caller: as_completed waits for an event, which waits for a condition."""
 
 NAMES: dict[str, dict[str, tuple[str, ...]]] = {
     "queue_wait": {"queue": ("Queue.get", "Queue.put", "Queue.join")},
@@ -31,20 +33,31 @@ NAMES: dict[str, dict[str, tuple[str, ...]]] = {
         "multiprocessing.pool": ("ApplyResult.wait", "IMapIterator.next"),
     },
 }
-"""Operations, by the module and the function that calls `Condition.wait`, or something that does."""
+"""By operation and module: the functions that call `Condition.wait`, directly or indirectly."""
+
+BLOCKING = {
+    "threading": {"Thread.join": "thread_wait"},
+    "multiprocessing.connection": {"Connection._recv_bytes": "pipe_wait", "wait": "pipe_wait"},
+    "multiprocessing.process": {"BaseProcess.join": "process_wait"},
+    "subprocess": {"Popen.wait": "process_wait"},
+}
+"""By module: further functions that block, and their operations. A pipe's `recv` and `poll` call these two functions,
+so unpickling is not part of the wait."""
+
+EXECUTORS = ("concurrent.futures.process", "loky.process_executor", "joblib.externals.loky.process_executor")
 
 
 class Waits:
-    """What decides, where a call is about to wait, whether and as what it is recorded."""
+    """Decides whether, and as which operation, a call that is about to wait is recorded."""
 
     def __init__(self, profiler: Profiler) -> None:
         self._profiler = profiler
-        self._depth = profiler._ledger.depth
+        self._depth = profiler.ledger.depth
         self._spans = {name: profiler.profile(name, wait=True) for name in (*NAMES, "thread_wait")}
         self._known: dict[CodeType, str] = {}
 
     def matter(self) -> bool:
-        """To the ledger: a thread that is not the driver's and has no span open waits for nobody's account."""
+        """True if the wait is recorded."""
         return get_ident() == self._profiler.driver or self._depth() > 0
 
     def around(self, function: Callable[..., Any], span: Any) -> Callable[..., Any]:
@@ -64,8 +77,8 @@ class Waits:
         return wait
 
     def sleep(self, function: Callable[..., Any], span: Any) -> Callable[..., Any]:
-        """A driver that sleeps with no work under way looks after others. Inside a span, sleeping is what that does."""
-        open_operations, profiler = self._profiler._ledger.open_operations, self._profiler
+        """A driver that sleeps outside all spans waits for others. Inside a span, the sleep is part of its work."""
+        open_operations, profiler = self._profiler.ledger.open_operations, self._profiler
 
         def sleep(*args: Any, **kwargs: Any) -> Any:
             if get_ident() != profiler.driver or open_operations() not in ([], [STARTUP]):
@@ -85,30 +98,21 @@ class Waits:
         return wait
 
     def know(self, module: ModuleType) -> None:
-        """The functions that give a wait its name."""
+        """Remember the functions of this module that decide the operation of a wait."""
         for operation, modules in NAMES.items():
             for path in modules.get(module.__name__, ()):
-                code = _code(module, path)
-                if code is not None:
-                    self._known[code] = operation
+                with suppress(AttributeError):  # other versions of Python may lack the function
+                    self._known[attrgetter(path)(module).__code__] = operation
 
     def _caller(self) -> str:
         frame = sys._getframe(2)
         for _ in range(CALLERS):
             if frame is None:
                 break
-            name = self._known.get(frame.f_code)
-            if name is not None:
-                return name
+            if frame.f_code in self._known:
+                return self._known[frame.f_code]
             frame = frame.f_back  # type: ignore[assignment]  # None at the outermost
         return "thread_wait"
-
-
-def _code(module: ModuleType, path: str) -> CodeType | None:
-    found: Any = module
-    for name in path.split("."):
-        found = getattr(found, name, None)
-    return getattr(found, "__code__", None)
 
 
 _waits: weakref.WeakKeyDictionary[Patches, Waits] = weakref.WeakKeyDictionary()
@@ -120,54 +124,36 @@ def _waits_of(patches: Patches) -> Waits:
     return _waits[patches]
 
 
-def _attach_threads(threading: ModuleType, patches: Patches) -> None:
+def _attach(module: ModuleType, patches: Patches) -> None:
     waits = _waits_of(patches)
-    patches.around(threading.Condition, "wait", "thread_wait", waits.condition, wait=True)
-    patches.around(threading.Thread, "join", "thread_wait", waits.around, wait=True)
+    waits.know(module)
+    for path, operation in BLOCKING.get(module.__name__, {}).items():
+        owner, _, attribute = path.rpartition(".")
+        patches.around(attrgetter(owner)(module) if owner else module, attribute, operation, waits.around, wait=True)
 
 
-def _attach_known(module: ModuleType, patches: Patches) -> None:
-    _waits_of(patches).know(module)
-
-
-def _attach_pool(pool: ModuleType, patches: Patches) -> None:
-    _attach_known(pool, patches)
-    attach_pool(pool, patches)
+def _attach_threads(threading: ModuleType, patches: Patches) -> None:
+    _attach(threading, patches)
+    patches.around(threading.Condition, "wait", "thread_wait", _waits_of(patches).condition, wait=True)
 
 
 def _attach_sleep(time: ModuleType, patches: Patches) -> None:
     patches.around(time, "sleep", "sleep", _waits_of(patches).sleep, wait=True)
 
 
-def _attach_pipes(connection: ModuleType, patches: Patches) -> None:
-    """Below `recv` and `poll`: what they unpickle is no waiting."""
-    waits = _waits_of(patches)
-    patches.around(connection.Connection, "_recv_bytes", "pipe_wait", waits.around, wait=True)
-    patches.around(connection, "wait", "pipe_wait", waits.around, wait=True)
-
-
-def _attach_processes(process: ModuleType, patches: Patches) -> None:
-    patches.around(process.BaseProcess, "join", "process_wait", _waits_of(patches).around, wait=True)
-
-
-def _attach_subprocess(subprocess: ModuleType, patches: Patches) -> None:
-    patches.around(subprocess.Popen, "wait", "process_wait", _waits_of(patches).around, wait=True)
+def _attach_pool(pool: ModuleType, patches: Patches) -> None:
+    _attach(pool, patches)
+    attach_pool(pool, patches)
 
 
 PROBE = Probe(
     "",
     {
+        **dict.fromkeys((*BLOCKING, "queue", "concurrent.futures._base"), _attach),
         "threading": _attach_threads,
         "time": _attach_sleep,
-        "queue": _attach_known,
-        "concurrent.futures._base": _attach_known,
         "multiprocessing.pool": _attach_pool,
-        "concurrent.futures.process": attach_executor,
-        "loky.process_executor": attach_executor,
-        "joblib.externals.loky.process_executor": attach_executor,
-        "multiprocessing.connection": _attach_pipes,
-        "multiprocessing.process": _attach_processes,
-        "subprocess": _attach_subprocess,
+        **dict.fromkeys(EXECUTORS, attach_executor),
     },
     generic=True,
 )

@@ -1,1 +1,1 @@
-"""One profiled run, from its start to the files it leaves."""
+"""One recorded run, from its start to its complete session."""

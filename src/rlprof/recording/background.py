@@ -1,7 +1,7 @@
 """A thread that the program does not see.
 
-A training may wait until `threading.active_count()` is 1, or list its threads: both are what they would be without
-rlprof. So it is none of the threading module's.
+A training may wait until `threading.active_count()` is 1, or list its threads. Both give what they would give without
+rlprof, because this thread is not one of the threading module's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 
 class Background:
-    """Runs a function, at most to the end of the process. Raises RuntimeError where no thread can be started."""
+    """Runs a function, at most until the process ends. Raises RuntimeError if no thread can be started."""
 
     def __init__(self, function: Callable[[], None]) -> None:
         self._function = function
@@ -26,11 +26,11 @@ class Background:
             self._running.release()
 
     @property
-    def is_here(self) -> bool:
-        """Whether it is the one that asks."""
+    def is_current(self) -> bool:
+        """True if it is the calling thread."""
         return self._ident == _thread.get_ident()
 
     def join(self, timeout: float = -1) -> None:
-        """Wait for its end."""
+        """Wait until the function has returned."""
         if self._running.acquire(timeout=timeout):
             self._running.release()

@@ -1,4 +1,4 @@
-"""The ways a process ends, and what a recording does at each: the session is completed, and the end stays as it was."""
+"""The ways a process can end. At each, the session is completed, and the process ends as it would without rlprof."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from contextlib import suppress
 from types import FrameType
 from typing import Protocol
 
-from rlprof.recording.departures import Departures
+from rlprof.recording.silent_exits import SilentExits
 from rlprof.session.secrets import mask_text
 
 try:
     from rlprof.ledger import _core
-except ImportError:  # it was not built; then a signal may be seen late
+except ImportError:  # not built: a signal may then be seen late
     _core = None  # type: ignore[assignment]
 
 
 class Ending(Protocol):
-    """What must be told that the process ends."""
+    """A recording that must be stopped before the process ends."""
 
     ending: bool
     ended: bool
@@ -34,21 +34,21 @@ _watched: list[Ending] = []
 _signals = (signal.SIGTERM, signal.SIGHUP)
 _owner = 0
 _late: list[int] = []
-"""Signals that came while a recording was ending already."""
+"""Signals that arrived while a recording was already ending."""
 
 
 def watch(recording: Ending) -> None:
-    """See to it that the recording is stopped when the process ends."""
+    """Stop the recording when the process ends."""
     global _owner
     if not _watched:
         _owner = os.getpid()
         atexit.register(_at_exit)
         _at_exit_of_worker()
-        _departures.install()
-    # As the first process of a container it would survive these signals without a handler, so it gets none.
+        _silent_exits.install()
+    # The first process of a container survives these signals if it has no handler, so it gets none.
     if threading.current_thread() is threading.main_thread() and _owner != 1:
         for number in _signals:
-            # Whoever has a handler of their own, or ignores the signal, keeps it.
+            # A program that handles or ignores the signal itself keeps doing so.
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, _on_signal)
                 if _core is not None:
@@ -57,16 +57,16 @@ def watch(recording: Ending) -> None:
 
 
 def _at_exit_of_worker() -> None:
-    """Processes that multiprocessing forks leave without atexit, but call its own finalizers."""
+    """Processes forked by multiprocessing exit without atexit, but call multiprocessing's own finalizers."""
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
-        from multiprocessing.util import Finalize  # noqa: PLC0415 - only where it is in use already
+        from multiprocessing.util import Finalize  # noqa: PLC0415 - only if it is already in use
 
         Finalize(None, _at_exit, exitpriority=100)
 
 
 def forget(recording: Ending) -> None:
-    """It has stopped."""
+    """The recording has stopped."""
     if recording in _watched:
         _watched.remove(recording)
     if not _watched:
@@ -84,12 +84,12 @@ def outcome(error: BaseException | None) -> str:
         if isinstance(error, SystemExit):
             return "finished" if error.code is None or error.code == 0 else mask_text(f"exit {error.code}"[:5000])[:500]
         return mask_text(f"{type(error).__name__}: {error}".strip(": ")[:5000])[:500]
-    except Exception:  # an exception that cannot say what it is
+    except Exception:  # an exception that cannot be printed
         return type(error).__name__
 
 
 def _put_back() -> None:
-    _departures.remove()
+    _silent_exits.remove()
     if threading.current_thread() is threading.main_thread():
         for number in _signals:
             if signal.getsignal(number) is _on_signal:
@@ -109,20 +109,20 @@ def _stop_all(how: str) -> None:
         recording.stop(how)
 
 
-_departures = Departures(_stop_all)
+_silent_exits = SilentExits(_stop_all)
 
 
 def _remind_of_interrupt() -> None:
-    """Python remembers that Ctrl-C ended the program, and then dies of the signal, as a shell expects. Any `exec` of a
-    text makes it forget, such as every dataclass that is imported to write the report; and one such as this brings it
-    back."""
+    """Python remembers that Ctrl-C ended the program, and then kills itself with the signal, as a shell expects. Any
+    `exec` of a text resets that memory, and importing a dataclass to write the report is such an `exec`. This one
+    restores it."""
     with suppress(KeyboardInterrupt):
         exec("raise KeyboardInterrupt")
 
 
 def repeat_signals() -> None:
-    """Called now and then from another thread. One that came when the main thread was about to wait would be seen only
-    after that; sent again, it interrupts the wait."""
+    """Called now and then from another thread. A signal that arrives when the main thread is about to wait is seen only
+    after the wait. Sent again, it interrupts the wait."""
     for number in _signals:
         if _core is not None and _core.signal_unseen(number):
             signal.pthread_kill(threading.main_thread().ident or 0, number)
@@ -135,13 +135,13 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
         if not any(recording.ending for recording in _watched):
             _stop_all(signal.Signals(number).name)
         if any(recording.ending for recording in _watched):
-            _late.append(number)  # it interrupted a flush, or the very end: let it come to that first
+            _late.append(number)  # it interrupted a flush, or the end of the run, which must finish first
             return
     _die(number)
 
 
 def _die(number: int) -> None:
-    """Of the signal, as the process would have alone."""
+    """End by the signal, as the process would without rlprof."""
     _stop_all(signal.Signals(number).name)
     if threading.current_thread() is threading.main_thread():
         signal.signal(number, signal.SIG_DFL)

@@ -1,1 +1,1 @@
-"""From answers to what people and tools read: one output a file."""
+"""The report of a session, one output format per file."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,22 +10,19 @@ from rich.table import Table
 from rich.text import Text
 
 from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
-from rlprof.analysis.figures import count, duration, many, percent
-from rlprof.report.layout import GAP, WIDEST, Column, plain
-from rlprof.report.names import literal, shorten
-from rlprof.report.verdict import largest_share
+from rlprof.analysis.figures import count, duration, if_known, many, percent
+from rlprof.render.layout import GAP, WIDEST, Column, as_text, fitting, room
+from rlprof.render.names import literal, shorten
+from rlprof.report.headline import largest_share
 
+NO_CPU_TIME = "CPU time was not measured: this machine has no cheap way to read it."
 _BAR_WIDTHS = (6, 30)
 _NAME_WIDTHS = (22, 40)
 _FEW_ROWS = 30
-"""So many are shown whole. Of more, only those that matter."""
+"""Up to this many rows are all shown. Of more rows, only the larger ones."""
 _LEAST_SHARE = 0.05
 _DEEPEST = 9
 _INDENT = 2
-
-
-def _optional_duration(ns: float | None) -> str:
-    return "" if ns is None else duration(ns)
 
 
 def _cpu_percent(row: Row) -> str:
@@ -37,31 +33,31 @@ def _cpu_percent(row: Row) -> str:
 
 _SHARE: Column[Row] = Column("share", 6, lambda row: percent(row.share))
 _TIME: Column[Row] = Column("time", 7, lambda row: duration(row.subtree_ledger_ns))
-_CALLS: Column[Row] = Column("calls", 7, lambda row: count(row.calls) if row.calls else "")
-_MEAN: Column[Row] = Column("mean", 7, lambda row: _optional_duration(row.mean_ns))
-_P95: Column[Row] = Column("p95", 7, lambda row: _optional_duration(row.p95_ns))
-_CPU: Column[Row] = Column("CPU", 4, _cpu_percent)
-_FIGURES = (_SHARE, _TIME, _CALLS, _MEAN, _P95, _CPU)
-_DISPENSABLE = (_P95, _CPU, _CALLS, _MEAN)
-"""What a terminal that is too narrow goes without, in this order."""
-
-
-def to_text(breakdown: Breakdown, width: int = 100) -> str:
-    """The same as `render`, as a string without colour or trailing spaces."""
-    return plain(partial(render, breakdown), width)
+_CPU: Column[Row] = Column("CPU", 4, _cpu_percent, 3)
+_FIGURES: tuple[Column[Row], ...] = (
+    _SHARE,
+    _TIME,
+    Column("calls", 7, lambda row: count(row.calls) if row.calls else "", 2),
+    Column("mean", 7, lambda row: if_known(duration, row.mean_ns), 1),
+    Column("p95", 7, lambda row: if_known(duration, row.p95_ns), 4),
+    _CPU,
+)
 
 
 def render(breakdown: Breakdown, console: Console) -> None:
-    """Verdict, call tree, categories, and what to know about the figures."""
+    """Headline, call tree, categories, and notes on the figures."""
     page = _Page(breakdown, console)
-    console.print(page.verdict())
+    console.print(page.headline())
     if breakdown.wall_ns:
         console.print()
         render_parts(breakdown, console)
 
 
+to_text = as_text(render)
+
+
 def render_parts(breakdown: Breakdown, console: Console) -> None:
-    """The same without the verdict."""
+    """Without the headline."""
     page = _Page(breakdown, console)
     console.print(page.tree())
     console.print()
@@ -72,7 +68,7 @@ def render_parts(breakdown: Breakdown, console: Console) -> None:
 
 
 class _Page:
-    """One breakdown, laid out for one console. Text objects throughout: rich reads no markup in them."""
+    """One breakdown, laid out for one console. It only uses Text objects, in which rich reads no markup."""
 
     def __init__(self, breakdown: Breakdown, console: Console) -> None:
         self._breakdown = breakdown
@@ -85,20 +81,17 @@ class _Page:
         shortest_bar, longest_bar = _BAR_WIDTHS
         shortest_name, longest_name = _NAME_WIDTHS
         figures = [figure for figure in _FIGURES if figure is not _CPU or self._breakdown.cpu != "off"]
-        for figure in _DISPENSABLE:
-            if _room(width, figures) >= shortest_name + GAP + shortest_bar:
-                break
-            figures = [kept for kept in figures if kept is not figure]
-        room = _room(width, figures)
+        figures = fitting(figures, width, shortest_name + GAP + shortest_bar)
+        left = room(figures, width)
         wanted = max(_INDENT * row.depth + cell_len(name) for row, name in zip(self._rows, self._names))
         self._figures = figures
-        self._name_width = max(4, min(wanted, longest_name, room - GAP - shortest_bar))
-        # However deep a row is, half of the column is for its name.
+        self._name_width = max(4, min(wanted, longest_name, left - GAP - shortest_bar))
+        # Half of the column is for the name, however deep a row is.
         deepest = max(row.depth for row in self._rows)
         self._indent = _INDENT if _INDENT * deepest <= self._name_width // 2 else 1
-        self._bar_width = min(longest_bar, room - GAP - self._name_width)
+        self._bar_width = min(longest_bar, left - GAP - self._name_width)
         shares = [row.share for row in self._rows] + [category.share for category in self._breakdown.categories]
-        self._full_bar = max(shares)  # a bar is to compare rows with; of the whole, the figure beside it tells
+        self._full_bar = max(shares)  # bars compare rows; the figure beside a bar is its share of the whole
 
     def _name(self, row: Row) -> str:
         name = literal(row.operation, self._ascii)
@@ -109,17 +102,14 @@ class _Page:
     def _short(self, name: str, width: int) -> str:
         return shorten(name, width, "..." if self._ascii else "…")
 
-    def verdict(self) -> Text:
-        """The one sentence for who reads nothing else."""
+    def headline(self) -> Text:
         whole = self._breakdown
         if not whole.wall_ns:
             return Text("Nothing was recorded: the profiler was not enabled.", style="bold")
-        turns = ""
-        if whole.iterations:
-            turns = f" in {many(whole.iterations, 'iteration')}"
+        iterations = f" in {many(whole.iterations, 'iteration')}" if whole.iterations else ""
         largest = self._short(literal(whole.largest.name, self._ascii), 30)
         share = largest_share(whole)
-        return Text(f"{duration(whole.wall_ns)}{turns}. Largest account: {largest}, {share}.", style="bold")
+        return Text(f"{duration(whole.wall_ns)}{iterations}. Largest account: {largest}, {share}.", style="bold")
 
     def tree(self) -> Table:
         table = self._table("operation", self._figures)
@@ -151,20 +141,24 @@ class _Page:
 
     def notes(self) -> Iterable[Text]:
         whole = self._breakdown
-        yield Text("Share and time: the wall time a row accounts for, the rows below it included.")
+        yield Text("Share and time: the wall time that a row accounts for, including the rows below it.")
         if hidden := len(whole.rows) - len(self._rows):
             yield Text(f"Not shown: {hidden:,} rows below {_LEAST_SHARE}% or deeper than {_DEEPEST + 1} levels.")
-        if whole.overlapped:
-            most = self._short(literal(next(iter(whole.overlapped)), self._ascii), 30)
-            total = duration(sum(whole.overlapped.values()))
-            yield Text(f"Overlapped: {total} of work beside the driver's own, most of it in {most}.")
-        if sum(whole.lanes.by_kind.values()) > 1:
-            kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
-            yield Text(f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} at work at the same time.")
-        if whole.open_spans:
-            yield Text(f"{many(whole.open_spans, 'span')} not ended yet, and counted up to now.")
-        if whole.cpu == "off":
-            yield Text("CPU time was not measured: there is no cheap way to read it here.")
+        yield from map(Text, notes(whole, lambda name: self._short(literal(name, self._ascii), 30)))
+
+
+def notes(whole: Breakdown, shown: Callable[[str], str]) -> Iterator[str]:
+    """What the figures do not tell by themselves, for the text and the HTML report. `shown` shortens a name."""
+    if whole.overlapped:
+        total, most = duration(sum(whole.overlapped.values())), shown(next(iter(whole.overlapped)))
+        yield f"Overlapped: {total} of work on other lanes while the driver was busy, most of it in {most}."
+    if sum(whole.lanes.by_kind.values()) > 1:
+        kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
+        yield f"Lanes: {kinds}. On average {whole.lanes.concurrency:.2f} of them were working."
+    if whole.open_spans:
+        yield f"Still open, and counted up to the end of the recording: {many(whole.open_spans, 'span')}."
+    if whole.cpu == "off":
+        yield NO_CPU_TIME
 
 
 def _shown(rows: Sequence[Row]) -> list[Row]:
@@ -174,13 +168,8 @@ def _shown(rows: Sequence[Row]) -> list[Row]:
     return [*shown, unattributed, rlprof]
 
 
-def _room(width: int, figures: Sequence[Column[Row]]) -> int:
-    """What the figures leave of a line."""
-    return width - sum(figure.width + GAP for figure in figures)
-
-
 def _bar(length: float, ascii_only: bool) -> str:
-    """So many characters of bar; an eighth is the least that can be drawn."""
+    """A bar of `length` characters, drawn in eighths of a character."""
     if ascii_only:
         return "#" * round(length)
     whole, eighths = divmod(round(8 * length), 8)

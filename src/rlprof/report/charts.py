@@ -1,25 +1,25 @@
-"""Bottlenecks as a picture: where the time goes, the scores and their parts, the categories, speed over iterations."""
+"""Bottlenecks as a chart: shares of the time, scores and their parts, categories, speed over the iterations."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from rlprof.analysis.bottlenecks import WEIGHTS
 from rlprof.analysis.report import Report
 from rlprof.errors import MissingLibraryError
-from rlprof.report.names import literal, shorten
+from rlprof.render.names import literal, shorten
 
 MOST_BARS = 10
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#777777", "#BBBBBB")
-"""Okabe and Ito's, which people with any colour vision can tell apart; grey for the rest."""
+"""The palette of Okabe and Ito, which is distinguishable with any colour vision; grey for the rest."""
 
 
 FORMATS = ("png", "svg", "pdf")
 
 
 def to_picture(report: Report, format_: str = "png") -> bytes:
-    """In one of FORMATS."""
     try:
         import matplotlib  # noqa: PLC0415 - half a second, and optional
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -29,9 +29,11 @@ def to_picture(report: Report, format_: str = "png") -> bytes:
         figure = Figure(figsize=(14, 9), dpi=110, layout="constrained")
         figure.suptitle(_plain(report.facts.session.name, 80), fontsize=14, parse_math=False)
         (time, scores), (categories, speed) = figure.subplots(2, 2)
-        _time(time, report)
+        operations = sorted(report.facts.operations, key=lambda operation: -operation.share)[:MOST_BARS]
+        _shares(time, [(item.operation, item.share) for item in operations], "Wall time by operation", _COLOURS[0])
         _scores(scores, report)
-        _categories(categories, report)
+        portions = [(item.name, item.share) for item in report.facts.breakdown.categories if item.ledger_ns]
+        _shares(categories, portions, "Wall time by category", _COLOURS[2])
         _speed(speed, report)
         file = io.BytesIO()
         figure.savefig(file, format=format_)
@@ -54,14 +56,13 @@ def _bars(axes: Any, names: list[str], title: str, label: str) -> None:
     axes.set_xlabel(label)
 
 
-def _time(axes: Any, report: Report) -> None:
-    rows = sorted(report.facts.operations, key=lambda operation: -operation.share)[:MOST_BARS]
-    if not rows:
-        return _nothing(axes, "no operation was recorded")
-    bars = axes.barh(range(len(rows)), [row.share for row in rows], color=_COLOURS[0])
-    axes.bar_label(bars, [f"{row.share:.1f}%" for row in rows], padding=3)
+def _shares(axes: Any, shares: Sequence[tuple[str, float]], title: str, colour: str) -> None:
+    if not shares:
+        return _nothing(axes, "nothing was recorded")
+    bars = axes.barh(range(len(shares)), [share for _, share in shares], color=colour)
+    axes.bar_label(bars, [f"{share:.1f}%" for _, share in shares], padding=3)
     axes.margins(x=0.12)
-    return _bars(axes, [row.operation for row in rows], "Wall time an operation accounts for", "% of the wall time")
+    return _bars(axes, [name for name, _ in shares], title, "% of the wall time")
 
 
 def _scores(axes: Any, report: Report) -> None:
@@ -76,16 +77,6 @@ def _scores(axes: Any, report: Report) -> None:
     axes.set_xlim(0, 100)
     axes.legend(loc="lower right", frameon=False)
     return _bars(axes, [bottleneck.operation for bottleneck in found], "Bottleneck score", "score, 0 to 100")
-
-
-def _categories(axes: Any, report: Report) -> None:
-    portions = [portion for portion in report.facts.breakdown.categories if portion.ledger_ns]
-    if not portions:
-        return _nothing(axes, "nothing was recorded")
-    bars = axes.barh(range(len(portions)), [portion.share for portion in portions], color=_COLOURS[2])
-    axes.bar_label(bars, [f"{portion.share:.1f}%" for portion in portions], padding=3)
-    axes.margins(x=0.12)
-    return _bars(axes, [portion.name for portion in portions], "Categories: they sum to 100 %", "% of the wall time")
 
 
 def _speed(axes: Any, report: Report) -> None:

@@ -1,4 +1,4 @@
-"""The formats of `rlprof report`: each a function from a report to text, imported when it is asked for."""
+"""The formats of `rlprof report`. Each is a function from a report to text, imported on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FORMATS = {
     "text": ("rlprof.report.text", "to_text"),
     "html": ("rlprof.report.html.document", "to_html"),
     "json": ("rlprof.report.json", "to_json"),
-    "csv": ("rlprof.report.spreadsheet", "to_csv"),
+    "csv": ("rlprof.render.spreadsheet", "to_csv"),
     "markdown": ("rlprof.report.markdown", "to_markdown"),
 }
 

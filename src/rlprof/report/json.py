@@ -1,4 +1,4 @@
-"""The report as JSON. Its schema is docs/report.schema.json, made from the very types that are written."""
+"""The report as JSON. Its schema, docs/report.schema.json, is generated from the types that are written."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import msgspec
 from rlprof.analysis.report import Report
 
 MOST_INDENTED = 4 << 20
-"""Bytes."""
+"""Bytes. Larger reports are written without indentation."""
 
 
 def to_json(report: Report) -> str:
     encoded = msgspec.json.encode(report)
-    # Indented for people, who do not read the figures of ten thousand names.
     return (msgspec.json.format(encoded, indent=1) if len(encoded) < MOST_INDENTED else encoded).decode() + "\n"
 
 

@@ -1,1 +1,1 @@
-"""One run in one folder: the schema, who writes it and who reads it."""
+"""One run in one folder: schema, writer and reader."""

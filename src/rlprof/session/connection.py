@@ -1,7 +1,7 @@
-"""Opens a session's database to be read, so that no file, whatever is in it, costs more than it may.
+"""Opens a session's database for reading, with limits on what any file can cost.
 
-A session may come from anywhere. Its tables must be tables: a view or a virtual table could run a query without end.
-SQLite itself bounds the size of a value and the work of its queries, and Ctrl-C ends a query at once.
+A session may come from anywhere. Its tables must be tables, because a view or a virtual table could run a query
+forever. SQLite limits the size of a value and the work of its queries, and Ctrl-C ends a query at once.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from rlprof.session import schema
 from rlprof.session.folder import DATABASE
 
 MOST_BYTES = 2_000_000_000
-"""Of the file and of its journal. A long training leaves some hundred MB."""
+"""Limit for the file and for its journal. A long training leaves some hundred MB."""
 MOST_COPIED = 1 << 30
-"""Bytes of a session that may still be written. A writer keeps it well below that."""
+"""Limit in bytes for copying a running session to memory. A writer stays well below it."""
 MOST_VALUE = 16_000_000
-"""Bytes of a text or blob, except for blocks of the timeline."""
+"""Limit in bytes for a text or blob, except for blocks of the timeline."""
 MOST_BLOCK = 500_000_000
 MOST_ROWS = 1_000_000
-"""Of a table that is read whole."""
+"""Limit for a table that is read completely."""
 MOST_WORK = 4_000_000_000
-"""Instructions of SQLite's virtual machine, for all queries: about a minute."""
+"""Limit in instructions of SQLite's virtual machine, for all queries together. About a minute."""
 _STRIDE = 100_000
-"""Instructions between two looks at signals and at the work that is left: about a millisecond."""
+"""Instructions between two checks for signals and for remaining work. About a millisecond."""
 
 
 class Database:
@@ -42,7 +42,7 @@ class Database:
         self._counted: set[str] = set()
         for file in (path, *_journals(path)):
             if file.stat().st_size > MOST_BYTES:
-                raise UnreadableError(f"{file} has more than {MOST_BYTES / 1e9:.1f} GB, which no session has")
+                raise UnreadableError(f"{file} has more than {MOST_BYTES / 1e9:.1f} GB, more than any session")
         with self.explained():
             self._take(_connect(path))
 
@@ -53,7 +53,7 @@ class Database:
         self._connection.close()
 
     def release(self) -> None:
-        """Go on with a copy in memory of a file that may still be written: its writer waits for everybody who reads."""
+        """Continue with a copy in memory if the file may still be written, because its writer waits for all readers."""
         if self.path.stat().st_size > MOST_COPIED:
             return
         with self.explained():
@@ -65,19 +65,19 @@ class Database:
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
 
     def check_tables(self) -> None:
-        """Raise UnreadableError unless every table that there is holds its own data."""
+        """Raise UnreadableError if a table does not hold its own data."""
         with self.explained():
             found = {name: (kind, page) for kind, name, page in self.execute(_EVERYTHING)}
             for table in schema.TABLES:
-                kind, page = found.get(table, ("table", 1))  # what is missing is said when it is read
+                kind, page = found.get(table, ("table", 1))  # a missing table is reported when it is read
                 # A virtual table has no page of its own.
                 if kind != "table" or not isinstance(page, int) or page <= 0:
                     raise self.damaged(f"{table} is not a table")
                 if any(hidden for *_, hidden in self.execute(f"PRAGMA table_xinfo({table})")):
-                    raise self.damaged(f"table {table} has columns that are computed")
+                    raise self.damaged(f"table {table} has computed columns")
 
     def check_rows(self, table: str) -> None:
-        """Before a table is read whole."""
+        """Check the number of rows. Call it before reading a table completely."""
         if table in self._counted:
             return
         with self.explained():
@@ -90,24 +90,24 @@ class Database:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """What SQLite refuses becomes one sentence."""
+        """Turn errors of SQLite into one sentence."""
         try:
             yield
         except sqlite3.Error as error:
-            said = str(error)
-            if said == "interrupted" and self._work_left >= 0:
-                raise KeyboardInterrupt from error  # sqlite3 drops what a progress handler raises
-            if said == "interrupted":
-                raise self.damaged("reading it takes longer than any session does") from error
-            if "too big" in said:
-                raise self.damaged("a value in it is larger than any session's") from error
-            if "file is not a database" in said:
+            message = str(error)
+            if message == "interrupted" and self._work_left >= 0:
+                raise KeyboardInterrupt from error  # sqlite3 discards exceptions of a progress handler
+            if message == "interrupted":
+                raise self.damaged("reading it takes longer than reading any session") from error
+            if "too big" in message:
+                raise self.damaged("it holds a value that is larger than in any session") from error
+            if "file is not a database" in message:
                 raise UnreadableError(
-                    f"{self.path} is no session: it is not an SQLite file; give the session's folder or its session.db"
+                    f"{self.path} is not an SQLite file, so no session; give the session's folder or its session.db"
                 ) from error
             raise UnreadableError(f"{self.path} cannot be read: {error}") from error
         except UnicodeDecodeError as error:
-            raise self.damaged(f"text that is not UTF-8: {error.reason}") from error
+            raise self.damaged(f"it holds text that is not UTF-8: {error.reason}") from error
 
     def _take(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -115,7 +115,7 @@ class Database:
         self.limit_values(MOST_VALUE)
 
     def _go_on(self) -> bool:
-        """Called by SQLite during a query; True ends that. Python delivers signals while this runs."""
+        """Called by SQLite during a query. True ends the query. Python delivers signals while this runs."""
         self._work_left -= _STRIDE
         return self._work_left < 0
 
@@ -124,33 +124,30 @@ _EVERYTHING = "SELECT type, name, rootpage FROM sqlite_master"
 
 
 def _journals(path: Path) -> list[Path]:
-    """What a killed run has left beside its file: without it, that may hold half a flush."""
+    """Journals of a killed run, without which its file may hold half a flush."""
     beside = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
     return [file for file in beside if file.exists()]
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Read-only. On a disk that cannot be written, what was left by a killed run is read without its journal's lock."""
+    """Connect read-only. On a read-only disk, a session with a journal is copied, and others are read unlocked."""
     if path.stat().st_size == 0:
         raise UnreadableError(f"{path} is empty: the run was stopped before its first flush")
     address = f"file:{quote(str(path.absolute()))}"
-    connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=5, isolation_level=None)
+    try:
+        return _opened(f"{address}?mode=ro")
+    except sqlite3.OperationalError as error:
+        if "unable to open" not in str(error) and "readonly" not in str(error):
+            raise
+    return _connect_to_copy(path) if _journals(path) else _opened(f"{address}?mode=ro&immutable=1")
+
+
+def _opened(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)
     try:
         _distrust(connection)
         connection.execute("BEGIN")  # all tables as of one moment
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
-        connection.close()
-        if "unable to open" not in str(error) and "readonly" not in str(error):
-            raise
-        if _journals(path):
-            return _connect_to_copy(path)
-        connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
-        try:
-            _distrust(connection)
-        except BaseException:
-            connection.close()
-            raise
     except BaseException:
         connection.close()
         raise
@@ -158,8 +155,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _connect_to_copy(path: Path) -> sqlite3.Connection:
-    """To a copy in memory of a session with a journal: reading the journal needs a file beside it, which cannot be made
-    here."""
+    """Connect to a copy in memory of a session with a journal. Reading a journal needs to write beside it, which is not
+    possible here."""
     with TemporaryDirectory(prefix="rlprof-") as folder:
         for file in (path, *_journals(path)):
             shutil.copyfile(file, Path(folder) / (DATABASE + file.name.removeprefix(path.name)))
@@ -183,6 +180,6 @@ def _in_memory(source: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _distrust(connection: sqlite3.Connection) -> None:
-    """What the file's schema says may not call functions with side effects."""
+    """Do not let the file's schema call functions with side effects."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")

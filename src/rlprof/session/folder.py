@@ -1,4 +1,4 @@
-"""Where sessions are, and which one is meant."""
+"""Finds sessions, and makes their folders."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rlprof.errors import UnreadableError
 
 DATABASE = "session.db"
 REQUEST = "capture-request.json"
-"""What somebody asks a running training to capture."""
+"""File that requests a capture from a running training."""
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
-"""Permissions: what a training does is its owner's business."""
+"""Permissions. Only the owner can read a session."""
 _STAMP = re.compile(r"_\d{8}-\d{6}(-\d+)?$")
 
 
 def sessions_folder() -> Path:
-    """Where new sessions go unless told: RLPROF_DIR, or `rlprof-runs` here."""
+    """Default folder for new sessions: $RLPROF_DIR, else ./rlprof-runs."""
     return Path(os.environ.get("RLPROF_DIR") or "rlprof-runs")
 
 
 def new_folder(name: str, parent: Path) -> Path:
-    """Make the folder of a session that begins now: NAME_YYYYMMDD-HHMMSS, numbered when there is one already."""
+    """Make the folder of a session that begins now: NAME_YYYYMMDD-HHMMSS, with a number if it exists already."""
     readable = re.sub(r"[^\w.+-]+", "-", name).strip("-.")
-    # File systems count bytes, and half a character is none.
+    # File systems limit the number of bytes. Drop a character that is cut in half.
     readable = readable.encode("utf-8", "replace")[:150].decode("utf-8", "ignore") or "training"
     stem = f"{readable}_{time.strftime('%Y%m%d-%H%M%S')}"
     parent.mkdir(parents=True, exist_ok=True)
@@ -39,11 +39,11 @@ def new_folder(name: str, parent: Path) -> Path:
         with suppress(OSError):  # not every file system has permissions
             folder.chmod(PRIVATE_FOLDER)
         return folder
-    raise FileExistsError(f"a thousand sessions named {stem} in {parent}")
+    raise FileExistsError(f"there are already a thousand sessions named {stem} in {parent}")
 
 
 def make_private(path: Path) -> None:
-    """Let only the owner read and write a file, which is made if there is none, whatever the umask."""
+    """Let only the owner read and write a file, whatever the umask. Creates the file if it does not exist."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
     try:
         with suppress(OSError):  # not every file system has permissions
@@ -53,7 +53,7 @@ def make_private(path: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file of a session: all of it, or nothing. What was there before stays if it cannot be written."""
+    """Write a file of a session completely or not at all. If it fails, the old file stays."""
     aside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         make_private(aside)
@@ -65,8 +65,8 @@ def write_private(path: Path, content: bytes) -> None:
         raise
 
 
-def find_database(given: str | Path) -> Path:
-    """The session.db of a folder, a file, or `last`, the newest session in the sessions' folder."""
+def find_database(given: str | os.PathLike[str]) -> Path:
+    """The session.db for a folder, a file, or `last` (the newest session in the sessions' folder)."""
     if str(given) == "last" and not Path(given).exists():
         return _newest(sessions_folder())
     path = Path(given)
@@ -90,11 +90,13 @@ def _newest(parent: Path) -> Path:
     except OSError:
         found = []
     if not found:
-        raise UnreadableError(f"there is no session in {parent}; record one, or set RLPROF_DIR to where they are")
+        raise UnreadableError(
+            f"there is no session in {parent}; record one, or set RLPROF_DIR to the folder of your sessions"
+        )
 
     def begun(folder: Path) -> tuple[str, int, float]:
         stamp = _STAMP.search(folder.name)
-        # Numbered folders of one second count up; a renamed folder has its time only in the file system.
+        # Folders of the same second are numbered. A renamed folder has its time only in the file system.
         stamped = stamp[0][1:16] if stamp else time.strftime("%Y%m%d-%H%M%S", time.localtime(_modified(folder)))
         return stamped, int(stamp[1][1:]) if stamp and stamp[1] else 1, _modified(folder)
 
@@ -104,7 +106,7 @@ def _newest(parent: Path) -> Path:
 def _holds_session(folder: Path) -> bool:
     try:
         return (folder / DATABASE).is_file()
-    except OSError:  # somebody else's
+    except OSError:  # another user's folder
         return False
 
 

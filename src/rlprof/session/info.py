@@ -1,4 +1,4 @@
-"""What is needed to read a session later: who ran what, where, with which versions."""
+"""Description of a run: its command, machine, versions and settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rlprof.session.process import identity_of
 from rlprof.session.secrets import mask_command, mask_setting, mask_text
 
 LONGEST_TEXT = 100_000
-"""Characters of a name, a word of the command line or a setting that are kept."""
+"""Maximum length of a name, a word of the command line or a setting. Longer ones are cut."""
 
 Setting = str | int | float | bool | None
 
@@ -27,22 +27,22 @@ PACKAGES = (
     "rlprof", "torch", "numpy", "gymnasium", "stable-baselines3", "sb3-contrib", "torchrl", "tensordict", "ray",
     "poke-env", "jax", "pufferlib",
 )  # fmt: skip
-"""Whose versions matter to a training's speed."""
+"""Packages whose versions matter for the speed of a training."""
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """The revision that was run."""
+    """The git revision of the training's code."""
 
     revision: str
     branch: str
     changed: bool
-    """Files differed from the revision."""
+    """True if files differed from the revision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """Fixed when recording begins."""
+    """Description of a run, fixed when recording begins."""
 
     name: str
     started: int
@@ -51,7 +51,7 @@ class Info:
     """The ledger's clock at that time."""
     pid: int
     command: tuple[str, ...]
-    """What looks like a secret is masked here, in the environment and in the settings."""
+    """The command line. Likely secrets are masked here, in the environment and in the settings."""
     folder: str
     """The working directory."""
     python: str
@@ -59,27 +59,27 @@ class Info:
     host: str
     processor: str
     cores: int
-    """That this process may use."""
+    """Cores that this process may use."""
     machine_cores: int
     memory: int
-    """Of the machine, in bytes."""
+    """Memory of the machine in bytes."""
     core: str
     """ "c" or "python": which ledger recorded it."""
     packages: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
-    """The variables that change a training's speed, where they were set."""
+    """Environment variables that change a training's speed, if they were set."""
     git: Git | None = None
     settings: dict[str, Setting] = field(default_factory=dict)
-    """Told by the user."""
+    """Settings of the training, given by the user."""
     process: str = ""
-    """Identifies the process where its number is used again: see process.py. Empty in old sessions."""
+    """Identity of the process, because process numbers are reused: see process.py. Empty in old sessions."""
 
 
 def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> Info:
-    """This process and machine, now."""
+    """Describe this process and machine."""
     try:
         here = Path.cwd()
-    except OSError:  # it was deleted
+    except OSError:  # the folder was deleted
         here = None
     return Info(
         name=readable(name),
@@ -105,7 +105,7 @@ def gather(name: str, origin: int, core: str, settings: Mapping[str, Any]) -> In
 
 
 def described(info: Info, name: str | None, settings: Mapping[str, Any]) -> Info:
-    """With what the program itself says of the run."""
+    """The description with the name and settings that the program itself gives."""
     return replace(info, name=readable(name or info.name), settings=info.settings | _settings(settings))
 
 
@@ -118,7 +118,7 @@ _VARIABLES = (
 
 
 def readable(text: str) -> str:
-    """Without what UTF-8 or SQLite's JSON cannot say: NUL, and half a surrogate, as in a name that is not UTF-8."""
+    """Replace what UTF-8 or SQLite's JSON cannot hold: NUL and lone surrogates, as in a name that is not UTF-8."""
     return text[:LONGEST_TEXT].replace("\0", "?").encode("utf-8", "replace").decode()
 
 
@@ -127,7 +127,7 @@ def _settings(settings: Mapping[str, Any]) -> dict[str, Setting]:
 
 
 def _plain(name: str, value: Any) -> Setting:
-    """A setting as JSON can say it, without secrets: whatever else it is, as it is printed."""
+    """A setting as a JSON value, without secrets. Objects become the text that they print."""
     try:
         masked = mask_setting(name, value[:LONGEST_TEXT] if isinstance(value, str) else value)
         if masked is None or isinstance(masked, bool):
@@ -150,7 +150,7 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     except OSError:
-        pass  # no /proc: the platform may know
+        pass  # no /proc
     return platform.processor() or platform.machine()
 
 
@@ -165,18 +165,18 @@ def _packages() -> dict[str, str]:
 
 
 def _code_folders(here: Path | None) -> list[Path]:
-    """Where the code may be kept: beside the script, else where it was started."""
+    """Folders that may hold the code: the script's, else the working directory."""
     scripts = [Path(word) for word in sys.orig_argv[1:] if word.endswith(".py")]
     beside = [script.absolute().parent for script in scripts[:1] if script.exists()]
     return [*beside, *([here] if here else [])]
 
 
 def _git(folder: Path) -> Git | None:
-    """None where there is no repository, or no git."""
+    """The revision in a folder. None if there is no repository, or no git."""
     if not any((parent / ".git").exists() for parent in (folder, *folder.parents)):
         return None
     try:
-        # Porcelain v2 says revision, branch and changes in one call; optional locks would disturb the user's own git.
+        # Porcelain v2 reports revision, branch and changes in one call. Optional locks would disturb the user's git.
         status = subprocess.run(
             ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
             cwd=folder, capture_output=True, text=True, timeout=2, check=True,

@@ -1,24 +1,40 @@
-"""Long runs stay bounded: old iterations and samples are merged two by two. Sums are kept, nothing is dropped."""
+"""Keeps long runs bounded: merges old iterations and samples in pairs. Sums are kept, and nothing is dropped."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 MOST_GAINS = 1_000_000
-"""Rows of (iteration, node). At some 40 bytes each, a few tens of megabytes."""
+"""Maximum number of rows (iteration, node). At about 40 bytes each, a few tens of megabytes."""
 
 SLICE = 50_000
-"""Rows merged at once: about a quarter of a second, between two flushes."""
+"""Rows merged at once. Takes about a quarter of a second, between two flushes."""
 
 MOST_SAMPLES = 20_000
 RECENT = 1_000
-"""The newest iterations keep their own rows as long as that is possible."""
+"""Number of newest iterations that keep their own rows for as long as possible."""
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All statements of the block are written, or none."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def merge_iterations(connection: sqlite3.Connection, gains: int, after: int) -> tuple[int, int]:
-    """Merge pairs of the oldest iterations behind the one numbered `after`, in a slice that takes a moment only.
+    """Merge pairs of the oldest iterations after the one numbered `after`, in a slice that takes only a moment.
 
-    Returns how many rows are left, and where to go on. At the recent ones it begins anew: everything is half as fine.
+    Returns the number of remaining rows and where to continue. At the recent iterations it starts again from the
+    oldest, each time with half the resolution.
     """
     rest = "FROM iteration WHERE last > ? ORDER BY last"
     (count,) = connection.execute("SELECT count(*) FROM iteration WHERE last > ?", (after,)).fetchone()
@@ -29,14 +45,8 @@ def merge_iterations(connection: sqlite3.Connection, gains: int, after: int) -> 
     if merged < 2:
         return gains, -1
     (until,) = connection.execute(f"SELECT max(last) FROM (SELECT last {rest} LIMIT ?)", (after, merged)).fetchone()
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         _merge_pairs(connection, after, until)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
     return _count(connection, "gain"), until
 
 
@@ -46,7 +56,7 @@ def _count(connection: sqlite3.Connection, table: str) -> int:
 
 
 def _merge_pairs(connection: sqlite3.Connection, after: int, until: int) -> None:
-    """Each two neighbours of this range become one, known by the later one's number as the core does it."""
+    """Merge each two neighbours of this range. The result has the later one's number, as in the core."""
     script = f"""
     CREATE TEMP TABLE pair AS
       SELECT last AS old, max(last) OVER (PARTITION BY (place - 1) / 2) AS new
@@ -69,7 +79,7 @@ def _merge_pairs(connection: sqlite3.Connection, after: int, until: int) -> None
 
 
 def merge_samples(connection: sqlite3.Connection) -> int:
-    """Each two neighbours become one: rates are averaged, sizes are the larger one's; returns how many are left."""
+    """Merge each two neighbours: average the rates, keep the larger sizes. Returns the number of remaining samples."""
 
     def mean(name: str) -> str:
         return f"sum({name} * weight) / nullif(sum(CASE WHEN {name} IS NULL THEN NULL ELSE weight END), 0)"
@@ -89,7 +99,7 @@ def merge_samples(connection: sqlite3.Connection) -> int:
 
 
 def _run(connection: sqlite3.Connection, script: str) -> None:
-    # Not executescript(): it would commit the flush that this is part of.
+    # executescript() would commit the flush that this is part of.
     for statement in script.split(";"):
         if statement.strip():
             connection.execute(statement)

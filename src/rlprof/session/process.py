@@ -1,23 +1,28 @@
-"""Which process is meant by a number that the system gives to another one later."""
+"""Identifies a process, because the system reuses process numbers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import psutil
-
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
+def stat_of(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the third on: state, parent, ... Raises OSError if the process has ended."""
+    # The program's name is in brackets and may contain anything, including brackets.
+    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+
+
 def identity_of(pid: int) -> str | None:
-    """What no other process ever has: the system's start and the process's. None where no such process runs."""
+    """An identity that no other process ever has: start of the system and of the process. None if it does not run."""
     try:
-        # The name of the program stands in brackets and may have anything in it, brackets too.
-        state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        # Ticks since the system's start: field 22 of proc(5), which counts from 1 and has the state third.
-        return None if state in "ZX" else f"{_BOOT.read_text().strip()}/{fields[18]}"
+        fields = stat_of(pid)
+        # Ticks since the system's start: field 22 of proc(5).
+        return None if fields[0] in "ZX" else f"{_BOOT.read_text().strip()}/{fields[19]}"
     except (OSError, ValueError, IndexError):
-        pass  # it has ended, or there is no /proc
+        pass  # the process has ended, or there is no /proc
+    import psutil  # noqa: PLC0415 - slow, and not needed where there is a /proc
+
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
@@ -26,12 +31,14 @@ def identity_of(pid: int) -> str | None:
 
 
 def runs(pid: int, identity: str, started_ns: int) -> bool:
-    """True if the process that has written this identity still runs. An old session has none: then its process must be
-    older than its recording."""
+    """True if the process with this identity still runs. Old sessions have no identity: then the process must be older
+    than its recording."""
     now = identity_of(pid)
     if now is None or identity:
         return now is not None and now == identity
+    import psutil  # noqa: PLC0415
+
     try:
-        return psutil.Process(pid).create_time() < started_ns / 1e9 + 1
+        return bool(psutil.Process(pid).create_time() < started_ns / 1e9 + 1)
     except psutil.Error:
         return False

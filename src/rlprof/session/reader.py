@@ -1,26 +1,33 @@
-"""Reads a session, while it is being written or long after. What it hands out has been checked."""
+"""Reads a session, while it is being written or long after. Everything it returns has been checked.
+
+`rlprof.open_session` is the public way in.
+"""
 
 from __future__ import annotations
 
+import os
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from rlprof.errors import UnreadableError
-from rlprof.ledger.snapshot import Snapshot, SpanCost, build_snapshot
+from rlprof.ledger.rows import EVENT, LaneRow, NodeRow, OperationRow, with_types
+from rlprof.ledger.snapshot import Account, Lane, Node, Snapshot, SpanCost, build_snapshot
 from rlprof.session import schema
 from rlprof.session.connection import MOST_BLOCK, Database
 from rlprof.session.folder import find_database
 from rlprof.session.info import Info
 from rlprof.session.records import Artifact, Lost, Mark, Sample
 from rlprof.session.schema import FIRST_OF_WORKERS
+from rlprof.session.table import Table
 
-EVENT_BYTES = 24
 MOST_EVENTS = 50_000_000
-"""Of the timeline; they take 1.2 GB unpacked."""
+"""Maximum number of events on the timeline. They take 1.2 GB unpacked."""
 
 Checked = TypeVar("Checked")
 
@@ -28,16 +35,20 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Signed = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
 Id = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
 
-_Operation = tuple[Id, str, str]
-_Lane = tuple[Id, str, str, Literal[0, 1], Literal[0, 1], Count]
-_Node = tuple[
-    Id, Signed, Id, Signed, Count, Count, Count, Count, Count, Count, Signed, Count, Count, Count,
-    Signed, Signed, Signed, Signed, Count, Count, bytes,
-]  # fmt: skip
+_Flag = Literal[0, 1]
+_Operation = with_types(OperationRow, str, id=Id)
+_Lane = with_types(LaneRow, str, id=Id, on_driver=_Flag, alive=_Flag, uses=Count)
+_Node = with_types(
+    NodeRow, Count, id=Id, lane=Id, histogram=bytes,
+    **dict.fromkeys(
+        ("parent", "operation", "off_cpu", "memory_peak", "memory_rise", "device_peak", "device_rise"), Signed
+    ),
+)  # fmt: skip
+_SUMMED = attrgetter("calls", "busy", "self", "ledger", "overlapped", "waited", "off_cpu", "cost")
 
 
 class State(msgspec.Struct, frozen=True):
-    """The ledger as a whole, at the last flush."""
+    """Totals of the ledger at the last flush."""
 
     wall: Count
     clock: str
@@ -59,9 +70,9 @@ class State(msgspec.Struct, frozen=True):
     writer_cpu_ns: Count
     torch_threads: int | None = None
     after_ns: Count = 0
-    """Time since something was last stepped, learned or marked."""
+    """Time since the last step, update or mark, in ns."""
     wait_cpu_ns: Count = 0
-    """CPU time of the whole process while the driver waited, as far as probes saw it."""
+    """CPU time of the whole process in the driver's waits that probes saw."""
 
 
 class End(msgspec.Struct, frozen=True):
@@ -72,8 +83,8 @@ class End(msgspec.Struct, frozen=True):
     lost: Lost | None = None
 
 
-class Turn(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One iteration, or several merged. Times are ns of the ledger's clock, iterations count from 0."""
+class IterationRow(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """One iteration, or several merged ones (`first` to `last`, from 0). Times are ns of the ledger's clock."""
 
     start: Signed
     end: Signed
@@ -85,7 +96,7 @@ class Turn(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Gain(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What one place of a call tree gained in some iterations."""
+    """Time and calls that one node of a call tree gained in some iterations."""
 
     node: Id
     calls: Count
@@ -96,10 +107,33 @@ class Gain(msgspec.Struct, array_like=True, frozen=True, gc=False):
     off_cpu_ns: Signed
 
 
-class Session:
-    """A session as it is when it is opened: what is flushed later is not seen. Use as a context manager."""
+def open_session(path: str | os.PathLike[str] = "last") -> Session:
+    """Open a recorded run to read it as data.
 
-    def __init__(self, given: str | Path) -> None:
+        with rlprof.open_session("last") as session:
+            for account in session.accounts():
+                print(account.operation, account.calls, account.ledger_ns)
+
+    path: a session's folder, its session.db, or "last" for the newest one (default: "last").
+
+    Raises UnreadableError if there is no session or if it cannot be read.
+    """
+    return Session(path)
+
+
+class Session:
+    """A session at the moment when it was opened. What the training writes later is not seen.
+
+    Use it as a context manager, or call `close()`. Times are nanoseconds, sizes are bytes.
+
+    path: the session.db.
+    info: the run: name, command line, machine, versions and settings.
+    state: the totals at the last flush. None before the first flush.
+    end: how the run ended. None while the run goes on, or if it was killed.
+    cost: cost of one span on the recording machine.
+    """
+
+    def __init__(self, given: str | os.PathLike[str]) -> None:
         self.path = find_database(given)
         self._database = Database(self.path)
         self._damaged, self._explained = self._database.damaged, self._database.explained
@@ -108,12 +142,13 @@ class Session:
             self._database.check_tables()
             values = dict(self._rows("SELECT key, value FROM session", tuple[str, str]))
             if "info" not in values:
-                raise self._damaged("it does not say what was recorded")
+                raise self._damaged("it has no description of the run")
             self.info = self._json(values["info"], Info, "info")
             self.state = self._json(values["state"], State, "state") if "state" in values else None
             self.end = self._json(values["end"], End, "end") if "end" in values else None
             if self.end is None:
                 self._database.release()
+            self._snapshot: Snapshot | None = None
             self.cost = SpanCost.over(self._json(values.get("costs", "[]"), list[SpanCost], "costs"))
         except BaseException:
             self.close()
@@ -132,18 +167,61 @@ class Session:
     def folder(self) -> Path:
         return self.path.parent
 
+    def accounts(self) -> Table[Account]:
+        """Where the training's time went, by operation. The largest ledger time comes first.
+
+        The last two rows are `unattributed`, the time outside all spans, and `rlprof`, the profiler's own cost. Over
+        all rows, `ledger_ns` sums to the wall time.
+
+            frame = session.accounts().to_pandas()
+            frame["share"] = frame.ledger_ns / frame.ledger_ns.sum()
+        """
+        snapshot = self.snapshot()
+        rest = [
+            Account(operation=name, self_ns=spent, ledger_ns=spent, wall_ns=spent, cpu_ns=None)
+            for name, spent in (("unattributed", snapshot.unattributed_ns), ("rlprof", snapshot.rlprof_ns))
+        ]
+        return Table(Account, [*snapshot.accounts, *rest])
+
+    def tree(self) -> Table[Node]:
+        """The call trees of all lanes, rlprof's own cost taken out. Each node comes before the nodes below it.
+
+        A root has no operation: its times are those outside all spans of its lane.
+
+            depth = {None: -1}
+            for node in session.tree():
+                depth[node.id] = depth[node.parent] + 1
+                print("  " * depth[node.id], node.operation or session.lanes()[node.lane].name, node.wall_ns)
+        """
+        below: defaultdict[int | None, list[Node]] = defaultdict(list)
+        for node in self.snapshot().net_nodes:
+            below[node.parent].append(node)
+        rows: list[Node] = []
+        pending = below[None][::-1]
+        while pending:
+            rows.append(pending.pop())
+            pending += sorted(below[rows[-1].id], key=lambda node: node.wall_ns)
+        return Table(Node, rows)
+
+    def lanes(self) -> Table[Lane]:
+        """The threads, asyncio tasks and worker processes of the training. A lane's `id` is its place in the table."""
+        return Table(Lane, self.snapshot().lanes)
+
     def snapshot(self) -> Snapshot:
-        """The ledger at the last flush."""
+        """Everything that was recorded up to the last flush."""
+        if self._snapshot is None:
+            self._snapshot = self._read_snapshot()
+        return self._snapshot
+
+    def _read_snapshot(self) -> Snapshot:
         if self.state is None:
-            raise UnreadableError(
-                f"{self.path} holds nothing yet: the run ended, or was stopped, before its first flush"
-            )
-        operations = self._rows("SELECT id, name, category FROM operation ORDER BY id", _Operation)
-        lanes = self._rows("SELECT id, kind, name, on_driver, alive, uses FROM lane ORDER BY id", _Lane)
+            raise UnreadableError(f"{self.path} is still empty: the run ended, or was stopped, before its first flush")
+        operations = self._rows(f"SELECT {', '.join(OperationRow._fields)} FROM operation ORDER BY id", _Operation)
+        lanes = self._rows(f"SELECT {', '.join(LaneRow._fields)} FROM lane ORDER BY id", _Lane)
         rows = self._rows(f"SELECT {', '.join(schema.NODE_COLUMNS)} FROM node ORDER BY id", _Node)
-        self._check_tree(rows, {id for id, *_ in operations}, [id for id, *_ in lanes])
+        self._check_tree(rows, {row.id for row in operations}, [row.id for row in lanes])
         state = msgspec.structs.asdict(self.state)
-        named = [(id, kind, name, bool(driver), bool(alive), uses) for id, kind, name, driver, alive, uses in lanes]
+        named = [row._replace(on_driver=bool(row.on_driver), alive=bool(row.alive)) for row in lanes]
         raw = {**state, "operations": operations, "lanes": named, "nodes": rows}
         try:
             snapshot = build_snapshot(raw, self.cost)
@@ -152,25 +230,26 @@ class Session:
             raise self._damaged(str(error)) from error
         return snapshot
 
-    def turns(self) -> list[Turn]:
-        """The iterations, in order."""
+    def iterations(self) -> Table[IterationRow]:
+        """The iterations of the training, in order. Neighbours are merged where a long run has very many."""
         columns = ", ".join(schema.ITERATION_COLUMNS)
-        turns: list[Turn] = self._rows(f"SELECT {columns} FROM iteration ORDER BY last", Turn)
+        rows = self._rows(f"SELECT {columns} FROM iteration ORDER BY last", IterationRow)
+        iterations = Table(IterationRow, rows)
         before = -1
-        for turn in turns:
-            if not before < turn.first <= turn.last:
-                raise self._damaged(f"iteration {turn.last} is out of order")
-            before = turn.last
-        return turns
+        for iteration in iterations:
+            if not before < iteration.first <= iteration.last:
+                raise self._damaged(f"iteration {iteration.last} is out of order")
+            before = iteration.last
+        return iterations
 
-    def gains(self, first: Turn, last: Turn) -> list[Gain]:
-        """What each node gained from one turn to another, both included."""
+    def gains(self, first: IterationRow, last: IterationRow) -> list[Gain]:
+        """The gains of each node from one iteration to another, both included."""
         sums = ", ".join(f"sum({column})" for column in schema.GAIN_COLUMNS[2:])
         query = f"SELECT node, {sums} FROM gain WHERE iteration BETWEEN ? AND ? GROUP BY node"
         return self._rows(query, Gain, (first.last, last.last))
 
     def samples(self) -> list[Sample]:
-        """How the system was doing, in order."""
+        """Samples of the system, in order."""
         share = Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None
         size = Count | None
         kind = tuple[Signed, Count, share, share, share, share, size, size, Count, size, share, size, Count]
@@ -186,7 +265,7 @@ class Session:
         return [Mark(*row) for row in self._rows(query, tuple[int, str, str])]
 
     def timeline(self) -> Iterator[bytes]:
-        """Blocks of packed span events: int64 start, int64 duration, uint32 node, uint32 depth, native order."""
+        """Blocks of packed span events: `rlprof.ledger.rows.EVENT`."""
         self._database.check_rows("timeline")
         ((total,),) = self._rows("SELECT coalesce(sum(events), 0) FROM timeline", tuple[Count])
         if total > MOST_EVENTS:
@@ -197,28 +276,28 @@ class Session:
                 yield self._decompress(events, block)
 
     def timeline_lost(self) -> int:
-        """Spans that are not on the timeline: overwritten before they were flushed, or fallen off its far end."""
+        """Number of spans missing on the timeline, because they were overwritten before a flush or are too old."""
         ((lost,),) = self._rows("SELECT coalesce(sum(lost), 0) FROM timeline", tuple[Count])
         return int(lost)
 
     def _decompress(self, count: Any, block: Any) -> bytes:
-        """A block says how many events it has: it is not unpacked any further."""
+        """Unpack a block, but never more than the number of events that it declares."""
         if not isinstance(count, int) or not 0 <= count <= MOST_EVENTS:
-            raise self._damaged("a block of the timeline does not say how many events it has")
+            raise self._damaged("a block of the timeline does not declare its number of events")
         try:
             unpacking = zlib.decompressobj()
-            events = unpacking.decompress(block, count * EVENT_BYTES + 1)
+            events = unpacking.decompress(block, count * EVENT.size + 1)
         except (zlib.error, TypeError) as error:
             raise self._damaged(f"a block of the timeline: {error}") from error
-        if len(events) > count * EVENT_BYTES:
+        if len(events) > count * EVENT.size:
             raise self._damaged(f"a block of the timeline unpacks to more than its {count:,} events")
-        if len(events) < count * EVENT_BYTES or not unpacking.eof:
+        if len(events) < count * EVENT.size or not unpacking.eof:
             raise self._damaged("a block of the timeline is cut")
         return events
 
     def _rows(self, query: str, kind: Any, values: tuple[Any, ...] = ()) -> list[Any]:
         table = query.partition(" FROM ")[2].split()[0]
-        if table != "gain":  # it is read by its sums
+        if table != "gain":  # only its sums are read
             self._database.check_rows(table)
         with self._explained():
             rows = self._database.execute(query, values).fetchall()
@@ -240,7 +319,7 @@ class Session:
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
         if application != schema.APPLICATION_ID:
             raise UnreadableError(
-                f"{self.path} is an SQLite file, but no rlprof session; give a session's folder or `last`"
+                f"{self.path} is an SQLite file, but not an rlprof session; give a session's folder or `last`"
             )
         if version > schema.VERSION:
             raise UnreadableError(
@@ -255,20 +334,20 @@ class Session:
                 " record it again, or read it with that rlprof"
             )
 
-    def _check_tree(self, nodes: Sequence[tuple[Any, ...]], operations: set[int], lanes: Sequence[int]) -> None:
-        # Worker processes' lanes have numbers far behind the driver's.
+    def _check_tree(self, nodes: Sequence[NodeRow], operations: set[int], lanes: Sequence[int]) -> None:
+        # Lanes of worker processes have far higher numbers than the driver's.
         own = [lane for lane in lanes if lane < FIRST_OF_WORKERS]
         if own != list(range(len(own))):
             raise self._damaged("lanes are missing")
         there = set(lanes)
         known: dict[int, int] = {}
         total = 0
-        for id, parent, lane, operation, *rest in nodes:
-            if lane not in there or (parent >= 0 and known.get(parent) != lane):
-                raise self._damaged(f"node {id} hangs nowhere")
-            if (parent < 0) != (operation not in operations):
-                raise self._damaged(f"node {id} has no operation")
-            known[id] = lane
-            total += sum(rest[:8])
+        for row in nodes:
+            if row.lane not in there or (row.parent >= 0 and known.get(row.parent) != row.lane):
+                raise self._damaged(f"node {row.id} is not part of a tree")
+            if (row.parent < 0) != (row.operation not in operations):
+                raise self._damaged(f"node {row.id} has no operation")
+            known[row.id] = row.lane
+            total += sum(_SUMMED(row))
         if total > 2**62:
-            raise self._damaged("its times are longer than any run")
+            raise self._damaged("its times are longer than those of any run")

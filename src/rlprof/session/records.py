@@ -1,4 +1,4 @@
-"""What goes into a session at one flush."""
+"""The data that a recording writes to a session, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from rlprof.ledger.snapshot import SpanCost
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How the system was doing in the second or so before `time`. None where it cannot be measured; CPU is in percent
-    of one core, memory in bytes."""
+    """The system during about a second before `time`. None if it cannot be measured. CPU is in percent of one core,
+    memory in bytes."""
 
     time: int
-    """The ledger's clock."""
+    """Time of the ledger's clock."""
     weight: int
-    """The ns it tells about; the first one, none."""
+    """Length of the sampled time in ns. 0 for the first sample."""
     cpu: float | None
-    """This process's."""
+    """CPU of this process."""
     children_cpu: float | None
-    """Of the processes below this one."""
+    """CPU of all descendants of this process."""
     machine_cpu: float | None
-    """Of all cores together, in percent of all cores."""
+    """CPU of the machine, in percent of all cores."""
     held_up: float | None
-    """Percent of the time that the main thread was ready to run and had no core."""
+    """Percentage of the time in which the main thread was ready to run and had no core."""
     rss: int | None
     children_rss: int | None
-    """Added up, so pages that they share count in each."""
+    """Sum over the descendants. Shared pages count once per process."""
     children: int
     machine_available: int | None
     device_busy: float | None
@@ -39,7 +39,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file the run left, relative to the session's folder."""
+    """A file of the run, relative to the session's folder."""
 
     path: str
     kind: str
@@ -48,7 +48,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something worth remembering about an instant: a summary, a warning, the end."""
+    """A note about an instant: a summary, a warning, the end."""
 
     time: int
     kind: str
@@ -57,7 +57,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The end of a run that could not be written: what the ledger held, less what the session has of it."""
+    """The end of a run that could not be written: the difference between the ledger and the session."""
 
     wall_ns: int
     iterations: int
@@ -68,30 +68,40 @@ class Lost:
 
 
 @dataclass(slots=True)
-class Batch:
+class Flush:
     """One flush: the ledger's state, and the journals since the last one."""
 
     time: int = 0
     raw: dict[str, Any] = field(default_factory=dict)
     costs: list[SpanCost] = field(default_factory=list)
     resets: int = 0
-    """How often the ledger was told to forget: what the session has of before is no part of its account."""
+    """Number of resets of the ledger. What the session holds from before the last reset is dropped."""
     iterations: bytes = b""
     """Packed marks, and `gains`, packed rows: see the core's iteration.c."""
     gains: bytes = b""
     between: dict[int, int] = field(default_factory=dict)
-    """By the last iteration of a mark that was merged of several: ns that lay between them."""
+    """For marks merged from several, by their last iteration: ns between the merged iterations."""
     with_workers: bool = False
-    """Worker processes' part is in the marks and gains already."""
+    """True if the marks and gains already include the worker processes."""
     samples: list[Sample] = field(default_factory=list)
     events: bytes = b""
     events_lost: int = 0
     marks: list[Mark] = field(default_factory=list)
     artifacts: list[Artifact] = field(default_factory=list)
     writer_cpu_ns: int = 0
-    """CPU time that flushing has cost so far."""
+    """CPU time of all flushes so far, in ns."""
     after_ns: int = 0
-    """Time since something was last stepped, learned or marked."""
+    """Time since the last step, update or mark, in ns."""
     wait_cpu_ns: int = 0
-    """CPU time of the whole process while the driver waited, as far as probes saw it."""
+    """CPU time of the whole process in the driver's waits that probes saw."""
     torch_threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whole sentences for the end-of-run summary: how fast the training is, what takes most of its time, and what to
+    try first."""
+
+    sentences: tuple[str, ...] = ()
+    pending: bool = False
+    """Another process is still writing the report, so there are no sentences yet."""

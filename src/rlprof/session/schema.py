@@ -1,46 +1,41 @@
 """The tables of session.db.
 
 Times are ns of the ledger's clock; `origin` in the session's info is that clock when recording began. Cumulative tables
-(operation, lane, node) hold the state at the last flush, journals (iteration, sample, ...) one row an event.
+(operation, lane, node) hold the state at the last flush. Journals (iteration, sample, ...) have one row per event.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import fields
+
+from rlprof.ledger.rows import IterationGain, IterationMark, LaneRow, NodeRow
+from rlprof.session.records import Sample
 
 APPLICATION_ID = 0x726C7066
-""" "rlpf" in the file's header: this is a session, not somebody else's SQLite file."""
+""" "rlpf" in the file's header, to distinguish a session from other SQLite files."""
 
 VERSION = 2
-"""Counted up when a reader would have to know."""
+"""Increased whenever a reader must know of a change."""
 
 FIRST_OF_WORKERS = 1 << 20
-"""Ids of operations, lanes and nodes below it are the driver's process's; each worker process has as many above."""
+"""Operations, lanes and nodes of the driver's process have ids below this. Each worker process has as many above it."""
 
 ROOM_FOR_END = "end room"
-"""A key of the session table that comes next to `end`, which takes its place when the run has ended."""
+"""Key of a placeholder in the session table. `end` takes its place when the run has ended."""
 
-NODE_COLUMNS = (
-    "id", "parent", "lane", "operation", "calls", "busy", "self", "ledger", "overlapped", "waited", "off_cpu", "cost",
-    "min", "max", "memory_peak", "memory_rise", "device_peak", "device_rise", "device_ns", "device_calls", "histogram",
-)  # fmt: skip
-"""As the ledger's core reports them; the histogram packed as its raw.c says."""
+NODE_COLUMNS = NodeRow._fields
+ITERATION_COLUMNS = (*IterationMark._fields, "wall")
+"""The wall time is end - start, less what lay between iterations that were merged later."""
 
-ITERATION_COLUMNS = ("start", "end", "first", "last", "steps", "episodes", "wall")
-"""As the core's iteration.c packs a mark; and end - start, less what lay between iterations that were merged later."""
+GAIN_COLUMNS = IterationGain._fields
 
-GAIN_COLUMNS = ("iteration", "node", "calls", "self", "ledger", "overlapped", "waited", "off_cpu")
-"""As the core's iteration.c packs a row: what a node gained in the iterations that end with this one."""
-
-SAMPLE_COLUMNS = (
-    "time", "weight", "cpu", "children_cpu", "machine_cpu", "held_up", "rss", "children_rss", "children",
-    "machine_available", "device_busy", "device_memory", "cost",
-)  # fmt: skip
+SAMPLE_COLUMNS = tuple(field.name for field in fields(Sample))
 
 _TABLES = f"""
 CREATE TABLE session (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE operation (id INTEGER PRIMARY KEY, name TEXT NOT NULL, category TEXT NOT NULL);
-CREATE TABLE lane (id INTEGER PRIMARY KEY, kind, name, on_driver, alive, uses);
+CREATE TABLE lane (id INTEGER PRIMARY KEY, {", ".join(LaneRow._fields[1:])});
 CREATE TABLE node ({", ".join(NODE_COLUMNS)}, PRIMARY KEY (id)) WITHOUT ROWID;
 CREATE TABLE iteration ({", ".join(ITERATION_COLUMNS)}, PRIMARY KEY (last)) WITHOUT ROWID;
 CREATE TABLE gain ({", ".join(GAIN_COLUMNS)}, PRIMARY KEY (iteration, node)) WITHOUT ROWID;

@@ -1,8 +1,9 @@
-"""Masks what looks like a secret before it is recorded: by its name (`--password x`), or by its form (`ghp_...`).
+"""Masks likely secrets before they are recorded: by name (`--password x`) or by form (`ghp_...`).
 
-A name decides in three degrees. After a name of the first (`password`), any value is masked; after one of the second
-(`token`, `api_key`), any but a number or a switch; after one of the third, which has such a word somewhere
-(`token_source`), what looks random. A value without a name is masked only where its form gives it away.
+Names have three degrees. After a name of the first degree (`password`) any value is masked. After one of the second
+(`token`, `api_key`) any value except a number or a switch is masked. After one of the third, which contains such a word
+(`token_source`), only values that look random are masked. A value without a name is masked only if its form shows that
+it is a secret.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ABOUT = _set(
     "file files path dir folder length len size min max policy prompt field env var name id count type method mode url "
     "uri version timeout stdin provider manager store backend header rotation"
 )
-"""Last words of what is said about a secret: `--password-file`, `--secret-name`."""
+"""Last words of names that describe a secret but do not hold it: `--password-file`, `--secret-name`."""
 _OWNERS_OF_KEYS = _set(
     "api access secret private auth encryption signing account ssh license licence storage master service client aws "
     "azure gcp s3 wandb comet neptune clearml mlflow openai anthropic hf huggingface github gitlab admin session "
@@ -84,7 +85,7 @@ _LETTERS = re.compile(r"[A-Za-z0-9_+/=.~-]+")
 
 
 class Degree(IntEnum):
-    """How sure a name makes us."""
+    """How certain a name makes it that its value is a secret."""
 
     NONE = 0
     HINT = 1
@@ -188,7 +189,7 @@ def _is_option(word: str) -> bool:
 
 
 def _may_be_value(word: str, name: str) -> bool:
-    """After an option. A password may begin with a dash."""
+    """True if the word after an option may be its value. A password may begin with a dash."""
     return not _is_option(word) or (degree_of(name) is Degree.SURE and len(word) > 2 and not word.startswith("--"))
 
 
@@ -207,13 +208,13 @@ def _mask_assigned(found: re.Match[str]) -> str:
 
 
 def _looks_random(value: str) -> bool:
-    """For a value whose name is suspicious already: long, of letters and digits, and no path."""
+    """True for a value that is long, mixes letters and digits, and is no path. Used if the name is suspicious."""
     mixed = any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
     return len(value) >= 16 and mixed and _LETTERS.fullmatch(value) is not None and "/" not in value[:2]
 
 
 def _is_key(value: str) -> bool:
-    """For a value without a name: 40 hex digits, or a long one in which letters and digits follow no pattern."""
+    """True for 40 hex digits, or a long value whose letters and digits follow no pattern. Used without a name."""
     if re.fullmatch(r"[0-9a-f]{40}", value):
         return True
     if len(value) < 28 or _LETTERS.fullmatch(value) is None or value[0] in "/.~-" or value.count("/") > 2:

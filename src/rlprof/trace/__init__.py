@@ -1,1 +1,1 @@
-"""Traces of torch.profiler, of Kineto's whole history, in columns."""
+"""`rlprof trace`: reads and analyses traces of every version of torch.profiler."""

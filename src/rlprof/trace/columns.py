@@ -1,9 +1,10 @@
-"""A trace in columns: one row an event, and pairs of row and value for what only some events have."""
+"""A trace in columns: one row per event, and pairs of row and value for members that only some events have."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from rlprof.trace.kinds import Kind
 
 ABSENT = -(2**63)
 LONGEST_NAME = 10_000
-"""Characters: what looks for words in names would take long with those of megabytes."""
+"""Characters of a name that are kept. Searching names of megabytes would take too long."""
 
 Rows = NDArray[np.int64]
 """Indices of events."""
@@ -23,7 +24,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sparse:
-    """A member of the events' `args`: the rows that have it, in order, and its values there."""
+    """A member of the events' `args`: the rows that have it, in order, and its values in them."""
 
     rows: NDArray[np.int32]
     values: NDArray[np.int64]
@@ -39,7 +40,7 @@ class Sparse:
 
 
 class Texts:
-    """What the columns hold the indices of, decoded when asked for."""
+    """The texts whose indices the columns hold. Each is decoded when it is first used."""
 
     def __init__(self, data: memoryview, ends: NDArray[np.uint64]) -> None:
         self._data, self._ends = data, ends
@@ -49,7 +50,7 @@ class Texts:
         return len(self._ends)
 
     def __getitem__(self, index: int) -> Any:
-        """The value of that JSON; of an index below zero, None."""
+        """The decoded value; None for an index below zero."""
         if index < 0:
             return None
         if index not in self._decoded:
@@ -67,21 +68,17 @@ class Texts:
 def _decode(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
-    except (
-        msgspec.DecodeError,
-        UnicodeDecodeError,
-        RecursionError,
-    ):  # a control character, half a multi-byte one: as it is
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # invalid text, such as half a character
         return text.decode("utf-8", "replace").strip('"')
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The events of one file, in its order. Times are ns."""
+    """The events of one file, in file order. Times are in ns."""
 
     path: str
     header: Mapping[str, Any]
-    """What stands beside the events."""
+    """Members of the file beside its events."""
     kind: NDArray[np.uint8]
     name: NDArray[np.int32]
     process: NDArray[np.int32]
@@ -92,17 +89,16 @@ class Trace:
     """Names, processes and threads, and the text members of `args`."""
     args: Mapping[str, Sparse]
     problems: tuple[str, ...]
-    """What could not be used, counted: sentences for people."""
+    """Problems of the file as sentences, with the number of events that could not be used."""
     unpacked: int
-    """Bytes of JSON."""
+    """Bytes of JSON after unpacking."""
     phase: NDArray[np.uint8]
-    """As the file has it: `X` is an event with a duration."""
+    """The phase as in the file: `X` is an event with a duration."""
     at: NDArray[np.int64]
-    """Where each event begins in the text; empty unless asked for. With it, arrows between events are rows, too."""
+    """Where each event begins in the text; empty unless read with places=True. Then arrows between events are rows,
+    too."""
     size: NDArray[np.int64]
     """Bytes of each event."""
-    labels: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    """Of a process (an index of `texts`): its `name` and `labels`."""
 
     def rows(self, *kinds: Kind) -> Rows:
         """The events of these kinds, in the order of the file."""
@@ -124,3 +120,13 @@ class Trace:
 
     def names(self, rows: Rows) -> list[str]:
         return [self.texts.name(int(index)) for index in self.name[rows]]
+
+    def matching(self, rows: Rows, pattern: re.Pattern[str]) -> Rows:
+        """Those of the rows whose name matches."""
+        names = [index for index in np.unique(self.name[rows]) if pattern.search(self.texts.name(int(index)))]
+        found: Rows = rows[np.isin(self.name[rows], names)]
+        return found
+
+    def lanes(self, rows: Rows) -> NDArray[np.int64]:
+        """The process and thread of each row, as one number."""
+        return self.process[rows].astype(np.int64) << 32 | self.thread[rows]

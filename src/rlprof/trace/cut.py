@@ -1,4 +1,4 @@
-"""A small trace from a large one: some of its events, byte for byte, in a file of their own."""
+"""Writes some events of a large trace, byte for byte, to a small trace."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rlprof.trace.read import Progress
 
 
 def write_cut(trace: Trace, rows: Rows, note: Any, file: BinaryIO, progress: Progress | None = None) -> None:
-    """These rows of a trace that was read with its places, with what stands beside the events and a note of what was
-    cut."""
+    """Write these rows, the header of the trace and a note about the cut. The trace must have been read with
+    places=True."""
     header = msgspec.json.encode({**trace.header, "rlprof_cut": note})
     file.write(header[:-1] + b',\n"traceEvents": [')
     separator = b"\n"
@@ -27,7 +27,7 @@ def write_cut(trace: Trace, rows: Rows, note: Any, file: BinaryIO, progress: Pro
 
 
 def _events(trace: Trace, rows: Rows, progress: Progress | None) -> Iterator[bytes]:
-    """One pass through the text, of which no more is kept than a piece and an event."""
+    """One pass through the text that keeps only one piece and one event in memory."""
     wanted = iter(zip(trace.at[rows].tolist(), trace.size[rows].tolist()))
     pieces = Pieces(Path(trace.path))
     held, offset = b"", 0

@@ -1,4 +1,4 @@
-"""What an event is. Kineto has named its categories in several ways over the years."""
+"""Kinds of events. Kineto has renamed its categories several times over the years."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from enum import IntEnum
 
 class Kind(IntEnum):
     UNUSED = 0
-    """Nothing that is looked at, or nothing that can be: no time, a negative duration."""
+    """An event that is not used, or not usable: it has no time or a negative duration."""
     OPERATOR = 1
     ANNOTATION = 2
-    """What `record_function` marks on the host: profiler steps, phases."""
+    """A mark of `record_function` on the host: a profiler step or a phase."""
     PYTHON = 3
     RUNTIME = 4
-    """A call of CUDA's or HIP's runtime or driver: launches, copies, synchronisations."""
+    """A call of the CUDA or HIP runtime or driver: a launch, a copy, a synchronization."""
     KERNEL = 5
     COPY = 6
     FILL = 7
     DEVICE_ANNOTATION = 8
     SYNC = 9
-    """What a stream waits for, as the device tells it."""
+    """A wait of a stream, as the device reports it."""
     MEMORY = 10
     """An allocation or a release, at an instant."""
     OVERHEAD = 11
-    """The profiler's own."""
+    """Work of the profiler itself."""
     OTHER = 12
 
 
@@ -49,9 +49,9 @@ BY_CATEGORY = {
     "cpu_instant_event": Kind.MEMORY,
     "overhead": Kind.OVERHEAD,
 }
-"""In lower case."""
+"""Kinds by category in lower case."""
 
 STEP_PREFIX = "ProfilerStep#"
 
 ANNOTATIONS = (STEP_PREFIX, "enumerate(DataLoader)#", "Optimizer.step#", "Optimizer.zero_grad#")
-"""How the names of torch's own begin. Before there was a category for them, they were operators."""
+"""Prefixes of torch's own annotations. Old versions of Kineto list them as operators."""

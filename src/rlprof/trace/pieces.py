@@ -1,4 +1,4 @@
-"""The bytes of a file in pieces, unpacked where it is gzipped."""
+"""The bytes of a file in pieces, unpacked if the file is gzipped."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _GZIP = b"\x1f\x8b"
 
 
 class Pieces:
-    """Iterate over it once. `read` tells how far it has come in the file, `size` is the file's, `cut` why it ended
-    too early."""
+    """Iterate over it once. `read` is the position in the file, `size` the size of the file, and `cut` the reason if
+    the data ended too early."""
 
     def __init__(self, path: Path, limits: Limits = NO_LIMITS) -> None:
         try:
@@ -52,7 +52,7 @@ class Pieces:
             raise UnreadableError(f"{self.path} cannot be read: {error.strerror or error}") from error
 
     def _unzip(self) -> Iterator[bytes]:
-        """A file may have several members, one behind the other."""
+        """A gzip file may have several members, one after the other."""
         unzip = zlib.decompressobj(wbits=31)
         try:
             for packed in self._plain():
@@ -70,7 +70,7 @@ class Pieces:
 
 
 def _ahead(pieces: Iterator[bytes], count: int = 4) -> Iterator[bytes]:
-    """The same, made by another thread meanwhile: unpacking takes about as long as reading what was unpacked."""
+    """The same pieces, made ahead by another thread: unpacking takes about as long as scanning the result."""
     queue: Queue[bytes | BaseException | None] = Queue(count)
     stopped = Event()
 
@@ -81,7 +81,7 @@ def _ahead(pieces: Iterator[bytes], count: int = 4) -> Iterator[bytes]:
                 if stopped.is_set():
                     return
             queue.put(None)
-        except BaseException as error:  # told to who asks for the next piece
+        except BaseException as error:  # raised again where the next piece is taken
             queue.put(error)
 
     thread = Thread(target=make, name="rlprof-unzip", daemon=True)
@@ -93,7 +93,7 @@ def _ahead(pieces: Iterator[bytes], count: int = 4) -> Iterator[bytes]:
             yield piece
     finally:
         stopped.set()
-        while thread.is_alive():  # it may wait for room
+        while thread.is_alive():  # it may be waiting for room in the queue
             while not queue.empty():
                 queue.get_nowait()
             thread.join(0.01)

@@ -1,9 +1,10 @@
-"""A file of torch.profiler's, plain or gzipped, into columns; what cannot be used is counted and told."""
+"""Reads a file of torch.profiler, gzipped or not, into columns. Events that cannot be used are counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rlprof.analysis.figures import many
 from rlprof.errors import UnreadableError
 from rlprof.ledger.native import say_missing
 from rlprof.trace.columns import ABSENT, Sparse, Texts, Trace
@@ -24,34 +26,29 @@ except ImportError:  # no compiler where it was installed
     from rlprof.trace.twin import Scanner  # type: ignore[assignment]
 
 NUMBERS = (
-    "correlation", "External id", "external id", "stream", "device", "bytes", "Bytes", "Addr", "Device Id",
-    "Device Type", "Total Allocated", "Total Reserved", "Python id", "Python parent id", "Sequence number",
-    "Fwd thread id", "queued",
+    "correlation", "stream", "device", "bytes", "Bytes", "Device Id", "Device Type", "Total Allocated",
+    "Total Reserved",
 )  # fmt: skip
-TEXTS = ("Input Dims", "Input dims", "Call stack", "name", "labels", "cuda_sync_kind")
+TEXTS = ("Input Dims", "Input dims")
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes of the file that are done, and all of them."""
-
-_NO_TIME = "{} without a time stamp left out"
-_NEGATIVE = "{} of a negative duration left out"
-_ODD = "{} that are no objects left out"
+"""Called with the bytes of the file that were read, and with its size."""
 
 
 def read_trace(
     path: str | Path, progress: Progress | None = None, places: bool = False, limits: Limits = LIMITS
 ) -> Trace:
-    """Raises UnreadableError where nothing can be used, and beyond the limits; a file that is broken somewhere gives
-    what comes before.
+    """Raises UnreadableError for a file that is beyond the limits or has nothing usable. The events before a damaged
+    place are used.
 
-    places: keep where in the text each event stands, for who wants to copy some of them.
+    places: keep the place of each event in the text, which copying events needs.
     """
     path = Path(path)
     try:
         return _read(path, progress, places, limits)
     except MemoryError as error:
         raise UnreadableError(
-            f"{path} needs more memory than there is; rlprof trace cut makes a small trace of it elsewhere"
+            f"{path} needs more memory than there is. Cut a small trace out of it on a larger machine: rlprof trace cut"
         ) from error
 
 
@@ -70,53 +67,50 @@ def _read(path: Path, progress: Progress | None, places: bool, limits: Limits) -
     columns, args = scanner.columns()
     limits.check_content(path, scanner)
     if pieces.unpacked == 0 and not pieces.cut:
-        raise UnreadableError(f"{path} is empty; the profiler that wrote it did not come to its end")
+        raise UnreadableError(f"{path} is empty. The profiler that wrote it did not finish.")
     broken = _broken(scanner, pieces)
     if not scanner.has_events:
-        raise UnreadableError(f"{path} is no trace: {broken or 'it has no traceEvents'}")
+        raise UnreadableError(f"{path} is not a trace: {broken or 'it has no traceEvents'}.")
     if scanner.rows == 0:
         raise UnreadableError(
-            f"{path} has no events{f': {broken}' if broken else ''}; "
-            "a schedule of torch.profiler that never comes to its active steps leaves such a file"
+            f"{path} has no events{f': {broken}' if broken else ''}. "
+            "A torch.profiler schedule that never reaches its active steps leaves such a file."
         )
     problems = [f"{broken}; the {scanner.rows:,} events before that are used"] if broken else []
-    texts = Texts(memoryview(columns["texts"]), np.frombuffer(columns["text_ends"], np.uint64))
-    start = np.frombuffer(columns["start"], np.int64)
-    duration = np.frombuffer(columns["duration"], np.int64)
-    name = np.frombuffer(columns["name"], np.int32)
-    phase = np.frombuffer(columns["phase"], np.uint8)
-    process = np.frombuffer(columns["process"], np.int32)
-    pairs = {
-        key: Sparse(np.frombuffer(rows, np.int32), np.frombuffer(values, np.int64))
-        for key, (rows, values) in args.items()
-    }
-    kind = _kinds(np.frombuffer(columns["category"], np.int32), phase, name, texts)
-    _leave_out(kind, phase, start, duration, problems)
-    if scanner.odd:
-        problems.append(_ODD.format(_count(scanner.odd, "event")))
-    return Trace(
+
+    def column(name: str, kind: type[np.generic] = np.int32) -> NDArray[Any]:
+        return np.frombuffer(columns[name], kind)
+
+    trace = Trace(
         path=str(path),
         header=_header(bytes(columns["header"])),
-        kind=kind,
-        name=name,
-        process=process,
-        thread=np.frombuffer(columns["thread"], np.int32),
-        start=start,
-        duration=duration,
-        texts=texts,
-        args=pairs,
-        problems=tuple(problems),
+        kind=np.zeros(scanner.rows, np.uint8),
+        name=column("name"),
+        process=column("process"),
+        thread=column("thread"),
+        start=column("start", np.int64),
+        duration=column("duration", np.int64),
+        texts=Texts(memoryview(columns["texts"]), column("text_ends", np.uint64)),
+        args={
+            key: Sparse(np.frombuffer(rows, np.int32), np.frombuffer(values, np.int64))
+            for key, (rows, values) in args.items()
+        },
+        problems=(),
         unpacked=pieces.unpacked,
-        phase=phase,
-        at=np.frombuffer(columns["at"], np.int64),
-        size=np.frombuffer(columns["size"], np.int64),
-        labels=_labels(phase, name, process, texts, pairs),
+        phase=column("phase", np.uint8),
+        at=column("at", np.int64),
+        size=column("size", np.int64),
     )
+    _set_kinds(trace, column("category"))
+    _leave_out(trace, problems)
+    if scanner.odd:
+        problems.append(f"{many(scanner.odd, 'entry')} other than JSON objects left out")
+    return replace(trace, problems=tuple(problems))
 
 
 def _broken(scanner: Any, pieces: Pieces) -> str:
     if scanner.broken_at >= 0:
-        return f"at byte {scanner.broken_at:,} of its text it is no JSON any more"
+        return f"its text is not JSON at byte {scanner.broken_at:,}"
     if pieces.cut:
         return f"{pieces.cut} after {pieces.unpacked:,} bytes of text"
     if not scanner.ended:
@@ -124,23 +118,21 @@ def _broken(scanner: Any, pieces: Pieces) -> str:
     return ""
 
 
-def _kinds(
-    category: NDArray[np.int32], phase: NDArray[np.uint8], name: NDArray[np.int32], texts: Texts
-) -> NDArray[np.uint8]:
-    # One entry more, at the end: index -1, no category.
+def _set_kinds(trace: Trace, category: NDArray[np.int32]) -> None:
+    texts, kind = trace.texts, trace.kind
+    # One more entry at the end, for index -1: no category.
     table = np.full(len(texts) + 1, Kind.OTHER, np.uint8)
     for index in _used(category, texts):
         table[index] = BY_CATEGORY.get(texts.name(int(index)).lower(), Kind.OTHER)
-    kind: NDArray[np.uint8] = table[category]
-    kind[(phase != ord("X")) & (kind != Kind.MEMORY)] = Kind.UNUSED
-    kind[(phase == ord("X")) & (kind == Kind.MEMORY)] = Kind.OTHER
-    operators = np.flatnonzero(kind == Kind.OPERATOR)
-    marks = [index for index in _used(name[operators], texts) if texts.name(int(index)).startswith(ANNOTATIONS)]
-    if marks:
-        is_mark = np.zeros(len(texts) + 1, bool)
-        is_mark[marks] = True
-        kind[operators[is_mark[name[operators]]]] = Kind.ANNOTATION
-    return kind
+    kind[:] = table[category]
+    complete = trace.phase == ord("X")
+    kind[~complete & (kind != Kind.MEMORY)] = Kind.UNUSED
+    kind[complete & (kind == Kind.MEMORY)] = Kind.OTHER
+    operators = trace.rows(Kind.OPERATOR)
+    names = trace.name[operators]
+    is_mark = np.zeros(len(texts) + 1, bool)
+    is_mark[[index for index in _used(names, texts) if texts.name(int(index)).startswith(ANNOTATIONS)]] = True
+    kind[operators[is_mark[names]]] = Kind.ANNOTATION
 
 
 def _used(column: NDArray[np.int32], texts: Texts) -> NDArray[np.int64]:
@@ -150,26 +142,15 @@ def _used(column: NDArray[np.int32], texts: Texts) -> NDArray[np.int64]:
     return np.flatnonzero(seen[:-1])
 
 
-def _leave_out(
-    kind: NDArray[np.uint8],
-    phase: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    duration: NDArray[np.int64],
-    problems: list[str],
-) -> None:
-    complete = phase == ord("X")
-    timeless = complete & ((start == ABSENT) | (duration == ABSENT))
-    negative = complete & ~timeless & (duration < 0)
-    for wrong, words in ((timeless, _NO_TIME), (negative, _NEGATIVE)):
-        count = int(np.count_nonzero(wrong))
-        if count:
-            kind[wrong] = Kind.UNUSED
-            problems.append(words.format(_count(count, "event")))
-    kind[(kind == Kind.MEMORY) & (start == ABSENT)] = Kind.UNUSED
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _leave_out(trace: Trace, problems: list[str]) -> None:
+    complete = trace.phase == ord("X")
+    timeless = complete & ((trace.start == ABSENT) | (trace.duration == ABSENT))
+    negative = complete & ~timeless & (trace.duration < 0)
+    for wrong, defect in ((timeless, "without a timestamp"), (negative, "with a negative duration")):
+        if count := int(np.count_nonzero(wrong)):
+            trace.kind[wrong] = Kind.UNUSED
+            problems.append(f"{many(count, 'event')} {defect} left out")
+    trace.kind[(trace.kind == Kind.MEMORY) & (trace.start == ABSENT)] = Kind.UNUSED
 
 
 def _header(members: bytes) -> dict[str, Any]:
@@ -178,19 +159,3 @@ def _header(members: bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}  # nothing in it is needed to use the events
     return found
-
-
-def _labels(
-    phase: NDArray[np.uint8],
-    name: NDArray[np.int32],
-    process: NDArray[np.int32],
-    texts: Texts,
-    pairs: dict[str, Sparse],
-) -> dict[int, dict[str, str]]:
-    labels: dict[int, dict[str, str]] = {}
-    for row in np.flatnonzero(phase == ord("M")):
-        what = {"process_name": "name", "process_labels": "labels"}.get(texts.name(int(name[row])))
-        if what is not None:
-            value = int(pairs[what].at(np.array([row]))[0])
-            labels.setdefault(int(process[row]), {})[what] = texts.name(value)
-    return labels

@@ -1,4 +1,4 @@
-"""The scanner in Python: what the C scanner does, for where there is no compiler. It needs the whole text in memory."""
+"""The scanner in Python, for installations without a compiler. It needs the whole text in memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _SPACE = " \t\r\n"
 
 
 class Scanner:
-    """Takes the text of a trace in pieces and gives the columns of its events; scan.h says what they hold."""
+    """Takes the text of a trace in pieces and returns the columns of its events, which scan.h describes."""
 
     def __init__(self, numbers: tuple[str, ...], texts: tuple[str, ...], places: bool = False) -> None:
-        self.seen = self.odd = self.offset = 0
-        self.waiting = self.text_bytes = 0  # it takes the text as a whole
+        self.odd = self.offset = 0
+        self.waiting = self.text_bytes = 0  # always 0: it takes the text as a whole
         self.broken_at = -1
         self.ended = self.has_events = False
         self._numbers, self._texts, self._keeps_places = numbers, texts, places
@@ -58,7 +58,6 @@ class Scanner:
         if not isinstance(event, dict):
             self.odd += 1
             return
-        self.seen += 1
         phase = event.get("ph")
         if phase in ("s", "t", "f") and not self._keeps_places:
             return
@@ -93,12 +92,12 @@ def _integer(value: Any, factor: int) -> int | None:
 
 
 class _Reading:
-    """One value after the other, until the text ends or is no JSON."""
+    """Reads one value after the other, until the text ends or is not JSON."""
 
     def __init__(self, scanner: Scanner, text: str) -> None:
         self.scanner, self.text, self.at = scanner, text, 0
         self.counted = (0, 0)
-        """How many characters are how many bytes."""
+        """A number of characters, and how many bytes they are."""
         self.decode = JSONDecoder(parse_float=Decimal, strict=False).raw_decode
 
     def read(self) -> None:
@@ -120,13 +119,13 @@ class _Reading:
         scanner.offset = len(self.text[: self.at].encode("utf-8", "surrogateescape"))
 
     def next(self) -> str:
-        """The next byte that is no space."""
+        """The next character that is not a space."""
         while self.text[self.at] in _SPACE:
             self.at += 1
         return self.text[self.at]
 
     def bytes(self) -> int:
-        """How many there are up to here."""
+        """Number of bytes up to here."""
         characters, count = self.counted
         self.counted = self.at, count + len(self.text[characters : self.at].encode("utf-8", "surrogateescape"))
         return self.counted[1]
@@ -135,7 +134,7 @@ class _Reading:
         self.next()
         found, self.at = self.decode(self.text, self.at)
         if self.at == len(self.text):
-            raise IndexError  # a value that the text ends with may go on
+            raise IndexError  # a value at the end of the text may go on
         return found
 
     def events(self) -> None:
@@ -170,7 +169,7 @@ class _Reading:
 
 
 def _is_cut(error: JSONDecodeError, text: str) -> bool:
-    """Whether the text only ends too early: in a string or a word, or where something would follow."""
+    """True if the text only ends too early: inside a string or a word, or before something that must follow."""
     left = text[error.pos :]
     in_escape = error.msg.startswith("Invalid \\u") and len(left) <= len("u0000")
     in_word = any(word.startswith(left) for word in ("null", "true", "false", "-Infinity", "Infinity", "NaN"))

@@ -1,6 +1,6 @@
-"""The reference trainings: small and honest equivalents of real ones, each with a bottleneck and its cure.
+"""The reference trainings: small equivalents of real ones, each with a bottleneck and its cure.
 
-One folder each, which reads from settings to training. They use rlprof as any user would.
+Each has a folder. They use rlprof's public API, as any user would.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from importlib import import_module
 from rlprof.workloads.workload import Workload
 
 WORKLOADS = {
-    "petri": "Schedule a wafer cluster tool, a timed Petri net, with TorchRL's PPO.",
-    "ricochet": "Ricochet Robots from RGB images, with a ConvLSTM on sb3-contrib's RecurrentPPO.",
-    "distill": "From a scripted teacher to PPO: several agents in a grid world, a recurrent transformer policy.",
+    "petri": "PPO on TorchRL that schedules a wafer cluster tool, a timed Petri net.",
+    "ricochet": "RecurrentPPO of sb3-contrib with a ConvLSTM, on images of Ricochet Robots.",
+    "distill": "Imitation of a scripted teacher, then PPO, with several agents in a grid world.",
     "morph": "PPO that controls the training of small convolutional networks.",
-    "battle": "Pokemon battles against a real game server, one thread an environment.",
+    "battle": "PPO in Pokemon battles on a real game server, one thread per environment.",
 }
 
 
 def find_workload(name: str) -> Workload:
-    """Imports no library of it yet."""
+    """The workload of this name. Its libraries are not imported yet."""
     workload: Workload = import_module(f"rlprof.workloads.{name}").WORKLOAD
     return workload

@@ -1,36 +1,34 @@
-"""How far a training has come: a bar on a terminal, a line now and then elsewhere, and a list of its scores."""
+"""Progress of a training: a bar on a terminal, some lines elsewhere, and a list of its scores."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
 LINES = 10
-"""That a run leaves in a file."""
+"""Lines that a whole run writes to a file."""
 REDRAW_SECONDS = 0.2
 
 
 class Progress:
-    """Told of every iteration by the training. Draws on the training's own thread: another one would take turns with it
-    at the interpreter."""
+    """Shows the iterations of a training. Draws on the training's own thread: a second thread would compete with it for
+    the interpreter."""
 
     def __init__(self, name: str, score: str, show: bool = True) -> None:
         self.name = name
         self.score = score
         self.scores: list[float | None] = []
-        """One an iteration; None where there was nothing to score, such as no episode that ended."""
+        """One per iteration. None if there was nothing to score, for example if no episode ended."""
         self.steps = 0
         self._iterations = 0
         self._draw: Callable[[], None] = lambda: None
         self._close: Callable[[], None] = lambda: None
         self._show = show and sys.stderr is not None
         self._began = self._last = time.perf_counter()
-        self._drawn = 0.0
 
     def begin(self, iterations: int) -> None:
-        """The training is set up, and will have so many."""
+        """Begin to show a training of so many iterations, once it is set up."""
         self._iterations = iterations
         self._began = time.perf_counter()
         if self._show and sys.stderr.isatty():
@@ -39,7 +37,7 @@ class Progress:
             self._draw = self._line
 
     def advance(self, score: float | None, steps: int) -> None:
-        """An iteration has ended, and took so many environment steps."""
+        """Count an iteration that has ended, with its environment steps."""
         self.scores.append(score)
         self.steps += steps
         self._last = time.perf_counter()
@@ -52,12 +50,11 @@ class Progress:
 
     @property
     def known(self) -> list[float]:
-        """The scores there are."""
         return [score for score in self.scores if score is not None]
 
     @property
     def steps_per_second(self) -> float:
-        """Since the training began; what it did before is not in it."""
+        """Environment steps per second since `begin`."""
         return self.steps / max(1e-9, self._last - self._began)
 
     def _latest(self) -> str:
@@ -71,18 +68,19 @@ class Progress:
         from rich.progress import Progress as Bar  # noqa: PLC0415
 
         rich.reconfigure(stderr=True)
-        columns: tuple[Any, ...] = (
+        bar = Bar(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-            TextColumn("{task.fields[latest]}"),
+            TextColumn("{task.fields[latest]}"), console=rich.get_console(), auto_refresh=False,
         )  # fmt: skip
-        bar = Bar(*columns, console=rich.get_console(), auto_refresh=False)
         task = bar.add_task(self.name, total=self._iterations, latest="")
         bar.start()
 
+        drawn = 0.0
+
         def draw() -> None:
-            now = time.perf_counter()
-            if now > self._drawn + REDRAW_SECONDS or len(self.scores) == self._iterations:
-                self._drawn = now
+            nonlocal drawn
+            if self._last > drawn + REDRAW_SECONDS or len(self.scores) == self._iterations:
+                drawn = self._last
                 bar.update(task, completed=len(self.scores), latest=self._latest(), refresh=True)
 
         self._draw, self._close = draw, bar.stop

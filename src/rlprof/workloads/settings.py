@@ -1,4 +1,4 @@
-"""The settings of a training: a dataclass with a docstring for each field, from a file, flags and `key=value`."""
+"""The settings of a training: a dataclass with a docstring under each field, from a file, flags and `key=value`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ import msgspec
 from rlprof.errors import MissingLibraryError, RlprofError
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
-"""At least one."""
+"""One or more."""
+Several = Annotated[int, msgspec.Meta(ge=2)]
 Number = Annotated[int, msgspec.Meta(ge=0)]
-"""Also none."""
+"""Zero or more."""
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 
@@ -29,48 +30,70 @@ FLAGS = "flags"
 
 
 def setting(default: Any, *flags: str) -> Any:
-    """A field that has other flags than its name."""
+    """A field with more flags than its name."""
     return dataclass_field(default=default, metadata={FLAGS: flags})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What every training has."""
+    """Settings that every training has."""
 
     seed: int = 1
-    """of environments, weights and sampling"""
+    """Random seed of environments, weights and sampling."""
     device: str = "cpu"
-    """where networks are: cpu, cuda, cuda:1"""
+    """Device of the networks, such as cpu, cuda or cuda:1."""
     iterations: Count = 20
-    """turns of collect-and-update"""
+    """Number of iterations. Each collects experience and updates the policy."""
     timesteps: Count | None = None
-    """environment steps in all, instead of iterations"""
+    """Total environment steps, instead of --iterations."""
     envs: Count = 1
-    """environments"""
+    """Number of environments."""
     torch_threads: Count = 1
-    """that torch computes with; small networks lose by more"""
+    """Number of torch threads. More than one slows small networks down."""
 
     @property
     def session_name(self) -> str:
-        """What the session is called, where the settings say so."""
+        """Name of the session, if the settings have one."""
         return ""
 
     @property
     def steps_per_iteration(self) -> int:
-        """Environment steps of one turn."""
+        """Environment steps in one iteration."""
         raise NotImplementedError
 
     @property
-    def turns(self) -> int:
-        """Iterations, as many as it takes for the timesteps."""
+    def total_iterations(self) -> int:
+        """Iterations of the whole training, as many as its timesteps take."""
         return self.iterations if self.timesteps is None else -(-self.timesteps // self.steps_per_iteration)
+
+
+@dataclass(frozen=True)
+class LearningSettings:
+    """Settings of every actor-critic training."""
+
+    learning_rate: Positive = 3e-4
+    """Learning rate of Adam."""
+    gamma: Share = 0.99
+    """Discount factor of the reward."""
+    gae_lambda: Share = 0.95
+    """Decay factor of generalised advantage estimation."""
+
+
+@dataclass(frozen=True)
+class PPOSettings(LearningSettings):
+    """Settings of PPO."""
+
+    clip: Positive = 0.2
+    """Largest change of a probability ratio from 1 before PPO clips it."""
+    entropy: float = 0.01
+    """Weight of the entropy bonus."""
 
 
 Made = TypeVar("Made", bound=Settings)
 
 
 def make_settings(cls: type[Made], *layers: tuple[str, Mapping[str, Any]]) -> Made:
-    """Of layers with names, each over the ones before it; nested mappings are merged."""
+    """Settings from named layers. Each layer overrides those before it, and nested mappings are merged."""
     merged: dict[str, Any] = {}
     for name, layer in layers:
         check_keys(cls, layer, name)
@@ -83,7 +106,6 @@ def make_settings(cls: type[Made], *layers: tuple[str, Mapping[str, Any]]) -> Ma
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """A mapping from a YAML or JSON file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -94,28 +116,28 @@ def read_config(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark is not None else ""
-        raise RlprofError(f"{path}{place}: this is neither YAML nor JSON") from error
+        raise RlprofError(f"{path}{place}: the file is neither YAML nor JSON") from error
     if read is None:
         return {}
     if not isinstance(read, dict):
-        raise RlprofError(f"{path} has a {type(read).__name__} where settings are expected: key: value")
+        raise RlprofError(f"{path} holds a {type(read).__name__}; write settings as key: value")
     return {key: _with_numbers(value) for key, value in read.items()}
 
 
 def read_overrides(words: Sequence[str]) -> dict[str, Any]:
-    """`trainer.batch_size=512`, ...: a nested mapping. Values are read as YAML has them: 5_000, True, [1, 2], text."""
+    """Read words like `trainer.batch_size=512` into a nested mapping. Values are YAML: 5_000, True, [1, 2], text."""
     overrides: dict[str, Any] = {}
     yaml = _yaml()
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
-            raise RlprofError(f"{word!r} is no setting: write key=value, such as seed=2")
+            raise RlprofError(f"{word!r} is not a setting; write key=value, such as seed=2")
         *path, last = key.split(".")
         inner = overrides
         for name in path:
             inner = inner.setdefault(name, {})
             if not isinstance(inner, dict):
-                raise RlprofError(f"{word}: {name} was given a value before, and has no parts")
+                raise RlprofError(f"{word}: {name} already has a value, so it has no parts")
         try:
             inner[last] = _with_numbers(yaml.safe_load(value))
         except yaml.YAMLError:
@@ -123,22 +145,19 @@ def read_overrides(words: Sequence[str]) -> dict[str, Any]:
     return overrides
 
 
-def as_words(settings: Settings) -> list[str]:
-    """What is not the default, as `read_overrides` takes it."""
-    return list(_words(settings, type(settings)()))
-
-
-def _words(settings: Any, default: Any, path: str = "") -> Iterator[str]:
+def as_words(settings: Any, default: Any = None, path: str = "") -> Iterator[str]:
+    """The settings that differ from their defaults, as `read_overrides` takes them."""
+    default = default or type(settings)()
     for field in fields(settings):
         value, usual = getattr(settings, field.name), getattr(default, field.name)
         if is_dataclass(value):
-            yield from _words(value, usual, f"{path}{field.name}.")
+            yield from as_words(value, usual, f"{path}{field.name}.")
         elif value != usual:
             yield f"{path}{field.name}={msgspec.json.encode(value).decode()}"
 
 
 def check_keys(cls: type, layer: Mapping[str, Any], name: str, path: str = "") -> None:
-    """Raise for a key that no field has."""
+    """Raise RlprofError for a key that is no field of the settings."""
     hints = get_type_hints(cls)
     for key, value in layer.items():
         if key not in hints:
@@ -155,7 +174,7 @@ def check_keys(cls: type, layer: Mapping[str, Any], name: str, path: str = "") -
 
 
 def all_keys(cls: type, path: str = "") -> Iterator[str]:
-    """As they are written in `key=value`."""
+    """The keys as they are written in `key=value`."""
     for name, hint in get_type_hints(cls).items():
         if is_dataclass(hint):
             yield from all_keys(hint, f"{path}{name}.")  # type: ignore[arg-type]
@@ -164,18 +183,16 @@ def all_keys(cls: type, path: str = "") -> Iterator[str]:
 
 
 def describe(cls: type) -> dict[str, str]:
-    """The docstring of each field, of base classes too."""
+    """The docstring of each field, including those of base classes."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if not is_dataclass(base):
             continue
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for before, after in pairwise(body):
-            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
-                text = after.value if isinstance(after, ast.Expr) else None
-                if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                    found[before.target.id] = inspect.cleandoc(text.value)
+        tree: Any = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        for before, after in pairwise(tree.body):
+            match before, after:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found[name] = inspect.cleandoc(text)
     return found
 
 
@@ -188,14 +205,13 @@ def _merge(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
 
 
 def _readable(error: msgspec.ValidationError) -> str:
-    """`Expected `int`, got `str` - at `$.trainer.batch_size`` with the place first."""
-    what, _, place = str(error).partition(" - at `$.")
-    what = what.replace("`", "")
-    return f"{place.rstrip('`')}: {what[:1].lower()}{what[1:]}" if place else what
+    """Turn "Expected `int`, got `str` - at `$.trainer.batch_size`" around, so that the place comes first."""
+    what, _, place = str(error).replace("`", "").partition(" - at $.")
+    return f"{place}: {what[:1].lower()}{what[1:]}" if place else what
 
 
 def _with_numbers(read: Any) -> Any:
-    """YAML takes 1e-3 for a text: a number needs a dot there."""
+    """Read 1e-3 as a number. YAML takes it for text, because it has no dot."""
     if isinstance(read, dict):
         return {key: _with_numbers(value) for key, value in read.items()}
     if isinstance(read, str) and _EXPONENT.fullmatch(read):

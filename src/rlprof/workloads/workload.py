@@ -1,4 +1,4 @@
-"""What the command line needs to know of a reference training before it imports its libraries."""
+"""Description of a reference training, for the command line. It imports none of the training's libraries."""
 
 from __future__ import annotations
 
@@ -7,56 +7,65 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
+from rlprof import profile
 from rlprof.errors import MissingLibraryError
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import Settings
 
 Components = Mapping[str, Any]
-"""Titles, and the operations (words of a string) that are under each, or components again."""
+"""By title, the operations below it as words of a string, or nested components."""
 
 Parts = Mapping[str, Callable[[], int]]
-"""What a training consists of, each alone: does a piece of the work, and returns for how many environment steps the
-training would do as much of it."""
+"""The parts of a training. Each does a piece of its work when called, and returns for how many environment steps the
+training would do that much of it."""
 
 
 class Program(Protocol):
-    """The module of a workload that trains."""
+    """The module of a workload that holds the training."""
 
     def train(self, settings: Any, progress: Progress) -> None:
-        """Until `settings` are fulfilled; `progress` hears of each iteration and of its score."""
+        """Train for as long as `settings` says. `progress` gets the score of each iteration."""
 
     def parts(self, settings: Any) -> Parts:
-        """For `--expect`."""
+        """The parts that `--expect` measures separately."""
 
 
 @dataclass(frozen=True)
 class Workload:
     name: str
     settings: type[Settings]
-    program: str
-    """The module that trains; imports torch and all that."""
-    score: str
-    """What `progress` is told of each iteration: "mean return"."""
     components: Components = field(default_factory=dict)
-    """Its breakdown in the words of its field."""
+    """The breakdown of its time, in the terms of its field."""
     cure: str = ""
     """The setting (`turbo`) that removes its bottleneck."""
-    before: str = ""
-    """`module:function` that is called with the settings before anything is recorded. True: that was all."""
-
-    def prepare(self, settings: Settings) -> bool:
-        """Whether nothing is to be trained."""
-        if not self.before:
-            return False
-        module, _, name = self.before.partition(":")
-        return bool(getattr(import_module(module), name)(settings))
+    score: str = "mean return"
+    """Name of the score that `progress` gets for each iteration."""
+    prepare: Callable[[Any], bool] = lambda _: False
+    """Called with the settings before recording. If it returns True, nothing is trained."""
 
     def load(self) -> Program:
-        """Import what it is made of."""
+        """Import the training with its libraries. Raises MissingLibraryError if one is not installed."""
         try:
-            program: Any = import_module(self.program)
+            program: Any = import_module(f"rlprof.workloads.{self.name}.training")
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "rlprof":
                 raise
             raise MissingLibraryError(f"rlprof train {self.name}", error.name.partition(".")[0], "workloads") from error
         return program  # type: ignore[no-any-return]  # a module with the functions of one
+
+
+def part(do: Callable[[], object], steps: float) -> Callable[[], int]:
+    """A part that does the same amount of work in every call, as much as the training does for so many steps."""
+
+    def measured() -> int:
+        do()
+        return round(steps)
+
+    return measured
+
+
+def declare(**names: str) -> None:
+    """Give operations that only one training has a category: `declare(environment="net_step net_reset")`."""
+    for category, operations in names.items():
+        for operation in operations.split():
+            profile(operation, category=category)

@@ -1,7 +1,7 @@
 """Small trainings, recorded to a session, and what the rules see of them.
 
-Most run on a clock that moves by planted times, and by the CPU time of what they compute: whoever else wants the
-machine does not change what a rule sees.
+Most run on a clock that moves by planted times, and by the CPU time of what they compute: other programs on the machine
+do not change what a rule sees.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from fakes import Fake
 from sessions import Written, facts_of
 
 from rlprof import Profiler, SpanCost
-from rlprof.analysis.advice import RULES, advise
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.facts import Facts
-from rlprof.recording.record import record
+from rlprof.api import record
 from rlprof.session.records import Sample
 
 _clock: Fake | None = None
-"""Of the training that `train` runs."""
+"""The profiler of the training that `train` runs."""
 _runs = count()
 
 
 def spin(seconds: float) -> None:
-    """Compute for so long; on a real clock, however long that takes when the core is shared."""
+    """Compute for this much CPU time. On a real clock it takes longer when the core is shared."""
     if _clock is not None:
         _clock.tick(round(1e9 * seconds))
         return
@@ -39,14 +38,18 @@ def spin(seconds: float) -> None:
         pass
 
 
+def work(profiler: Profiler, operation: str, seconds: float, category: str | None = None) -> None:
+    with profiler.profile(operation, category=category):
+        spin(seconds)
+
+
 def rest(seconds: float) -> None:
-    """Let so much time pass, on a planted clock, without computing."""
-    assert _clock is not None
+    """Let this much time pass without computing."""
     _clock.tick(round(1e9 * seconds), 0)
 
 
 def compute(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call it; on a planted clock, what passes is the CPU time of this thread."""
+    """Call a function. A planted clock advances by the CPU time of this thread."""
     began = time.thread_time_ns()
     result = function(*arguments)
     if _clock is not None:
@@ -77,12 +80,11 @@ def train_really(folder: Path, program: Callable[[Profiler], None]) -> Facts:
     profiler = Profiler()
     with record("advised", dir=folder, profiler=profiler) as recording:
         program(profiler)
-    assert recording.folder is not None
     return facts_of(recording.folder)
 
 
 def given(advice: Advice | None, rule: str) -> Advice:
-    """What a rule said, after checking what holds for all of them."""
+    """The advice of a rule, after checking what holds for every advice."""
     assert advice is not None, f"{rule} is silent"
     assert advice.rule == rule
     assert advice.evidence
@@ -94,7 +96,7 @@ def given(advice: Advice | None, rule: str) -> Advice:
 
 
 def speaking(rule: Callable[[Facts], Advice | None], run: Callable[[], Facts], tries: int = 3) -> Facts:
-    """Facts that make a rule speak, of a few runs: others on the machine may take the cores away from one."""
+    """Facts that make a rule give advice. Several runs, because other programs may take the cores away from one."""
     for _ in range(tries):
         facts = run()
         if rule(facts) is not None:
@@ -107,33 +109,22 @@ def cured(
     rule: Callable[[Facts], Advice | None],
     before: Callable[[Profiler], None],
     after: Callable[[Profiler], None],
-    turns: int = 5,
+    runs: int = 5,
 ) -> tuple[float, float]:
-    """The most that a rule says its cure brings, and what it brings: medians of runs that take turns."""
-    said, got = [], []
-    for _ in range(turns):
-        facts = train(folder, before)
-        advice = rule(facts)
-        assert advice is not None
-        said.append(advice.most)
-        speed = facts.progress.steps_per_second
-        better = train(folder, after).progress.steps_per_second
-        assert speed is not None
-        assert better is not None
-        got.append(better / speed)
-    return median(said), median(got)
-
-
-def rules_that_speak(facts: Facts) -> set[str]:
-    assert len({rule.__name__ for rule in RULES}) == len(RULES)
-    return {advice.rule for advice in advise(facts)}
+    """The upper bound of the gain that a rule gives, and the gain that was measured: medians of alternating runs."""
+    bounds, gains = [], []
+    for _ in range(runs):
+        slow, fast = train(folder, before), train(folder, after)
+        bounds.append(rule(slow).most)
+        gains.append(fast.progress.steps_per_second / slow.progress.steps_per_second)
+    return median(bounds), median(gains)
 
 
 def on_cores(facts: Facts, cores: int) -> Facts:
-    """The same on a machine of so many cores: a test must not depend on where it runs."""
+    """The same facts on a machine with this many cores: a test must not depend on where it runs."""
     return replace(facts, session=replace(facts.session, cores=cores))
 
 
 def share(facts: Facts, *operations: str) -> float:
-    """Of the wall time, from the accounts."""
+    """Share of the wall time, from the accounts."""
     return sum(item.ledger_ns for item in facts.operations if item.operation in operations) / facts.breakdown.wall_ns

@@ -1,4 +1,4 @@
-"""What lies between rollout and update is called `advantage`, whatever it is. Only what computes is a Python loop."""
+"""All time between rollout and update is called `advantage`. Only time on a CPU can be a Python loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def trained(tmp_path: Any, between_cpu: int, core: str = "auto", cpu: str = "aut
         fake.profile = fake.profiler.profile
         fake.profiler.enable()
     written = Written(tmp_path, fake)
-    ledger = fake.profiler._ledger
+    ledger = fake.profiler.ledger
     for _ in range(5):
         ledger.iteration(False)
         fake.profile("rollout").__enter__()
@@ -47,12 +47,12 @@ def test_a_sleep_between_rollout_and_update_is_no_loop_in_python(tmp_path, core)
     assert python_gae(facts) is None
 
 
-def test_as_much_computing_is_one(tmp_path):
+def test_the_same_time_spent_computing_is_a_loop_in_python(tmp_path):
     advice = given(python_gae(trained(tmp_path, between_cpu=300 * MS)), "python_gae")
     assert "100.0%" in advice.evidence[-1]
 
 
-def test_without_cpu_time_nothing_is_said(tmp_path):
+def test_without_cpu_time_there_is_no_advice(tmp_path):
     facts = trained(tmp_path, between_cpu=300 * MS, cpu="off")
     assert facts.operation("advantage").cpu_ns is None
     assert python_gae(facts) is None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from advised import compute, cured, given, on_cores, rules_that_speak, share, spin, train
+from advised import compute, cured, given, on_cores, share, spin, train, work
 
 from rlprof import SpanCost
+from rlprof.analysis.advice import advise
 from rlprof.analysis.advice.logging_in_loop import logging_in_loop
 from rlprof.analysis.advice.python_gae import python_gae
 from rlprof.analysis.advice.rlprof_cost import rlprof_cost
@@ -17,7 +18,7 @@ GAMMA, LAMBDA = 0.99, 0.95
 
 
 def gae_by_timestep(rewards, values, dones):
-    """As everybody writes it first: a few torch calls for each timestep."""
+    """The obvious first version: a few torch calls per timestep."""
     advantages, last = torch.zeros_like(rewards), torch.zeros_like(rewards[0])
     for t in reversed(range(len(rewards))):
         alive = 1.0 - dones[t]
@@ -50,8 +51,7 @@ def advantages(gae, calls, idle):
     def program(profiler):
         for _ in range(calls):
             profiler.iteration()
-            with profiler.profile("env_step"):
-                spin(idle)
+            work(profiler, "env_step", idle)
             profiler.add_steps(128 * 8)
             with profiler.profile("gae"):
                 compute(gae, *rollout)
@@ -59,7 +59,7 @@ def advantages(gae, calls, idle):
     return program
 
 
-def test_a_loop_over_timesteps_is_told_from_the_time_an_env_step_takes(tmp_path):
+def test_a_loop_over_timesteps_is_found_by_its_time_per_env_step(tmp_path):
     facts = train(tmp_path, advantages(gae_by_timestep, calls=40, idle=0.005))
     advice = given(python_gae(facts), "python_gae")
     assert advice.operations == ("gae",)
@@ -71,10 +71,10 @@ def test_a_loop_over_timesteps_is_told_from_the_time_an_env_step_takes(tmp_path)
 
 
 @pytest.mark.long
-def test_vectorising_brings_no_more_than_was_said(tmp_path):
+def test_vectorising_gains_no_more_than_the_bound(tmp_path):
     loop, scan = advantages(gae_by_timestep, calls=20, idle=0.005), advantages(gae_by_scan, calls=20, idle=0.005)
-    said, got = cured(tmp_path, python_gae, loop, scan)
-    assert 1.3 < got < 1.15 * said  # by CPU time, which caches that others use too make a little longer
+    bound, gain = cured(tmp_path, python_gae, loop, scan)
+    assert 1.3 < gain < 1.15 * bound  # by CPU time, which other programs' use of the caches makes a little longer
 
 
 def test_vectorised_advantages_are_fine_however_large_their_share(tmp_path):
@@ -84,46 +84,41 @@ def test_vectorised_advantages_are_fine_however_large_their_share(tmp_path):
 
 
 def looping(calls, iterations=20, operation="logging", last=0.0):
-    """So many calls of 4 ms an iteration; and one at the end, of `last` seconds."""
+    """Some calls of 4 ms per iteration, and one call of `last` seconds at the end."""
 
     def program(profiler):
         for _ in range(iterations):
             profiler.iteration()
             for _ in range(10):
-                with profiler.profile("env_step"):
-                    spin(0.001)
+                work(profiler, "env_step", 0.001)
             for _ in range(calls):
                 with profiler.profile(operation):
                     spin(0.002)
-                    with profiler.profile("policy_forward"):
-                        spin(0.002)
-        with profiler.profile("checkpoint"):
-            spin(last)
+                    work(profiler, "policy_forward", 0.002)
+        work(profiler, "checkpoint", last)
 
     return program
 
 
 @pytest.mark.parametrize("operation", ["logging", "evaluation"])
-def test_what_comes_in_each_iteration_is_told_with_all_that_it_calls(tmp_path, operation):
+def test_an_operation_of_each_iteration_is_named_including_what_it_calls(tmp_path, operation):
     facts = train(tmp_path, looping(calls=3, operation=operation))
     advice = given(logging_in_loop(facts), "logging_in_loop")
     assert advice.operations == (operation,)
-    assert "60 calls, 3 an iteration" in advice.evidence[0]
+    assert "60 calls, 3 per iteration" in advice.evidence[0]
     taken = share(facts, operation, "policy_forward")
     assert taken > 0.4
     assert advice.gain == pytest.approx((1.0, 1 / (1 - taken)), rel=0.01)
 
 
-def test_what_comes_with_each_step_is_told_even_without_iterations(tmp_path):
+def test_an_operation_of_each_step_is_named_even_without_iterations(tmp_path):
     def program(profiler):
         for _ in range(100):
-            with profiler.profile("env_step"):
-                spin(0.002)
-            with profiler.profile("telemetry"):
-                spin(0.002)
+            work(profiler, "env_step", 0.002)
+            work(profiler, "telemetry", 0.002)
 
     advice = given(logging_in_loop(train(tmp_path, program)), "logging_in_loop")
-    assert "100 calls, 1 for each call of env_step" in advice.evidence[0]
+    assert "100 calls, 1 per call of env_step" in advice.evidence[0]
 
 
 def test_a_large_checkpoint_at_the_end_is_not_in_the_loop(tmp_path):
@@ -136,25 +131,22 @@ def test_a_little_logging_in_each_iteration_is_fine(tmp_path):
     def program(profiler):
         for _ in range(20):
             profiler.iteration()
-            with profiler.profile("env_step"):
-                spin(0.01)
-            with profiler.profile("logging"):
-                spin(0.0001)
+            work(profiler, "env_step", 0.01)
+            work(profiler, "logging", 0.0001)
 
     assert logging_in_loop(train(tmp_path, program)) is None
 
 
-@pytest.mark.parametrize(("outside", "told"), [(0.006, True), (0.0, False)])
-def test_time_without_a_span_is_told_when_there_is_much_of_it(tmp_path, outside, told):
+@pytest.mark.parametrize(("outside", "reported"), [(0.006, True), (0.0, False)])
+def test_much_time_without_a_span_is_reported(tmp_path, outside, reported):
     def program(profiler):
         for _ in range(40):
-            with profiler.profile("env_step"):
-                spin(0.004)
+            work(profiler, "env_step", 0.004)
             spin(outside)
 
     advice = unattributed_time(train(tmp_path, program))
-    assert (advice is not None) == told
-    if told:
+    assert (advice is not None) == reported
+    if reported:
         assert given(advice, "unattributed_time").gain is None
 
 
@@ -162,20 +154,19 @@ COST = SpanCost(inside_ns=30.0, outside_ns=60.0)
 
 
 def spans(around):
-    """Around so many seconds of work, with what a span costs planted."""
+    """Many spans around this many seconds of work, with a planted cost per span."""
 
     def program(profiler):
         for _ in range(200):
             with profiler.profile("update"):
                 for _ in range(100):
-                    with profiler.profile("feature_extraction"):
-                        spin(around + 30e-9)
+                    work(profiler, "feature_extraction", around + 30e-9)
                     spin(60e-9)
 
     return program, COST
 
 
-def test_spans_around_nothing_are_told_with_what_they_cost(tmp_path):
+def test_spans_around_nothing_are_reported_with_their_cost(tmp_path):
     facts = train(tmp_path, *spans(around=0.0))
     advice = given(rlprof_cost(facts), "rlprof_cost")
     assert advice.operations[0] == "feature_extraction"
@@ -193,21 +184,15 @@ def test_a_healthy_training_gets_no_advice(tmp_path):
         for _ in range(10):
             profiler.iteration()
             for step in range(8):
-                with profiler.profile("policy_forward"):
-                    spin(0.0005)
-                with profiler.profile("env_step"):
-                    spin(0.001)
+                work(profiler, "policy_forward", 0.0005)
+                work(profiler, "env_step", 0.001)
                 profiler.add_steps(64)
                 if step == 7:
-                    with profiler.profile("env_reset"):
-                        spin(0.0002)
-            with profiler.profile("gae"):
-                spin(0.0005)
+                    work(profiler, "env_reset", 0.0002)
+            work(profiler, "gae", 0.0005)
             for _ in range(4):
-                with profiler.profile("backward"):
-                    spin(0.005)
-            with profiler.profile("logging"):
-                spin(0.0002)
+                work(profiler, "backward", 0.005)
+            work(profiler, "logging", 0.0002)
 
     # Whether others want the cores is not the training's doing: other tests run beside this one.
-    assert rules_that_speak(on_cores(train(tmp_path, program), 4)) - {"crowded_machine"} == set()
+    assert {advice.rule for advice in advise(on_cores(train(tmp_path, program), 4))} <= {"crowded_machine"}

@@ -1,4 +1,4 @@
-"""The rule about a machine that others use too."""
+"""The rule about a machine that other programs use."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def training(seconds):
 
 
 @pytest.mark.figures
-def test_a_training_among_other_programs_is_told_so(tmp_path, strangers):
+def test_a_training_among_other_programs_gets_advice(tmp_path, strangers):
     facts = speaking(crowded_machine, lambda: train_really(tmp_path, training(2.5)))
     advice = given(crowded_machine(facts), "crowded_machine")
     assert advice.operations == ("env_step",)
@@ -71,7 +71,7 @@ def test_its_bound_is_a_training_that_always_has_its_core(tmp_path):
     facts = planted(tmp_path, 0.5, machine_cpu=100.0, cpu=45.0, held_up=44.0)
     advice = given(crowded_machine(facts), "crowded_machine")
     assert advice.gain == pytest.approx((1.0, 1 / 0.56))
-    assert advice.evidence[2].endswith("used 0.45 of them.")
+    assert advice.evidence[2].endswith("processes used 0.45 cores.")
 
 
 @pytest.mark.parametrize(
@@ -84,5 +84,5 @@ def test_its_bound_is_a_training_that_always_has_its_core(tmp_path):
         (0.5, {"machine_cpu": None, "cpu": None}),
     ],
 )
-def test_it_is_silent_where_nobody_else_is_in_the_way(tmp_path, on_cpu, figures):
+def test_a_training_with_free_cores_gets_no_advice(tmp_path, on_cpu, figures):
     assert crowded_machine(planted(tmp_path, on_cpu, **figures)) is None

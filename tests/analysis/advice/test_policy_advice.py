@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
-from advised import compute, cured, given, rest, share, speaking, spin, train, train_really
+from advised import compute, cured, given, rest, share, speaking, train, train_really, work
 from sessions import Written, facts_of, sample
 
 from rlprof.analysis.advice.per_step_sync import per_step_sync
@@ -26,13 +26,18 @@ def threads():
     torch.set_num_threads(before)
 
 
+@pytest.fixture
+def one_thread(threads):
+    threads(1)
+
+
 def mlp(width):
     layers = [torch.nn.Linear(8, width), torch.nn.Tanh(), torch.nn.Linear(width, width), torch.nn.Tanh()]
     return torch.nn.Sequential(*layers, torch.nn.Linear(width, 2))
 
 
 def collecting(envs, steps, count=True, env_step=0.00001):
-    """Steps a vector of environments, a call of the policy for all of them."""
+    """Steps a vector of environments, with one policy call for all of them."""
     net = mlp(64)
 
     def program(profiler):
@@ -43,37 +48,33 @@ def collecting(envs, steps, count=True, env_step=0.00001):
                     compute(net, torch.zeros(envs, 8))
                     with profiler.profile("value_forward"):
                         compute(net, torch.zeros(envs, 8))
-                with profiler.profile("env_step"):
-                    spin(env_step * envs)
+                work(profiler, "env_step", env_step * envs)
                 if count:
                     profiler.add_steps(envs)
 
     return program
 
 
-def test_a_policy_that_is_asked_for_one_action_at_a_time_should_have_a_larger_batch(tmp_path, threads):
-    threads(1)
+def test_a_policy_that_chooses_one_action_per_call_should_have_a_larger_batch(tmp_path, one_thread):
     facts = train(tmp_path, collecting(envs=1, steps=2000))
     advice = given(tiny_batch_inference(facts), "tiny_batch_inference")
     assert advice.operations == ("policy_forward",)  # value_forward is part of its calls
-    assert "asked 2,000 times for 2,000 env steps, 1 step per time" in advice.evidence[0]
+    assert "chose actions 2,000 times for 2,000 env steps" in advice.evidence[0]
     beside = next(row for row in facts.breakdown.rows if row.operation == "unattributed").ledger_ns
     gone = share(facts, "policy_forward", "value_forward") + beside / facts.breakdown.wall_ns
     assert advice.gain == pytest.approx((1.0, 1 / (1 - gone + gone * 1.6 / 64)))
 
 
 @pytest.mark.long
-def test_larger_batches_bring_no_more_than_was_said(tmp_path, threads):
-    threads(1)
+def test_larger_batches_gain_no_more_than_the_bound(tmp_path, one_thread):
     small, large = (collecting(envs, steps, env_step=0.0001) for envs, steps in ((1, 1000), (64, 60)))
-    said, got = cured(tmp_path, tiny_batch_inference, small, large)
-    assert 1.3 < got < 1.15 * said  # by CPU time, which caches that others use too make a little longer
+    bound, gain = cured(tmp_path, tiny_batch_inference, small, large)
+    assert 1.3 < gain < 1.15 * bound  # by CPU time, which other programs' use of the caches makes a little longer
 
 
 @pytest.mark.parametrize("phase", [True, False])
-def test_an_actor_and_a_critic_before_the_same_step_are_asked_once(tmp_path, phase):
+def test_an_actor_and_a_critic_before_the_same_step_count_once(phase, written):
     """A scaler, an actor and a critic for 4 environments, and another actor that evaluates."""
-    written = Written(tmp_path)
 
     def step():
         for _ in range(3):
@@ -90,12 +91,11 @@ def test_an_actor_and_a_critic_before_the_same_step_are_asked_once(tmp_path, pha
                 written.work("policy_forward", 50_000)
                 written.work("env_step", 20_000)
     advice = tiny_batch_inference(facts_of(written.end()))
-    assert "for 4 env steps at a time" in advice.title
-    assert "asked 200 times for 800 env steps, 4 steps per time" in advice.evidence[0]
+    assert "for only 4 env steps per call" in advice.title
+    assert "chose actions 200 times for 800 env steps" in advice.evidence[0]
 
 
-def test_a_policy_that_is_asked_for_several_environments_one_after_the_other(tmp_path):
-    written = Written(tmp_path)
+def test_a_policy_that_is_called_for_several_environments_one_after_the_other(written):
     for _ in range(50):
         with written.fake.profiler.profile("rollout"):
             written.work("policy_forward", 50_000)
@@ -103,40 +103,36 @@ def test_a_policy_that_is_asked_for_several_environments_one_after_the_other(tmp
                 written.work("env_step", 2_000)
                 written.fake.profiler.add_steps(1)
     advice = tiny_batch_inference(facts_of(written.end()))
-    assert "asked 50 times for 250 env steps, 5 steps per time" in advice.evidence[0]
+    assert "chose actions 50 times for 250 env steps" in advice.evidence[0]
 
 
-def test_a_large_batch_is_not_tiny_however_long_it_takes(tmp_path, threads):
-    threads(1)
+def test_a_large_batch_is_not_tiny_however_long_it_takes(tmp_path, one_thread):
     facts = train(tmp_path, collecting(envs=64, steps=400))
     assert share(facts, "policy_forward", "value_forward") > 0.1
     assert tiny_batch_inference(facts) is None
 
 
-def test_without_counted_steps_nobody_knows_the_batch(tmp_path, threads):
-    threads(1)
+def test_without_counted_steps_the_batch_is_unknown(tmp_path, one_thread):
     assert tiny_batch_inference(train(tmp_path, collecting(envs=1, steps=400, count=False))) is None
 
 
-def test_a_long_call_is_calculation_that_a_larger_batch_makes_no_cheaper(tmp_path):
+def test_a_long_call_is_computation_that_a_larger_batch_does_not_make_cheaper(tmp_path):
     def program(profiler):
         for _ in range(40):
-            with profiler.profile("policy_forward"):
-                spin(0.005)
+            work(profiler, "policy_forward", 0.005)
             profiler.add_steps(1)
 
     assert tiny_batch_inference(train(tmp_path, program)) is None
 
 
 def fetching(every, seconds, steps=200):
-    """A loop that fetches from the device every so many steps."""
+    """A loop that fetches from the device every few steps."""
 
     def program(profiler):
         for step in range(steps):
             if step % 100 == 0:
                 profiler.iteration()
-            with profiler.profile("env_step"):
-                spin(0.001)
+            work(profiler, "env_step", 0.001)
             profiler.add_steps(8)
             if step % every == 0:
                 with profiler.profile("device_to_host"):
@@ -145,7 +141,7 @@ def fetching(every, seconds, steps=200):
     return program
 
 
-def test_fetching_from_the_device_at_every_step_is_told(tmp_path):
+def test_fetching_from_the_device_at_every_step_is_reported(tmp_path):
     facts = train(tmp_path, fetching(every=1, seconds=0.001))
     advice = given(per_step_sync(facts), "per_step_sync")
     assert advice.operations == ("device_to_host",)
@@ -153,39 +149,36 @@ def test_fetching_from_the_device_at_every_step_is_told(tmp_path):
     assert advice.gain == pytest.approx((1.0, 1 / (1 - share(facts, "device_to_host"))))
 
 
-def test_fetching_as_much_once_a_rollout_is_fine(tmp_path):
+def test_fetching_the_same_once_per_rollout_is_fine(tmp_path):
     facts = train(tmp_path, fetching(every=20, seconds=0.02))
     assert share(facts, "device_to_host") > 0.2
     assert per_step_sync(facts) is None
 
 
 def teaching(calls, seconds, taught=40, steps=40):
-    """Eight environments. The teacher is called so many times a step, and switched off after `taught` steps."""
+    """Eight environments. The teacher is called several times per step and switched off after `taught` steps."""
 
     def program(profiler):
         for step in range(steps):
             profiler.iteration()
-            with profiler.profile("policy_forward"):
-                spin(0.002)
+            work(profiler, "policy_forward", 0.002)
             if step < taught:
-                with profiler.profile("teacher_total"):
+                with profiler.profile("teacher_total", category="teacher"):
                     for _ in range(calls):
-                        with profiler.profile("agent_calls"):
-                            spin(seconds)
-            with profiler.profile("env_step"):
-                spin(0.002)
+                        work(profiler, "agent_calls", seconds, category="teacher")
+            work(profiler, "env_step", 0.002)
             profiler.add_steps(8)
 
     return program
 
 
 @pytest.mark.parametrize(("taught", "called"), [(40, 320), (15, 120)])
-def test_a_teacher_called_for_each_environment_is_told_from_the_policys_calls(tmp_path, taught, called):
+def test_a_teacher_called_for_each_environment_is_found_by_the_policys_calls(tmp_path, taught, called):
     facts = train(tmp_path, teaching(calls=8, seconds=0.001, taught=taught))
     advice = given(teacher_one_by_one(facts), "teacher_one_by_one")
     assert advice.operations == ("agent_calls", "teacher_total")
-    assert "called 8 times for each call of policy_forward" in advice.title
-    assert f"agent_calls: {called} calls; policy_forward: 40" in advice.evidence[0]
+    assert "called 8 times per call of policy_forward" in advice.title
+    assert f"agent_calls has {called} calls, policy_forward has 40" in advice.evidence[0]
     teacher = share(facts, "agent_calls", "teacher_total")
     assert advice.gain == pytest.approx((1.0, 1 / (1 - teacher + teacher / 8)))
 
@@ -195,7 +188,7 @@ def test_a_teacher_that_answers_for_all_at_once_is_fine(tmp_path):
 
 
 def updating(width, batch, seconds=0.9, seen=None):
-    """`seen` gets what the clocks say: cores that other threads of this process used, and seconds an update."""
+    """`seen` gets the clocks' figures: cores that other threads of this process used, and seconds per update."""
     net = mlp(width)
     optimizer = torch.optim.Adam(net.parameters())
 
@@ -219,12 +212,12 @@ def updating(width, batch, seconds=0.9, seen=None):
 
 
 def on_a_free_machine(facts):
-    """Others on the machine are another reason for the same advice."""
+    """Other programs on the machine are another reason for the same advice."""
     return replace(facts, resources=replace(facts.resources, machine_cpu_mean=60.0))
 
 
 @pytest.mark.figures
-def test_two_threads_for_tiny_operations_burn_a_core_beside_the_training(tmp_path, threads):
+def test_two_threads_for_tiny_operations_keep_another_core_busy(tmp_path, threads):
     threads(2)
     seen = {}
     facts = speaking(torch_threads, lambda: train_really(tmp_path, updating(width=64, batch=256, seen=seen)))
@@ -236,8 +229,7 @@ def test_two_threads_for_tiny_operations_burn_a_core_beside_the_training(tmp_pat
     assert "OMP_NUM_THREADS=1" in advice.check
 
 
-def test_one_thread_for_tiny_operations_is_right(tmp_path, threads):
-    threads(1)
+def test_one_thread_for_tiny_operations_is_right(tmp_path, one_thread):
     assert torch_threads(train_really(tmp_path, updating(width=64, batch=256))) is None
 
 
@@ -247,8 +239,8 @@ def test_two_threads_for_large_operations_are_right(tmp_path, threads):
 
 
 def contended(folder, on_cpu, machine_cpu):
-    """What was seen of two torch threads on two cores that others wanted too: operations of 50 ms, off the CPU half of
-    the time, that took 1 ms when nobody was in the way."""
+    """Figures of two torch threads on two busy cores: operations of 50 ms, off the CPU half of the time, that took 1 ms
+    on free cores."""
     written = Written(folder)
     for _ in range(5):
         for duration in [50_000_000] * 19 + [50_000_000, 1_000_000]:
@@ -259,7 +251,7 @@ def contended(folder, on_cpu, machine_cpu):
     return replace(facts, resources=replace(facts.resources, torch_threads=2))
 
 
-def test_threads_that_wait_for_each_other_on_taken_cores_are_told_with_the_fastest_call_as_the_bound(tmp_path):
+def test_threads_that_wait_for_each_other_on_busy_cores_have_the_fastest_call_as_bound(tmp_path):
     advice = given(torch_threads(contended(tmp_path, on_cpu=0.5, machine_cpu=100.0)), "torch_threads")
     mean = (20 * 50 + 1) / 21
     assert advice.gain == pytest.approx((1.0, mean / 1), rel=0.01)

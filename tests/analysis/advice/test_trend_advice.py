@@ -1,4 +1,4 @@
-"""Rules about what changes while the training runs: memory that grows, speed that falls."""
+"""Rules about what changes during a training: growing memory, falling speed."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import random
 from dataclasses import replace
 
 import pytest
-from advised import compute, given, speaking, spin, train
+from advised import compute, given, speaking, spin, train, work
 from sessions import Written, facts_of, sample
 
 from rlprof import Profiler
 from rlprof.analysis.advice.memory_growth import memory_growth
 from rlprof.analysis.advice.slowing_down import slowing_down
 from rlprof.analysis.drift import drift, trend_of
-from rlprof.recording.record import record
+from rlprof.api import record
 
 MB = 1 << 20
 MS = 1_000_000
 
 
 def growing(folder, grows, iterations=60):
-    """Keeps 3 MB of each iteration that `grows` names. Flushed, and so sampled, in each."""
+    """Keeps 3 MB in each iteration that `grows` names. Flushes, and so samples, once per iteration."""
     profiler, kept = Profiler(), []
     with record("advised", dir=folder, profiler=profiler) as recording:
         for i in range(iterations):
@@ -33,7 +33,7 @@ def growing(folder, grows, iterations=60):
     return facts_of(recording.folder)
 
 
-def test_memory_that_an_iteration_keeps_is_told_with_its_amount(tmp_path):
+def test_memory_that_an_iteration_keeps_is_reported_with_its_amount(tmp_path):
     facts = speaking(memory_growth, lambda: growing(tmp_path, lambda _: True))
     advice = given(memory_growth(facts), "memory_growth")
     assert advice.gain is None
@@ -47,7 +47,7 @@ def test_memory_that_levels_off_after_the_start_is_fine(tmp_path):
 
 
 def sampled(folder, sizes, iterations=10_000, **others):
-    """One sample a second, of `sizes`, and an iteration with each of the first."""
+    """One sample of `sizes` per second, and one iteration per sample for the first samples."""
     written = Written(folder)
     for second, size in enumerate(sizes, start=1):
         if second <= iterations:
@@ -57,12 +57,12 @@ def sampled(folder, sizes, iterations=10_000, **others):
     return facts_of(written.end())
 
 
-def test_the_growth_is_said_a_minute_and_an_iteration_and_when_the_memory_is_full(tmp_path):
-    """10 MB a second, with 8 GB left on the machine: for 819 s, or 13m39s."""
+def test_the_growth_is_given_per_minute_and_per_iteration_and_until_memory_is_full(tmp_path):
+    """10 MB per second, with 8 GB left on the machine: for 819 s, or 13m39s."""
     advice = given(memory_growth(sampled(tmp_path, [1024 * MB + 10 * MB * s for s in range(301)])), "memory_growth")
-    assert "600 MB more memory each minute" in advice.title
-    assert advice.evidence[1] == "That is 10.0 MB an iteration."
-    assert "the 8.00 GB that were left on the machine last for 13m39s" in advice.evidence[-1]
+    assert "600 MB more memory per minute" in advice.title
+    assert advice.evidence[1] == "That is 10.0 MB per iteration."
+    assert "free memory (8.00 GB) lasts for 13m39s" in advice.evidence[-1]
 
 
 @pytest.mark.parametrize("at_exit", [0, 1, 2, 3])
@@ -76,12 +76,12 @@ def test_samples_taken_at_exit_hide_no_growth(tmp_path, seconds, at_exit):
 
 
 @pytest.mark.parametrize("iterations", [1, 300])
-def test_memory_that_is_given_back_while_the_training_goes_on_is_fine(tmp_path, iterations):
+def test_memory_that_is_freed_during_the_training_is_fine(tmp_path, iterations):
     sizes = [300 * MB + 4 * MB * second for second in range(250)] + [310 * MB] * 50
     assert memory_growth(sampled(tmp_path, sizes, iterations=iterations)) is None
 
 
-def test_child_processes_that_grow_are_told_as_such(tmp_path):
+def test_growing_child_processes_are_named(tmp_path):
     facts = sampled(tmp_path, [1024 * MB] * 200, children_rss=lambda second: (500 + 5 * second) * MB)
     assert given(memory_growth(facts), "memory_growth").title.startswith("The child processes took 300 MB")
 
@@ -111,8 +111,7 @@ def test_a_buffer_that_is_searched_as_it_grows_explains_the_slower_steps(tmp_pat
             with profiler.profile("buffer_sample"):
                 for _ in range(4):
                     compute(sum, buffer)
-            with profiler.profile("update"):
-                spin(0.001)
+            work(profiler, "update", 0.001)
 
     facts = train(tmp_path, program)
     advice = given(slowing_down(facts), "slowing_down")
@@ -175,7 +174,7 @@ def test_a_training_that_does_not_slow_down_is_fine(tmp_path, times):
     assert slowing_down(iterations(tmp_path, times)) is None
 
 
-def test_too_few_iterations_say_nothing(tmp_path):
+def test_too_few_iterations_give_no_advice(tmp_path):
     assert drift(iterations(tmp_path, lambda i: {"env_step": 20 + 10 * i}, count=20).series) is None
 
 
@@ -210,7 +209,8 @@ def test_noise_alone_does_not_trigger(tmp_path, memory):
 
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
 def test_an_operation_that_grows_is_found_where_the_whole_is_too_noisy_to_show_it(tmp_path, memory):
-    """buffer_sample grows from 2 to 22 ms beside 80 ms that change by 15 %; the whole falls by too little to tell."""
+    """buffer_sample grows from 2 to 22 ms beside 80 ms that vary by 15 %. The change of the whole is too small to
+    detect."""
     facts = iterations(tmp_path, lambda _: {"env_step": 20})
     found = []
     for seed in range(100):
@@ -222,7 +222,7 @@ def test_an_operation_that_grows_is_found_where_the_whole_is_too_noisy_to_show_i
     assert sum(found) >= (90 if memory < 0.9 else 70)
 
 
-def test_a_trend_is_the_line_that_was_planted_whatever_single_points_do():
+def test_a_trend_is_the_planted_line_in_spite_of_outliers():
     x = [float(i) for i in range(120)]
     y = [5.0 + 2.0 * i for i in range(120)]
     y[7] = y[60] = y[113] = 1e9

@@ -29,14 +29,11 @@ def report(folder: Path) -> Report:
     samples = Samples(
         time_ns=tuple(range(0, 6_000_000_000, 1_000_000_000)),
         cpu=(90.0, 95.0, None, None, 80.0, 85.0),
-        children_cpu=(None,) * 6,
         machine_cpu=(50.0,) * 6,
         rss=(2**28, 2**28, None, 2**28, 2**28, 2**28),
-        children_rss=(None,) * 6,
         machine_available=(2**33,) * 6,
         held_up=(0.0,) * 6,
-        device_busy=(None,) * 6,
-        device_memory=(None,) * 6,
+        **dict.fromkeys(("children_cpu", "children_rss", "device_busy", "device_memory"), (None,) * 6),
     )
     resources = replace(found.facts.resources, samples=samples, cpu_mean=87.5, rss_peak=2**28)
     return replace(found, facts=replace(found.facts, resources=resources))
@@ -64,7 +61,7 @@ def opener(browser: Any, folder: Path) -> Opener:
 
 @pytest.fixture(autouse=True)
 def silent(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever a test does to a page, it neither complains nor asks the network for anything."""
+    """No test makes a page log an error or send a network request."""
     yield
     if "opener" in request.fixturenames:
         opener = request.getfixturevalue("opener")
@@ -78,7 +75,7 @@ def shared(opener: Opener, report: Report) -> Any:
 
 @pytest.fixture
 def page(shared: Any) -> Iterator[Any]:
-    """The report's page in the light on a desk, however the test before left it."""
+    """The report's page in light colours at desktop width. The next test gets it in the same state."""
     yield shared
     shared.set_viewport_size({"width": 1280, "height": 900})
     shared.emulate_media(color_scheme="light", media="screen")

@@ -55,8 +55,18 @@ def training(profiler: Profiler) -> None:
         thread.join()
 
 
+def one_span(name: str, seconds: float) -> Callable[[Profiler], None]:
+    """A program that only has this span."""
+
+    def work(profiler: Profiler) -> None:
+        with profiler.profile(name):
+            time.sleep(seconds)
+
+    return work
+
+
 class Opener:
-    """Opens reports, and remembers what a page asked for or complained about."""
+    """Opens reports and records the network requests and console messages of each page."""
 
     def __init__(self, browser: Any, folder: Path) -> None:
         self._browser, self._folder = browser, folder
@@ -87,7 +97,7 @@ def chart(page: Any, id: str, what: str) -> Any:
 
 
 def until(page: Any, condition: str) -> None:
-    """Wait for it from outside: the page's policy forbids the way playwright would wait inside."""
+    """Poll from outside: the page's content security policy forbids playwright's own way of waiting."""
     end = time.monotonic() + 10
     while not page.evaluate(f"() => {condition}"):
         assert time.monotonic() < end, condition

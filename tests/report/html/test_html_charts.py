@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import CHARTS, DARK_INK, LIGHT_INK, Opener, chart, overflow, session, slice_named, until
+from pages import CHARTS, DARK_INK, LIGHT_INK, Opener, chart, one_span, overflow, session, slice_named, until
 
 from rlprof import Profiler
 from rlprof.analysis.figures import duration
@@ -59,7 +59,6 @@ def test_an_operation_can_be_hidden_from_the_areas(page: Any) -> None:
 def test_a_distribution_shows_all_calls_and_marks_the_percentiles(page: Any, report: Report) -> None:
     page.locator("#operations-table .link", has_text="env_step").click()
     operation = report.facts.operation("env_step")
-    assert operation is not None
     assert page.locator("#distribution-operation option:checked").text_content() == "env_step"
     assert sum(chart(page, "distribution", "data[0].y")) == operation.calls
     marks = chart(page, "distribution", "layout.annotations.map(mark => mark.text)")
@@ -93,12 +92,8 @@ def test_charts_follow_the_colours_of_the_page(page: Any) -> None:
 
 @pytest.mark.long
 def test_a_session_without_iterations_still_has_its_other_charts(opener: Opener, folder: Path) -> None:
-    def work(profiler: Profiler) -> None:
-        with profiler.profile("env_step"):
-            time.sleep(0.01)
-
-    page = opener(session(folder, "no_iterations", work))
-    assert "No iteration was marked" in page.locator("#ledger").text_content()
+    page = opener(session(folder, "no_iterations", one_span("env_step", 0.01)))
+    assert "No iterations were marked" in page.locator("#ledger").text_content()
     assert slice_named(page, "env_step").count() == 1
     assert chart(page, "distribution", "data[0].y") == [1]
 
@@ -215,10 +210,6 @@ def test_no_line_of_a_percentile_runs_through_the_label_of_another(opener: Opene
 
 @pytest.mark.long
 def test_few_calls_are_counted_in_whole_numbers(opener: Opener, folder: Path) -> None:
-    def work(profiler: Profiler) -> None:
-        with profiler.profile("once"):
-            time.sleep(0.001)
-
-    page = opener(session(folder, "once", work), width=390)
+    page = opener(session(folder, "once", one_span("once", 0.001)), width=390)
     assert page.locator("#distribution .ytick text").all_text_contents() == ["0", "1"]
     assert page.locator("#distribution .xtick text").count() >= 3  # an axis of one bucket has ticks as well

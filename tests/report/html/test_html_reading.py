@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import CHARTS, DARK_INK, LIGHT_INK, Opener, chart, overflow, rows_of, session, slice_named, until
+from pages import CHARTS, DARK_INK, LIGHT_INK, Opener, chart, one_span, overflow, rows_of, session, slice_named, until
 
 from rlprof import Profiler
 from rlprof.analysis.advice.advice import Advice
 from rlprof.analysis.series import Series
+from rlprof.render.names import literal
 from rlprof.report.html.document import to_html
-from rlprof.report.names import literal
 
 NASTY = (
     "<script>window.hacked = 1</script>",
@@ -92,7 +92,7 @@ LINES = """selector => Array.from(document.querySelectorAll(selector)).filter(on
 
 def test_no_figure_breaks_into_two_lines_on_a_phone(page: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    for selector in (".score b", ".figures dd b", "td:not(:has(.bar)):not(:empty)"):
+    for selector in (".figures dd b", "td:not(:has(.bar)):not(:empty)"):
         found = page.evaluate(LINES, selector)
         assert any(len(re.sub(r"\D", "", text)) > 1 for text, _ in found), selector
         assert [text for text, lines in found if lines != 1] == []
@@ -107,11 +107,7 @@ def test_tables_of_a_column_fit_a_phone(page: Any) -> None:
 
 @pytest.mark.long
 def test_a_long_name_is_shortened_and_not_dropped_in_the_operations_table(opener: Opener, folder: Path) -> None:
-    def work(profiler: Profiler) -> None:
-        with profiler.profile("long_" * 20 + "name"):
-            time.sleep(0.001)
-
-    page = opener(session(folder, "long_name", work))
+    page = opener(session(folder, "long_name", one_span("long_" * 20 + "name", 0.001)))
     box = page.locator("#operations-table .link").bounding_box()
     cell = page.locator("#operations-table tbody th").bounding_box()
     assert cell["x"] < box["x"] < box["x"] + box["width"] <= cell["x"] + cell["width"]

@@ -1,4 +1,4 @@
-"""What to change next: one rule a file. A rule looks at facts and names its evidence; without it, it is silent."""
+"""What to change next: one rule per file. A rule looks at facts and gives its evidence; without evidence, no advice."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ RULES: tuple[Rule, ...] = (
 
 
 def advise(facts: Facts) -> tuple[Advice, ...]:
-    """What the rules say, the largest possible gain first."""
-    said = [advice for rule in RULES if (advice := rule(facts)) is not None]
-    return tuple(sorted(said, key=lambda advice: -advice.most))
+    """The advice of all rules, the largest possible gain first."""
+    found = [advice for rule in RULES if (advice := rule(facts)) is not None]
+    return tuple(sorted(found, key=lambda advice: -advice.most))

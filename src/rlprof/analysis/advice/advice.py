@@ -1,4 +1,4 @@
-"""What a rule says: what it saw, what to do, what that would bring, and how to see whether it did."""
+"""What a rule returns: the evidence, what to change, the expected gain, and how to check it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Advice:
     rule: str
-    """The rule's name, which is its file's."""
+    """Name of the rule and of its file."""
     title: str
-    """One sentence for who reads nothing else."""
     operations: tuple[str, ...]
-    """Those it is about, the most important first."""
+    """The operations concerned, the most important first."""
     evidence: tuple[str, ...]
     """What was measured, with figures."""
     action: str
-    """What to change."""
     gain: tuple[float, float] | None
-    """How many times faster the training would be, at least and at most: (1.0, 1.8). None where speed is not
-    the point."""
+    """How many times as fast the training would be, at least and at most. None if the advice is not about speed."""
     check: str
-    """How to see whether it helped."""
+    """How to find out whether the change helped."""
 
     @property
     def most(self) -> float:
@@ -29,6 +26,6 @@ class Advice:
 
 
 def speedup(share: float, factor: float) -> float:
-    """How many times faster it all gets when a share of the wall time (0 to 1) gets `factor` times faster."""
+    """How many times faster the whole gets when a share of the wall time (0 to 1) gets `factor` times faster."""
     left = 1 - share + (share / factor if factor != float("inf") else 0.0)
     return 1 / max(left, 1e-3)

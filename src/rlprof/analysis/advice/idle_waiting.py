@@ -1,22 +1,20 @@
-"""The training waits while nobody in it works."""
+"""The training waits while none of its lanes works."""
 
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number
-from rlprof.analysis.advice.places import AGAIN
+from rlprof.analysis.advice.lookup import AGAIN, fraction, number
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 
 LARGE_SHARE = 0.20
-"""Of the time since the training began."""
+"""Least fraction of the time since the training began."""
 
 CHILDREN_AT_WORK = 20.0
-"""Percent of one core: then the work that is waited for is in child processes, whose spans are not in this session."""
-
+"""Percent of one core. Above it, the training waits for child processes whose spans are not in this session."""
 
 UNSEEN_AT_WORK = 0.05
-"""Of the idle time: threads without spans used so much CPU time that they may be what is waited for."""
+"""Fraction of the idle time. If threads without spans used this much CPU time, the training may be waiting for them."""
 
 
 def idle_waiting(facts: Facts) -> Advice | None:
@@ -34,18 +32,18 @@ def idle_waiting(facts: Facts) -> Advice | None:
         return None
     names = sorted((name for name in idle if idle[name]), key=lambda name: -idle[name])
     evidence = [
-        f"{name} waited for {duration(idle[name])} while no lane was at work, "
-        f"{as_percent(fraction(idle[name], training))} of the training's time."
+        f"{name} waited for {duration(idle[name])} while no lane worked, "
+        f"{as_percent(fraction(idle[name], training))} of the training time."
         for name in names[:3]
     ]
     evidence.append(f"Child processes used {count(round(children))}% of one core.")
     return Advice(
         rule="idle_waiting",
-        title=f"For {as_percent(share)} of its time the training waits and nobody in it works.",
+        title=f"For {as_percent(share)} of its time the training waits while none of its lanes works.",
         operations=tuple(names),
         evidence=tuple(evidence),
-        action="Give it something to do meanwhile: keep more environments or requests under way than are waited for, "
-        "or let the learner update on the batch before while the next is collected.",
+        action="Use the waiting time: keep more environments or requests in flight than you wait for, or let the "
+        "learner update on the previous batch while the next one is collected.",
         gain=(1.0, speedup(share, float("inf"))),
-        check=f"{AGAIN}: {names[0]} should have a smaller share, and steps per second rise.",
+        check=f"{AGAIN}: {names[0]} should have a smaller share, and steps per second should rise.",
     )

@@ -1,17 +1,25 @@
-"""Results are fetched from the device at every step, and each fetch waits for all that was queued before it."""
+"""Results are fetched from the device at every step, and each fetch waits for all work queued before it."""
 
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import number, ratio
-from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, names_of, share_of
+from rlprof.analysis.advice.lookup import (
+    AGAIN,
+    CONSIDERABLE,
+    ENOUGH_CALLS,
+    env_step_calls,
+    names_of,
+    number,
+    ratio,
+    share_of,
+)
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, many
 
 FETCHING = ("device_to_host", "to_host", "device_synchronize")
 
 ABOUT_ONCE = 0.5
-"""Fetches a step. Every second step is as much a habit of the loop as every step; once a rollout is far below."""
+"""Least fetches per step. Every second step is still part of the loop; once per rollout is far below."""
 
 
 def per_step_sync(facts: Facts) -> Advice | None:
@@ -26,16 +34,15 @@ def per_step_sync(facts: Facts) -> Advice | None:
     spent = sum(number(operation.ledger_ns) for operation in fetching)
     return Advice(
         rule="per_step_sync",
-        title=f"The loop fetches from the device {many(each, 'time')} a step, which takes {as_percent(share)} of "
-        "the wall time.",
+        title=f"Fetching from the device {many(each, 'time')} per step takes {as_percent(share)} of the wall time.",
         operations=names_of(fetching),
         evidence=(
             f"{', '.join(names_of(fetching))}: {count(calls)} calls for {count(steps)} steps of the loop.",
-            f"A call holds the training up for {duration(ratio(spent, calls))} on average.",
-            f"Together they take {as_percent(share)} of the wall time; what the device was still busy with is in it.",
+            f"Each call blocks the training for {duration(ratio(spent, calls))} on average. This includes the time in "
+            "which the device finished its earlier work.",
         ),
-        action="Fetch once a step what the environments need (the actions) and leave the rest on the device until the "
-        "rollout ends; no `.item()`, `.cpu()` or `.numpy()` for values, log-probabilities or logging.",
+        action="Fetch only the actions, once per step, and leave the rest on the device until the rollout ends. Avoid "
+        "`.item()`, `.cpu()` and `.numpy()` for values, log-probabilities or logging.",
         gain=(1.0, speedup(share, float("inf"))),
-        check=f"{AGAIN}: {names_of(fetching)[0]} should have fewer calls a step and a smaller share.",
+        check=f"{AGAIN}: {names_of(fetching)[0]} should have fewer calls per step and a smaller share.",
     )

@@ -1,10 +1,9 @@
-"""Advantages are computed by a loop in Python where a few vector operations would do."""
+"""Advantages are computed by a loop in Python, where a few vector operations would be enough."""
 
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import number, ratio
-from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, computing, names_of, share_of
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, computing, names_of, number, ratio, share_of
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 
@@ -12,22 +11,21 @@ ADVANTAGES = ("advantage", "gae", "compute_returns")
 
 VECTORISED_CALL_NS = 1_000_000
 VECTORISED_STEP_NS = 50
-"""What a vectorised GAE needs at most: for a call, and for an env step. Twice and more what was measured, for slower
-machines. Loops took, per env step: torch 32 to 58 us with 1 env, 5 to 7 us with 8; numpy 8.5 us with 1, 0.7 to 1.2 us
-with 8; plain floats 0.17 to 0.30 us, which is so near that it is only found with many steps a call."""
+"""The most a vectorised GAE needs per call and per env step: at least twice what was measured, for slower machines.
+Loops took, per env step: torch 32 to 58 us with 1 env, 5 to 7 us with 8; numpy 8.5 us with 1, 0.7 to 1.2 us with 8;
+plain floats 0.17 to 0.30 us, which is so close that the rule only finds it with many steps per call."""
 
 FASTEST_CALL_NS = 50_000
 FASTEST_STEP_NS = 6
-"""And at least. Measured as a scan over 128 timesteps: a call took 0.05 to 0.06 ms (numpy) or 0.33 to 0.38 ms (torch)
-with 1 env, and 6 to 14 ns a step with 512."""
+"""The least it needs. Measured as a scan over 128 timesteps: 0.05 to 0.06 ms (numpy) or 0.33 to 0.38 ms (torch) per
+call with 1 env, and 6 to 14 ns per step with 512."""
 
 FAR_ABOVE = 3.0
-"""Times that. Two thirds of the time can then go."""
+"""Times what a vectorised one needs. Two thirds of the time can then be saved."""
 
 
 def python_gae(facts: Facts) -> Advice | None:
-    """Only time on a CPU can be a loop's: a sleep, or a wait for other ranks, between rollout and update looks the same
-    on the wall clock. So where CPU time is not measured, nothing is said."""
+    """Only CPU time counts: on the wall clock, a sleep or a wait between rollout and update looks the same."""
     found = [operation for operation in facts.operations if operation.operation in ADVANTAGES]
     on_cpu = computing(found)
     share = share_of(facts, found) * (on_cpu or 0.0)
@@ -43,19 +41,19 @@ def python_gae(facts: Facts) -> Advice | None:
     name = names_of(found)[0]
     return Advice(
         rule="python_gae",
-        title=f"{name} takes {duration(ratio(spent, steps))} an env step, at least {count(round(factor))} times what a "
-        "vectorised one would.",
+        title=f"{name} takes {duration(ratio(spent, steps))} per env step, at least {count(round(factor))} times as "
+        "long as a vectorised version.",
         operations=names_of(found),
         evidence=(
             f"{count(calls)} calls for {count(steps)} env steps took {duration(spent)} of CPU time, "
             f"{as_percent(share)} of the wall time.",
-            f"That is {duration(ratio(spent, steps))} an env step and {duration(ratio(spent, calls))} a call; a loop "
-            "over timesteps in Python costs so much, a few operations on whole arrays do not.",
-            f"It was computing on a CPU for {as_percent(on_cpu)} of its own time.",
+            f"One call takes {duration(ratio(spent, calls))}. That is the time of a Python loop over timesteps, not of "
+            "a few operations on whole arrays.",
+            f"{name} was computing on a CPU for {as_percent(on_cpu)} of its own time.",
         ),
         action="Compute advantages on whole arrays: scipy.signal.lfilter between episode ends, torchrl's vectorised "
         "GAE, or at least convert the tensors to numpy arrays before the loop.",
         gain=(1.0, speedup(share, ratio(spent, fastest))),
-        check=f"{AGAIN}: {name} should take well below {duration(ratio(spent, calls) / FAR_ABOVE)} a call, and the "
-        "advantages should be equal to the old ones.",
+        check=f"{AGAIN}: {name} should take well below {duration(ratio(spent, calls) / FAR_ABOVE)} per call, and "
+        "the advantages should equal the old ones.",
     )

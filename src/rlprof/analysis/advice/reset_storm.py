@@ -1,25 +1,24 @@
-"""Resetting environments takes a good part of the time: episodes are short, or a reset is dear."""
+"""Resets take a large part of the time: episodes are short, or a reset is expensive."""
 
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number, ratio
-from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, env_step_calls, outermost
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, env_step_calls, fraction, number, outermost, ratio
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, many
 
 FEWEST_RESETS = 5
 
 SHORT_EPISODE = 30
-"""Steps a reset. With fewer, even a reset that costs three steps is a tenth of the collecting."""
+"""Steps per reset. With fewer, even a reset as long as three steps is a tenth of the collection time."""
 
-SHORTER = (
-    "Find out why episodes end so early (a fresh policy may fail at once); let cheap failures go on as part of a "
-    "longer episode, or reset in the background with one more environment than is stepped."
+SHORT_EPISODES = (
+    "Find out why episodes end so early (an untrained policy may fail at once). Let cheap failures continue as part of "
+    "a longer episode, or reset in the background with a spare environment."
 )
-DEARER = (
+EXPENSIVE_RESETS = (
     "Make the reset cheaper: keep what does not change between episodes (assets, connections, levels), or prepare the "
-    "next episode in another thread or process while this one runs."
+    "next episode in another thread or process while the current one runs."
 )
 
 
@@ -32,7 +31,7 @@ def reset_storm(facts: Facts) -> Advice | None:
     if share < CONSIDERABLE or not stepped:
         return None
     per_reset = ratio(stepped, resets.calls)
-    dearer = ratio(resets.p50_ns, steps.p50_ns) if steps is not None else 0.0
+    cost_in_steps = ratio(resets.p50_ns, steps.p50_ns) if steps is not None else 0.0
     return Advice(
         rule="reset_storm",
         title=f"Resets take {as_percent(share)} of the wall time: one every {many(per_reset, 'step')}.",
@@ -40,23 +39,23 @@ def reset_storm(facts: Facts) -> Advice | None:
         evidence=(
             f"{count(resets.calls)} resets for {count(stepped)} env steps, one every {count(round(per_reset, 1))}.",
             f"A typical reset takes {duration(number(resets.p50_ns))}"
-            + (f", as long as {count(round(dearer, 1))} calls of env_step." if dearer else "."),
-            f"Without those at the start, resets take {as_percent(share)} of the wall time.",
+            + (f", as long as {count(round(cost_in_steps, 1))} calls of env_step." if cost_in_steps else "."),
+            "The share does not include the resets at the start.",
         ),
-        action=SHORTER if per_reset < SHORT_EPISODE else DEARER,
+        action=SHORT_EPISODES if per_reset < SHORT_EPISODE else EXPENSIVE_RESETS,
         gain=(1.0, speedup(share, float("inf"))),
         check=f"{AGAIN}: env_reset should have fewer calls per env step, or a lower p50, and a smaller share.",
     )
 
 
 def _recurring_share(facts: Facts) -> float:
-    """Of the wall time: what resets cost once the training is under way. Making the first of each may be dear."""
-    found = outermost(facts, lambda row: row.operation == "env_reset", ("system",))
+    """Share of the wall time after the first iteration. The first reset of an environment may be slow."""
+    found = outermost(facts.breakdown.rows, lambda row: row.operation == "env_reset", ("system",))
     share = fraction(found.total_ns, facts.breakdown.wall_ns)
     series, resets = facts.series, facts.operation("env_reset")
     later = series.ledger_ns.get("env_reset", ())[1:]
     if later:
-        # The series knows the resets themselves, without what they called: scaled to both.
+        # The series has the resets without what they called, so it is scaled up.
         with_below = ratio(found.total_ns, resets.ledger_ns) if resets is not None else 0.0
         spent = sum(map(number, later)) * with_below
         return min(share, fraction(spent, sum(map(number, series.wall_ns[1:]))))

@@ -1,15 +1,15 @@
-"""rlprof itself takes a share of the time that can be seen: spans around what is too small."""
+"""rlprof itself takes a noticeable share of the time: spans around work that is too small."""
 
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.advice.arithmetic import fraction, number
+from rlprof.analysis.advice.lookup import fraction, number
 from rlprof.analysis.breakdown import RLPROF
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 
 SEEN = 0.05
-"""Of the wall time. It is taken out of the accounts, but its uncertainty, nearly half of it, is not."""
+"""Least share of the wall time. The cost is taken out of the accounts; its uncertainty, nearly half of it, is not."""
 
 
 def rlprof_cost(facts: Facts) -> Advice | None:
@@ -25,12 +25,11 @@ def rlprof_cost(facts: Facts) -> Advice | None:
         title=f"rlprof's own cost is {as_percent(share)} of the wall time: {most.operation} is too small for a span.",
         operations=tuple(item.operation for item in called[:3]),
         evidence=(
-            f"rlprof took {duration(number(row.ledger_ns))}, {as_percent(share)} of the wall time, give or take "
-            f"{as_percent(off)}.",
+            f"rlprof took {duration(number(row.ledger_ns))}. It is known to within {as_percent(off)} of the wall time.",
             f"{most.operation} was called {count(most.calls)} times, and half of the calls took less than "
             f"{duration(number(most.p50_ns))}.",
         ),
-        action=f"Time {most.operation} from outside, with one span around many of its calls.",
+        action=f"Put one span around many calls of {most.operation} instead of one span around each.",
         gain=None,
         check="Run again and see in `rlprof report` whether rlprof's own row has become small.",
     )

@@ -5,35 +5,36 @@ from __future__ import annotations
 from statistics import median
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import number, ratio
-from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS
+from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS, number, ratio
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 from rlprof.analysis.operations import OnLane, Operation
 
 FEWEST_LANES = 3
-"""For "the others" to be a crowd."""
+"""With fewer lanes there is no reliable median of the others."""
 
 FAR_ABOVE = 1.5
-"""Times the others' median: less may be the machine's doing, and a faster straggler would bring little."""
+"""Times the others' median. Less may be due to the machine, and fixing it would gain little."""
 
 DEVIATIONS = 5.0
-"""Of the others' median absolute deviation, scaled to a standard deviation."""
+"""In units of the others' median absolute deviation, scaled to a standard deviation."""
 SCALE = 1.4826
 LEAST_DEVIATION = 0.05
-"""Of their median: three equal lanes would have none."""
+"""Fraction of the others' median. Without it, equal lanes would have a deviation of zero."""
 
 PERSISTENT = 0.5
-"""Of its calls have to be slow. A lane with one call of ten seconds has a high mean and is no straggler."""
+"""Least fraction of slow calls. A lane with a single call of ten seconds has a high mean but is no straggler."""
 
 
 def straggler_env(facts: Facts) -> Advice | None:
-    found = [said for operation in facts.of_category("environment") if (said := _look_at(facts, operation)) is not None]
-    return max(found, key=lambda advice: advice.most, default=None)
+    found = (_look_at(facts, operation) for operation in facts.of_category("environment"))
+    return max(filter(None, found), key=lambda advice: advice.most, default=None)
 
 
 def _look_at(facts: Facts, operation: Operation) -> Advice | None:
-    lanes = sorted((lane for lane in operation.lanes if lane.calls >= ENOUGH_CALLS and not _asks(lane)), key=_mean)
+    # Not the driver's own thread: its env_step of a vector is the wait for the slowest worker.
+    workers = (lane for lane in operation.lanes if not (lane.on_driver and lane.kind == "thread"))
+    lanes = sorted((lane for lane in workers if lane.calls >= ENOUGH_CALLS), key=_mean)
     waits = [other for other in facts.operations if other.waited_ns > 0]
     if len(lanes) < FEWEST_LANES or not waits:
         return None
@@ -44,7 +45,7 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
     slow_calls = _calls_above(operation, (usual + _mean(slow)) / 2)
     if not usual or _mean(slow) <= limit or slow_calls < PERSISTENT * number(slow.calls):
         return None
-    # What all others together do not need, and never more than what the ledger says the training waited for this lane.
+    # Beyond the slowest of the others, and never more than the ledger says the training waited for this lane.
     lost = min((_mean(slow) - _mean(others[-1])) * number(slow.calls), number(slow.ledger_ns))
     share = ratio(lost, facts.breakdown.wall_ns)
     if share < CONSIDERABLE:
@@ -56,23 +57,17 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
         f"others, which costs {duration(lost)}.",
         operations=(operation.operation, wait.operation),
         evidence=(
-            f"{operation.operation} takes {duration(_mean(slow))} a call on {slow.lane}, and {duration(usual)} "
+            f"{operation.operation} takes {duration(_mean(slow))} per call on {slow.lane}, and {duration(usual)} "
             f"(median) on the {len(others)} others.",
-            f"{count(min(number(slow_calls), number(slow.calls)))} of its {count(slow.calls)} calls were slow, so it "
-            "is not a single hold-up.",
-            f"{wait.operation} waits for all of them, and {as_percent(share)} of the wall time ({duration(lost)}) is "
-            "waiting for this one alone.",
+            f"{count(min(number(slow_calls), number(slow.calls)))} of its {count(slow.calls)} calls were slow.",
+            f"{wait.operation} waits for all environments. Waiting for this one alone takes {as_percent(share)} of the "
+            f"wall time ({duration(lost)}).",
         ),
         action=f"Find out what is different about the environment on {slow.lane} (its level, its seed, its server), or "
-        "go on as soon as most have stepped, as asynchronous collectors do.",
+        "continue as soon as most environments have stepped, as asynchronous collectors do.",
         gain=(1.0, speedup(min(share, 1.0), float("inf"))),
         check=f"{AGAIN}: {operation.operation} should take about as long on {slow.lane} as on the others.",
     )
-
-
-def _asks(lane: OnLane) -> bool:
-    """The driver's own thread: its env_step of a vector is the wait for the slowest worker, and no environment's."""
-    return lane.on_driver and lane.kind == "thread"
 
 
 def _mean(lane: OnLane) -> float:
@@ -80,5 +75,5 @@ def _mean(lane: OnLane) -> float:
 
 
 def _calls_above(operation: Operation, ns: float) -> float:
-    """Over all lanes. Bucket i begins at 2^(i/32) ns; none that a duration can be in is beyond 48 x 32."""
+    """Over all lanes. Bucket i begins at 2^(i/32) ns; no duration is beyond bucket 48 x 32."""
     return sum(number(calls) for i, calls in operation.histogram.items() if 2.0 ** (min(max(i, 0), 48 * 32) / 32) >= ns)

@@ -1,25 +1,33 @@
-"""The teacher is asked for one environment at a time, while the policy answers for all of them at once."""
+"""The teacher is called for one environment at a time, while the policy handles all environments at once."""
 
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number, ratio
-from rlprof.analysis.advice.places import AGAIN, CONSIDERABLE, ENOUGH_CALLS, env_step_calls, outermost, policy_calls
+from rlprof.analysis.advice.lookup import (
+    AGAIN,
+    CONSIDERABLE,
+    ENOUGH_CALLS,
+    env_step_calls,
+    fraction,
+    number,
+    outermost,
+    policy_calls,
+    ratio,
+)
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, many
 
 SEVERAL = 2.0
-"""Teacher calls for each call of the policy. A batched teacher comes out at 1, or below it where it is switched off
-after a while."""
+"""Teacher calls per policy call. A batched teacher comes out at 1, or below if it is switched off after a while."""
 
 
 def teacher_one_by_one(facts: Facts) -> Advice | None:
     teachers = facts.of_category("teacher")
-    within = outermost(facts, lambda row: row.category == "teacher", ("learning",))
+    within = outermost(facts.breakdown.rows, lambda row: row.category == "teacher", ("learning",))
     share = fraction(within.total_ns, facts.breakdown.wall_ns)
     if not teachers or share < CONSIDERABLE:
         return None
-    # Of `teacher_total` around many `agent_calls`, the one that is called for each environment has the most calls.
+    # With `teacher_total` around many `agent_calls`, the operation that is called per environment has the most calls.
     caller = max(teachers, key=lambda operation: number(operation.calls))
     policy = policy_calls(facts)
     reference = max(policy.calls, key=lambda name: policy.calls[name], default="env_step")
@@ -30,17 +38,16 @@ def teacher_one_by_one(facts: Facts) -> Advice | None:
     names = tuple(dict.fromkeys((caller.operation, *within.operations)))
     return Advice(
         rule="teacher_one_by_one",
-        title=f"The teacher is called {many(each, 'time')} for each call of {reference}, and takes "
+        title=f"The teacher is called {many(each, 'time')} per call of {reference}, and takes "
         f"{as_percent(share)} of the wall time.",
         operations=names,
         evidence=(
-            f"{caller.operation}: {count(caller.calls)} calls; {reference}: {count(reference_calls)}; while the "
-            f"teacher was in use, {count(round(each, 1))} to 1.",
+            f"{caller.operation} has {count(caller.calls)} calls, {reference} has {count(reference_calls)}. While the "
+            f"teacher was in use, the ratio was {count(round(each, 1))} to 1.",
             f"A teacher call takes {duration(number(caller.mean_ns))} on average.",
-            f"The teacher with all it calls takes {as_percent(share)} of the wall time.",
         ),
-        action="Ask the teacher once for the whole batch of observations; a scripted one can be vectorised over the "
-        "environments, or its answers kept for states that come again.",
+        action="Call the teacher once for the whole batch of observations. Vectorise a scripted teacher over the "
+        "environments, or cache its answers for repeated states.",
         gain=(1.0, speedup(share, each)),
         check=f"{AGAIN}: {caller.operation} should have as many calls as {reference}, and a smaller share.",
     )
@@ -49,13 +56,7 @@ def teacher_one_by_one(facts: Facts) -> Advice | None:
 def _while_teaching(
     facts: Facts, teacher: str, reference: str, teacher_calls: float, reference_calls: float
 ) -> tuple[float, float]:
-    """Calls of both in the iterations that had a teacher: it may have been switched off after a while."""
-    series = facts.series.calls
-    pairs = [
-        (taught, called)
-        for taught, called in zip(series.get(teacher, ()), series.get(reference, ()))
-        if taught > 0 and called > 0
-    ]
-    if not pairs:
-        return number(teacher_calls), number(reference_calls)
-    return sum(number(taught) for taught, _ in pairs), sum(number(called) for _, called in pairs)
+    """Calls of both in the iterations that used the teacher: it may have been switched off after a while."""
+    columns = (facts.series.calls.get(name, ()) for name in (teacher, reference))
+    both = [pair for pair in zip(*columns) if min(pair) > 0] or [(teacher_calls, reference_calls)]
+    return sum(number(taught) for taught, _ in both), sum(number(called) for _, called in both)

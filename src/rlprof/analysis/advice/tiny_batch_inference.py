@@ -1,16 +1,18 @@
-"""The policy is asked for a few actions at a time, so that starting the calls costs more than the calculation."""
+"""The policy chooses only a few actions per call, so that starting a call costs more than computing it."""
 
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.arithmetic import fraction, number, ratio
-from rlprof.analysis.advice.places import (
+from rlprof.analysis.advice.lookup import (
     AGAIN,
     CONSIDERABLE,
     ENOUGH_CALLS,
     acting_calls,
+    fraction,
     names_of,
+    number,
     policy_calls,
+    ratio,
     share_of,
     unattributed,
 )
@@ -23,15 +25,13 @@ SMALL_BATCH = 8
 
 GOOD_BATCH = 64
 GOOD_BATCH_COST = 1.6
-"""What a call of GOOD_BATCH cost there against one of SMALL_BATCH: the least that a larger batch adds."""
+"""Cost of a call of GOOD_BATCH relative to SMALL_BATCH in that measurement."""
 
 SHORT_NS = 500_000
-"""A longer call is calculation, which larger batches do not make cheaper: a convolutional network that took 661 us for
-1 observation took 26 ms for 64."""
-
+"""A longer call computes, and larger batches do not help: a convolutional network took 661 us for 1, 26 ms for 64."""
 
 OFTEN = 0.5
-"""Of the policy's calls: what the loop does at least so often, it does once a pass."""
+"""Fraction of the policy's calls. An operation with at least this many calls runs once per pass through the loop."""
 
 
 def tiny_batch_inference(facts: Facts) -> Advice | None:
@@ -44,7 +44,7 @@ def tiny_batch_inference(facts: Facts) -> Advice | None:
     batch = ratio(steps, calls)
     largest = max(policy, key=lambda operation: number(operation.ledger_ns))
     median = number(largest.p50_ns)
-    # On a device a long call may still be nothing but launching: then the device knows of little work.
+    # On a device, a long call may still be mostly launching. The device then has little work.
     launching = largest.device_calls > 0 and ratio(largest.device_ns, largest.busy_ns) < 0.5
     if batch > SMALL_BATCH or (median > SHORT_NS and not launching):
         return None
@@ -55,27 +55,24 @@ def tiny_batch_inference(facts: Facts) -> Advice | None:
     beside_share += fraction(spanless.ledger_ns, facts.breakdown.wall_ns) if spanless is not None else 0.0
     return Advice(
         rule="tiny_batch_inference",
-        title=f"The policy is asked for actions for {many(batch, 'env step')} at a time, and that takes "
+        title=f"The policy chooses actions for only {many(batch, 'env step')} per call, and takes "
         f"{as_percent(share)} of the wall time.",
         operations=found.operations,
         evidence=(
-            f"{largest.operation}: asked {many(calls, 'time')} for {count(steps)} env steps, {many(batch, 'step')} per "
-            f"time.",
-            f"Half of the calls took less than {duration(median)}, which is the cost of starting them rather than of "
-            "calculating.",
-            f"The policy takes {as_percent(share)} of the wall time; what else the loop does in each pass "
-            f"({', '.join((*names_of(beside)[:3], 'unattributed'))}) takes {as_percent(beside_share)}, and may serve "
-            "more steps at once too.",
+            f"{largest.operation} chose actions {many(calls, 'time')} for {count(steps)} env steps.",
+            f"Half of the calls took less than {duration(median)}, which is mostly the cost of starting a call.",
+            f"Everything else that runs once per policy call ({', '.join((*names_of(beside)[:3], 'unattributed'))}) "
+            f"takes {as_percent(beside_share)} of the wall time, and would also run less often.",
         ),
-        action=f"Step more environments at once and call the policy once for all of them, {GOOD_BATCH} or more a call; "
-        "where one thread serves one environment, gather their observations first.",
+        action=f"Step {GOOD_BATCH} or more environments at once and call the policy once for all of them. If each "
+        "environment has its own thread, gather their observations first.",
         gain=(1.0, speedup(min(1.0, share + beside_share), factor)),
-        check=f"{AGAIN}: the policy's calls per env step and its share should fall, steps per second rise.",
+        check=f"{AGAIN}: the policy should have fewer calls per env step, and steps per second should rise.",
     )
 
 
 def _beside(facts: Facts, calls: float) -> list[Operation]:
-    """Short operations of each pass through the loop that are no environment's: bookkeeping, copies, buffers."""
+    """Short operations of each pass through the loop besides the environments: bookkeeping, copies, buffers."""
     return [
         operation
         for operation in facts.operations

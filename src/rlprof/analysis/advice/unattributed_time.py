@@ -1,15 +1,14 @@
-"""A good part of the time lies outside of all spans: nothing can be said about it."""
+"""A large part of the time is outside of all spans, so nothing is known about it."""
 
 from __future__ import annotations
 
 from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.advice.arithmetic import fraction, number
-from rlprof.analysis.advice.places import unattributed
+from rlprof.analysis.advice.lookup import fraction, number, unattributed
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, duration
 
 LARGE_SHARE = 0.25
-"""Of the wall time. The largest operation could hide in it."""
+"""Least share of the wall time. The largest operation could be hidden in it."""
 
 COMPUTING = 0.5
 
@@ -19,17 +18,18 @@ def unattributed_time(facts: Facts) -> Advice | None:
     share = fraction(row.ledger_ns, facts.breakdown.wall_ns) if row is not None else 0.0
     if row is None or share < LARGE_SHARE or not facts.operations:
         return None
-    evidence = [f"{duration(number(row.ledger_ns))} of {duration(number(facts.breakdown.wall_ns))} have no span open."]
+    times = [duration(number(ns)) for ns in (row.ledger_ns, facts.breakdown.wall_ns)]
+    evidence = [f"{times[0]} of {times[1]} were outside of all spans."]
     if row.cpu_ns is not None:
         computing = fraction(row.cpu_ns, row.ledger_ns)
-        kind = "so it is work" if computing >= COMPUTING else "so it is mostly waiting"
+        kind = "so it is mostly work" if computing >= COMPUTING else "so it is mostly waiting"
         evidence.append(f"The driver was on a CPU for {as_percent(computing)} of that time, {kind}.")
     return Advice(
         rule="unattributed_time",
         title=f"{as_percent(share)} of the wall time is outside of all spans.",
         operations=(),
         evidence=tuple(evidence),
-        action='Put spans around what the loop does between the known operations: `with profile("name"):`, or '
+        action='Put spans around the code between the known operations: `with profile("name"):`, or '
         "`@profile_function` on its functions.",
         gain=None,
         check="Run again and see in `rlprof report` whether `unattributed` has become small.",

@@ -1,4 +1,4 @@
-"""`TorchCapture`: the right steps of a training in a torch trace that names its phases."""
+"""`TorchCapture`: records chosen steps of a training in a torch trace that names its phases."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
+from rlprof.capture.torch.annotations import SpanAnnotations
 from rlprof.capture.torch.export import SUFFIX, export, file_name
-from rlprof.capture.torch.following import Following
-from rlprof.capture.torch.marks import Marks
 from rlprof.capture.torch.quiet import quiet_kineto
 from rlprof.capture.torch.schedule import (
     ACTIVE,
@@ -28,29 +27,30 @@ from rlprof.capture.torch.schedule import (
     stopped_early,
 )  # fmt: skip
 from rlprof.capture.torch.size import StepSizes, begins_next, bytes_of_steps
+from rlprof.capture.torch.step_finder import StepFinder
 from rlprof.ledger.catalogue import TRACE_EXPORT
 from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.session.folder import sessions_folder
 from rlprof.trace.read import read_trace
 
 TRACE, FAILED = "torch_trace", "torch_trace_failed"
-"""What a session calls such a file, and a mark that there is none."""
+"""Kind of a trace in the session's list of files, and of a mark about a failed capture."""
 LARGE = 300_000_000
-"""Bytes of JSON from which on a browser has trouble with a trace."""
+"""Bytes of JSON from which a browser has trouble with a trace."""
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
-def _say(text: str) -> None:
-    print(f"rlprof: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the program's own words are its own
+def _log(text: str) -> None:
+    print(f"rlprof: {text}", file=sys.stderr, flush=True)  # noqa: T201 - standard output belongs to the program
 
 
 class TorchCapture:
-    """Captures steps `wait_steps + warmup_steps` and following, `active_steps` of them, with torch.profiler.
+    """Skips `wait_steps`, warms up for `warmup_steps`, and then captures `active_steps` steps with torch.profiler.
 
-    A step is an `epoch` (one pass over a rollout's data), an `iteration`, an `env_step` or a `mark`. Where those are
-    the profiler's probes, marks and spans tell, from `begin()` or the begin of the block on; `step()` makes a `mark`.
-    Whatever fails here warns once, and the training goes on.
+    A step is an `epoch` (one pass over a rollout's data), an `iteration`, an `env_step` or a `mark`. The profiler's
+    probes, marks and spans show where steps begin, from `begin()` or the begin of the block. `step()` makes a `mark`.
+    A failure warns once, and the training goes on.
     """
 
     def __init__(
@@ -70,15 +70,15 @@ class TorchCapture:
         planned_steps: int | None = None,
     ) -> None:
         if step not in STEPS:
-            raise ValueError(f"a step is one of {', '.join(STEPS)}, not {step!r}")
+            raise ValueError(f"step must be one of {', '.join(STEPS)}, not {step!r}")
         self.enabled = enabled
         self.schedule = Schedule(wait_steps, warmup_steps, active_steps, repeat)
         self.kind = step
         self.files: list[Path] = []
-        """The traces that were written."""
+        """Traces written so far."""
         self.predicted: float | None = None
-        """Bytes of the next file, after a warm-up."""
-        self.say: Say = _say
+        """Predicted bytes of the next file, known after a warm-up."""
+        self.log: Log = _log
         self._options: dict[str, Any] = {
             "record_shapes": record_shapes,
             "profile_memory": profile_memory,
@@ -88,27 +88,27 @@ class TorchCapture:
         self._profiler = profiler or get_profiler()
         self._thread = 0
         self._torch: Any = None
-        self._marks: Marks | None = None
+        self._annotations: SpanAnnotations | None = None
         self._step = 0
         self._begun = 0.0
         self._begins = False
         self._history: list[bool] = []
         self._sizes = StepSizes()
         self._failed = False
-        self._following: Following | None = None
+        self._step_finder: StepFinder | None = None
         if planned_steps is not None:
             self.plan(planned_steps)
 
     def plan(self, steps: int) -> None:
-        """The run will have so many steps: says so where they are too few."""
+        """Warn if the run will have too few steps for the schedule."""
         warning = announced(self.schedule, self.kind, steps) if self.enabled else None
         if warning is not None:
-            self.say(warning)
+            self.log(warning)
 
     def begin(self) -> TorchCapture:
-        """From here on steps are looked for. The first begins where one is seen to begin; a marked one here."""
-        if self.enabled and self._following is None:
-            self._following = Following(self._profiler, self)
+        """Begin to look for steps. The first one begins at the first boundary that is seen; with marked steps, here."""
+        if self.enabled and self._step_finder is None:
+            self._step_finder = StepFinder(self._profiler, self)
             if self.kind == MARK and get_ident() == self._profiler.driver:
                 self.start()
         return self
@@ -121,7 +121,7 @@ class TorchCapture:
         return self
 
     def step(self) -> None:
-        """The step that is under way has ended, and the next begins."""
+        """The current step ends, and the next begins."""
         if not self._thread:
             self.start()
         if get_ident() != self._thread or self.is_done:
@@ -137,7 +137,7 @@ class TorchCapture:
         self._enter(following)
 
     def iteration_begins(self) -> None:
-        """Inside of the step that is under way."""
+        """An iteration begins in the current step."""
         self._begins = True
 
     @property
@@ -146,34 +146,34 @@ class TorchCapture:
 
     @property
     def is_done(self) -> bool:
-        """Nothing follows: all is captured, or it was given up."""
+        """True if everything is captured, or the capture has failed."""
         return self._failed or self.schedule.state(self._step) == DONE
 
     @property
     def folder(self) -> Path:
-        """Where the traces go: the session's, unless told."""
+        """Folder for traces (default: `traces` in the session's folder)."""
         if self._folder is None:
-            recording = self._profiler._recording
+            recording = self._profiler.recording
             session = recording.folder if recording is not None else None
             self._folder = (session if session is not None else sessions_folder().absolute()) / "traces"
         return self._folder
 
     def stop(self) -> None:
-        """The run ends. What is captured of an active step is written; what was missed is said."""
-        if self._following is not None:
-            self._following.end()
+        """The run ends. Active steps captured so far are written. Warns if some were missed."""
+        if self._step_finder is not None:
+            self._step_finder.end()
         if self._failed or not self.enabled:
             return
         if self._thread and not self.is_done and get_ident() == self._thread:
             state = self.schedule.state(self._step)
             self._leave()
-            self._step += 1  # the end of a run is that of its last step, too
+            self._step += 1  # the end of the run ends its last step too
             if self._torch is not None:
                 self._try(self._write if state == ACTIVE else self._discard)
         missed = stopped_early(self.schedule, self.kind, self._step)
         if missed is not None:
-            self.say(missed)
-        self.enabled = False  # nothing follows
+            self.log(missed)
+        self.enabled = False  # a second call does nothing
 
     def __enter__(self) -> TorchCapture:
         return self.begin()
@@ -194,34 +194,34 @@ class TorchCapture:
         self._history.append(self._begins)
         if self.schedule.state(self._step) == WAIT:
             self._sizes.seconds[self._begins].append(seconds)
-        if self._marks is not None:
-            self._try(self._marks.end_step)
+        if self._annotations is not None:
+            self._try(self._annotations.end_step)
 
     def _begin_recording(self) -> None:
         if self._torch is None:
-            from torch._C._autograd import _profiler_enabled  # noqa: PLC0415 - who captures has it
+            from torch._C._autograd import _profiler_enabled  # noqa: PLC0415 - only where it is installed
             from torch.profiler import profile  # noqa: PLC0415
 
-            if _profiler_enabled():  # a second one would take its events
-                raise RuntimeError("a torch.profiler is running already")
+            if _profiler_enabled():  # a second one would take the events of the first
+                raise RuntimeError("a torch.profiler is already running")
             self._torch = profile(**self._options)
             with quiet_kineto():
                 self._torch.start()
-            self._marks = Marks(self._profiler)
-        assert self._marks is not None
-        self._marks.begin_step(self._step)
+            self._annotations = SpanAnnotations(self._profiler)
+        assert self._annotations is not None
+        self._annotations.begin_step(self._step)
 
     def _end_recording(self) -> Any:
-        if self._marks is not None:
-            self._marks.close()
-        ended, self._torch, self._marks = self._torch, None, None
+        if self._annotations is not None:
+            self._annotations.close()
+        ended, self._torch, self._annotations = self._torch, None, None
         ended.stop()
         return ended
 
-    # ---- what is done with it ----
+    # ---- writing ----
 
     def _end_warmup(self) -> None:
-        """What it took tells how large the trace will be. torch has loaded by now what it needs to record."""
+        """Predict the size of the trace from the warm-up, in which torch has loaded everything that it needs."""
         with self._profiler.profile(TRACE_EXPORT):
             path = export(self._end_recording(), self.folder / f".warmup-{os.getpid()}{SUFFIX}")
             try:
@@ -237,16 +237,16 @@ class TorchCapture:
             return
         text = self.predicted / self._sizes.packing
         if text > LARGE:
-            self.say(
+            self.log(
                 f"the torch trace of {steps_named(self.schedule.active, self.kind)} will have about "
-                f"{text / 1e6:,.0f} MB of JSON, which browsers open badly; a smaller --torch-profiler-active or "
-                "rlprof trace cut helps"
+                f"{text / 1e6:,.0f} MB of JSON, which is a lot for a browser. A smaller --torch-profiler-active or "
+                "`rlprof trace cut` helps"
             )
 
     def _write(self) -> None:
         with self._profiler.profile(TRACE_EXPORT):
             ended = self._end_recording()
-            recording = self._profiler._recording
+            recording = self._profiler.recording
             path = export(ended, self.folder / file_name("training" if recording is None else recording.name))
         self.files.append(path)
         if recording is not None:
@@ -262,9 +262,9 @@ class TorchCapture:
             function()
         except Exception as error:
             self._failed = True
-            self._profiler._hooks.warn("the torch capture has failed, and is given up", error)
-            if self._profiler._recording is not None:
-                self._profiler._recording.mark(FAILED, str(error))
-            marks, self._torch, self._marks = self._marks, None, None
-            if marks is not None:
-                marks.forget()
+            self._profiler.warn("the torch capture has failed and was stopped", error)
+            if self._profiler.recording is not None:
+                self._profiler.recording.mark(FAILED, str(error))
+            annotations, self._torch, self._annotations = self._annotations, None, None
+            if annotations is not None:
+                annotations.forget()

@@ -1,4 +1,4 @@
-"""Keeps torch's profiler library, Kineto, from writing `USDT:...` lines to the standard error around every capture."""
+"""Keeps torch's profiler library, Kineto, from writing `USDT:...` lines to standard error around every capture."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 
 _LEVEL = "KINETO_LOG_LEVEL"
 _NOTHING = "6"
-"""One above the level of these lines, which is the highest. Kineto has none that keeps errors and drops these lines;
-a capture that fails is reported by rlprof."""
+"""One above the level of these lines, which is the highest. No level keeps errors and drops these lines. rlprof reports
+a capture that fails."""
 
 
 @contextmanager
 def quiet_kineto() -> Iterator[None]:
     """Wrap the first start of a torch profiler in this process: Kineto reads its log level then, and only then.
 
-    A level that the user has set stays. The variable is gone afterwards: what the training starts does not inherit it.
+    A level that the user has set stays. The variable is removed afterwards, so child processes do not inherit it.
     """
     if _LEVEL in os.environ:
         yield

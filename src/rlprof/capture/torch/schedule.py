@@ -1,4 +1,4 @@
-"""Which steps of a training are captured: wait, warm up, capture, and that again."""
+"""Which steps of a training are captured: wait, warm up, capture, and repeat."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ WAIT, WARMUP, ACTIVE, DONE = "wait", "warmup", "active", "done"
 
 EPOCH, ITERATION, ENV_STEP, MARK = "epoch", "iteration", "env_step", "mark"
 STEPS = (EPOCH, ITERATION, ENV_STEP, MARK)
-"""What a step is: one pass over a rollout's data, one turn of collect-and-update, one step of the environments, or what
-the program marks itself."""
+"""What a step is: one pass over a rollout's data, one rollout and its update, one step of the environments, or a step
+that the program marks itself."""
 
 _NAMES = {EPOCH: "epoch", ITERATION: "iteration", ENV_STEP: "environment step", MARK: "marked step"}
 
@@ -25,7 +25,7 @@ class Schedule:
         for name, least in (("wait", 0), ("warmup", 0), ("active", 1), ("repeat", 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}")
+                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
 
     @property
     def cycle(self) -> int:
@@ -33,11 +33,11 @@ class Schedule:
 
     @property
     def needed(self) -> int:
-        """Steps until all is captured."""
+        """Steps until everything is captured."""
         return self.cycle * self.repeat
 
     def state(self, step: int) -> str:
-        """What is done in this step, counted from 0."""
+        """The state in this step, counted from 0."""
         if step >= self.needed:
             return DONE
         place = step % self.cycle
@@ -48,8 +48,8 @@ class Schedule:
         return sum(self.state(step) == ACTIVE for step in range(min(ran, self.needed)))
 
     def fitting(self, steps: int) -> Schedule | None:
-        """One that comes to its end within so many steps: with less waiting first, then with fewer of the others. None
-        where there is not even one to capture."""
+        """A schedule that fits into so many steps: with less waiting, and if needed less of the rest. None if there is
+        no step at all."""
         if steps < 1:
             return None
         repeat = max(1, min(self.repeat, steps // self.cycle))
@@ -60,7 +60,7 @@ class Schedule:
 
     @property
     def flags(self) -> str:
-        """As the command line takes it."""
+        """The options of the command line for this schedule."""
         repeated = f" --torch-profiler-repeat {self.repeat}" if self.repeat != 1 else ""
         return (
             f"--torch-profiler-wait {self.wait} --torch-profiler-warmup {self.warmup} "
@@ -73,26 +73,24 @@ def steps_named(number: int, kind: str) -> str:
 
 
 def announced(schedule: Schedule, kind: str, planned: int) -> str | None:
-    """What to say at the start of a run of so many steps; None where all is well."""
+    """Warning at the start of a run with so many steps; None if they are enough."""
     if planned >= schedule.needed:
         return None
     return (
-        f"this run has {steps_named(planned, kind)}, and the torch capture needs {schedule.needed:,} "
-        f"({_parts(schedule)}); {_remedy(schedule, planned)}"
+        f"this run has {steps_named(planned, kind)}, but the torch capture needs {schedule.needed:,} "
+        f"({_parts(schedule)}). {_remedy(schedule, planned)}"
     )
 
 
 def stopped_early(schedule: Schedule, kind: str, ran: int) -> str | None:
-    """What to say at the end of a run that had so many steps; None where all was captured."""
+    """Warning at the end of a run that had so many steps; None if everything was captured."""
     if ran >= schedule.needed:
         return None
-    captured = schedule.captured(ran)
-    left = "no trace was written" if not captured else f"only {captured:,} of {schedule.active * schedule.repeat:,} "
-    if captured:
-        left += "active steps were captured"
+    captured, wanted = schedule.captured(ran), schedule.active * schedule.repeat
+    left = f"only {captured:,} of {wanted:,} active steps were captured" if captured else "no trace was written"
     return (
-        f"the run ended after {steps_named(ran, kind)}, and the torch capture needed {schedule.needed:,} "
-        f"({_parts(schedule)}): {left}; {_remedy(schedule, ran)}"
+        f"the run ended after {steps_named(ran, kind)}, but the torch capture needed {schedule.needed:,} "
+        f"({_parts(schedule)}): {left}. {_remedy(schedule, ran)}"
     )
 
 
@@ -103,4 +101,4 @@ def _parts(schedule: Schedule) -> str:
 
 def _remedy(schedule: Schedule, steps: int) -> str:
     fitting = schedule.fitting(steps)
-    return "train for longer" if fitting is None else f"{fitting.flags} would fit"
+    return "Train for longer" if fitting is None else f"These options would fit: {fitting.flags}"

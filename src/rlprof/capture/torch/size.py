@@ -1,4 +1,4 @@
-"""How large a trace will be, from what its warm-up took."""
+"""Predicts the size of a trace from its warm-up."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rlprof.trace.kinds import STEP_PREFIX, Kind
 
 @dataclass
 class StepSizes:
-    """Steps are of two kinds: those in which an iteration begins have a rollout in them. What one takes in a trace is
-    known of those that were warmed up with; of a kind that was not, its duration tells."""
+    """There are two kinds of steps: those in which an iteration begins contain a rollout. The warm-up shows how many
+    bytes a step of its kind takes. For the other kind the size is estimated from the duration."""
 
     bytes: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})
     seconds: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})
     rest: float = 0.0
     """Bytes that belong to no step."""
     packing: float = 1.0
-    """Bytes of a file for one of its text."""
+    """Compressed bytes per byte of text."""
 
     def of_kind(self, begins: bool) -> float | None:
         known = self.bytes[begins]
@@ -33,7 +33,7 @@ class StepSizes:
         return (sum(other) / len(other)) * (sum(mine) / len(mine)) / max(1e-9, sum(its) / len(its))
 
     def predict(self, steps: Sequence[bool]) -> float | None:
-        """Of a file with these steps, by whether an iteration begins in them; None where nothing tells."""
+        """Size of a file with these steps; True stands for a step in which an iteration begins. None if unknown."""
         sizes = [self.of_kind(begins) for begins in steps]
         if any(size is None for size in sizes):
             return None
@@ -41,7 +41,7 @@ class StepSizes:
 
 
 def bytes_of_steps(trace: Trace) -> tuple[list[int], int]:
-    """Of a trace that was read with its places: what the events of each step take, in their order, and all others."""
+    """Bytes of the events in each step, in order, and of all other events. The trace must be read with places."""
     rows = trace.rows(Kind.ANNOTATION)
     steps = sorted(
         (int(trace.start[row]), int(trace.end[row]))
@@ -53,12 +53,12 @@ def bytes_of_steps(trace: Trace) -> tuple[list[int], int]:
     place = np.searchsorted(starts, trace.start, "right") - 1
     inside = (trace.start != ABSENT) & (place >= 0)
     inside &= trace.start < ends[np.maximum(place, 0)] if len(ends) else False
-    sizes = np.bincount(place[inside], trace.size[inside] + 2, len(steps))  # a comma and a line's end between events
+    sizes = np.bincount(place[inside], trace.size[inside] + 2, len(steps))  # a comma and a newline between events
     return [int(size) for size in sizes], trace.unpacked - int(sizes.sum())
 
 
 def begins_next(history: Sequence[bool], count: int) -> list[bool]:
-    """Whether an iteration begins in each of the next steps: as often as it did."""
+    """True for each of the next steps in which an iteration begins, if they go on as regularly as before."""
     begun = [number for number, begins in enumerate(history) if begins]
     if not begun:
         return [False] * count

@@ -1,4 +1,4 @@
-"""`rlprof trace`: what a torch trace says, how two differ, a look at one, a piece of one."""
+"""`rlprof trace`: summarizes, diffs, cuts and opens torch traces."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from rlprof.cli.trace.open import open_
 from rlprof.cli.trace.summary import summary
 
 
-@click.group()
+@click.group(subcommand_metavar="COMMAND [ARGS]...")
 def trace() -> None:
-    """Read traces of torch.profiler: any year's, of CPU, CUDA or ROCm, gzipped or plain."""
+    """Read torch traces: summarize, diff, cut, or open in Perfetto.
+
+    Reads traces of every torch.profiler version, of CPU, CUDA or ROCm, gzipped or not.
+    """
 
 
 for command in (summary, diff, open_, cut):

@@ -7,24 +7,28 @@ from pathlib import Path
 import click
 
 from rlprof.analysis.figures import count, size
-from rlprof.analysis.traces.selection import selected
+from rlprof.cli.help import command, option
 from rlprof.cli.output import writing
-from rlprof.cli.trace.files import no_limits, showing
+from rlprof.cli.trace.reading import no_limits, showing
+from rlprof.trace.analysis.selection import selected
 from rlprof.trace.cut import write_cut
 from rlprof.trace.limits import Limits
 from rlprof.trace.read import read_trace
 
 
-@click.command()
+@command(examples=("rlprof trace cut large.pt.trace.json.gz --step 12 --step 13 -o small.json.gz",))
 @click.argument("file", metavar="FILE")
-@click.option("--step", "steps", multiple=True, type=int, metavar="N", help="Keep this step; may be given again.")
-@click.option("--phase", "phases", multiple=True, metavar="NAME", help="Keep this annotation; may be given again.")
-@click.option("--output", "-o", required=True, metavar="FILE", help="The small trace; gzipped where it ends with .gz.")
+@option("--step", "steps", multiple=True, type=int, help="Keep step number N; repeatable.")
+@option("--phase", "phases", multiple=True, metavar="NAME", help="Keep the phases of this name; repeatable.")
+@option("--output", "-o", required=True, metavar="FILE", help="Write to FILE, compressed if it ends with .gz.")
 @no_limits
 def cut(file: str, steps: tuple[int, ...], phases: tuple[str, ...], output: str, limits: Limits) -> None:
-    """Make a small trace of one that is too large to open: some steps, some phases, and what they launched."""
+    """Cut a small trace out of a large one.
+
+    The small trace has the chosen steps and phases, and what they launched on the GPU.
+    """
     if not steps and not phases:
-        raise click.UsageError("say what to keep: --step N, --phase NAME, or both")
+        raise click.UsageError("Choose what to keep with --step N, --phase NAME, or both.")
     path, target = Path(file), Path(output)
     with showing(f"reading {path.name}", path) as progress:
         trace = read_trace(path, progress, places=True, limits=limits)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
-from rlprof.analysis.traces.diff import compare
-from rlprof.analysis.traces.per_step import steps_of
-from rlprof.cli.output import show, write
-from rlprof.cli.trace.files import no_limits, read_each, traces_named
-from rlprof.cli.trace.summary import chosen_by
-from rlprof.report.traces.diff import render, to_text
-from rlprof.report.traces.json import to_json
+from rlprof.cli import options
+from rlprof.cli.help import command, option
+from rlprof.cli.output import Formats, deliver, format_of
+from rlprof.cli.trace.reading import no_limits, read_each
+from rlprof.trace.analysis.diff import compare
+from rlprof.trace.analysis.per_step import steps_of
 from rlprof.trace.limits import Limits
+from rlprof.trace.named import traces_named
+from rlprof.trace.render.diff import render, to_text
+from rlprof.trace.render.json import to_json
+
+FORMATS: Formats = {"text": to_text, "json": to_json}
 
 
-@click.command()
+@command(examples=("rlprof trace diff before.json after.json", "rlprof trace diff 'runs/a*.json.gz' runs/b/"))
 @click.argument("sides", nargs=-1, metavar="A B")
-@click.option("--before", "-a", multiple=True, metavar="FILE", help="A trace of side A; may be given again.")
-@click.option("--after", "-b", multiple=True, metavar="FILE", help="A trace of side B; may be given again.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")))
-@click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
+@option("--before", "-a", multiple=True, metavar="FILE", help="Trace of side A; repeatable.")
+@option("--after", "-b", multiple=True, metavar="FILE", help="Trace of side B; repeatable.")
+@options.format_(*FORMATS)
+@options.output
 @no_limits
 def diff(
     sides: tuple[str, ...],
@@ -31,26 +33,22 @@ def diff(
     output: str | None,
     limits: Limits,
 ) -> None:
-    """What differs between two trainings, a step, and whether that is more than noise.
+    """Show what differs per step between two trainings.
 
-    A and B are a trace each, or a folder, a pattern ("runs/a*.json.gz") or a list (a1.json,a2.json) of several. With
-    several a side, noise is what the traces of one side differ by.
+    Also shows whether a difference is more than noise. A and B are each a trace, a folder, a pattern
+    ("runs/a*.json.gz") or a list (a1.json,a2.json). The noise is how much several traces of one side differ from each
+    other.
     """
     if sides and (before or after):
-        raise click.UsageError("give the sides once: as A B, or with --before and --after")
+        raise click.UsageError("Give the sides once, as A B or with --before and --after.")
     if sides and len(sides) != 2:
         raise click.UsageError(
-            f"two sides are compared, not {len(sides)}; several traces a side are given with --before and --after"
+            f"Give two sides, not {len(sides)}. For several traces per side, use --before and --after."
         )
     if sides:
         before, after = (tuple(side.split(",")) for side in sides)
     if not before or not after:
-        raise click.UsageError("give two sides: rlprof trace diff A B")
+        raise click.UsageError("Give two sides: rlprof trace diff A B")
+    chosen = format_ or format_of(output, FORMATS)
     found = compare(*(read_each(traces_named(side), steps_of, limits) for side in (before, after)))
-    chosen = format_ or ("json" if chosen_by(output) == "json" else "text")
-    if chosen == "text" and output is None:
-        show(partial(render, found))
-        return
-    write(to_json(found) if chosen == "json" else to_text(found), output)
-    if output is not None:
-        click.echo(f"wrote {output}", err=True)
+    deliver(FORMATS, render, chosen, output, found)

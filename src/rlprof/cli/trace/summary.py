@@ -2,50 +2,40 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
-from rlprof.analysis.traces.summarize import summarize
-from rlprof.analysis.traces.summary import SCHEMA_VERSION, Summary
-from rlprof.cli.output import show, write
-from rlprof.cli.trace.files import no_limits, read_each, traces_named
-from rlprof.report.traces.json import to_json
-from rlprof.report.traces.text import render, to_text
+from rlprof.cli import options
+from rlprof.cli.help import command
+from rlprof.cli.output import Formats, deliver, format_of
+from rlprof.cli.trace.reading import no_limits, read_each
+from rlprof.trace.analysis.summarize import summarize
+from rlprof.trace.analysis.summary import SCHEMA_VERSION, Summary
 from rlprof.trace.limits import Limits
+from rlprof.trace.named import traces_named
+from rlprof.trace.render.json import to_json
+from rlprof.trace.render.text import render, to_text
 
-FORMATS = ("text", "json", "html")
+
+def to_html(found: Summary) -> str:
+    from rlprof.trace.render import html  # noqa: PLC0415 - only where it is needed
+
+    return html.to_html(found)
 
 
-@click.command()
+FORMATS: Formats = {"text": to_text, "json": to_json, "html": to_html}
+
+
+@command(examples=("rlprof trace summary last", "rlprof trace summary rank*.pt.trace.json.gz --output ranks.html"))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--format", "format_", type=click.Choice(FORMATS), help="text unless --output's name says otherwise.")
-@click.option("--output", "-o", metavar="FILE", help="Write here instead of the terminal.")
+@options.format_(*FORMATS)
+@options.output
 @no_limits
 def summary(files: tuple[str, ...], format_: str | None, output: str | None, limits: Limits) -> None:
-    """What took the time, on the host and on the GPU, and why the GPU was idle.
+    """Show what took the time on the host and on the GPU.
 
-    FILE is a trace (*.pt.trace.json, gzipped or not), a folder of them, a session, or `last`. Several are the ranks of
-    one training: they are compared, and the slowest is shown whole.
+    Also shows why the GPU was idle. FILE is a trace (*.pt.trace.json, gzipped or not), a folder of traces, a session,
+    or `last`. Several traces are the ranks of one training: they are compared, and the slowest one is shown in full.
     """
+    chosen = format_ or format_of(output, FORMATS)
     found = Summary(SCHEMA_VERSION, tuple(read_each(traces_named(files), summarize, limits)))
-    chosen = format_ or chosen_by(output)
-    if chosen == "text" and output is None:
-        show(partial(render, found))
-        return
-    if chosen == "html":
-        from rlprof.report.traces.html import to_html  # noqa: PLC0415 - only where it is asked for
-
-        write(to_html(found), output)
-    else:
-        write(to_json(found) if chosen == "json" else to_text(found), output)
-    if output is not None:
-        click.echo(f"wrote {output}", err=True)
-
-
-def chosen_by(output: str | None) -> str:
-    """By the name's ending."""
-    for ending in FORMATS[1:]:
-        if output is not None and output.lower().endswith(f".{ending}"):
-            return ending
-    return "text"
+    deliver(FORMATS, render, chosen, output, found)

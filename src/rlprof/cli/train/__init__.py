@@ -1,32 +1,24 @@
-"""`rlprof train WORKLOAD`: the reference trainings."""
+"""`rlprof train WORKLOAD`: trains a reference workload."""
 
 from __future__ import annotations
 
 import click
 
+from rlprof.cli.help import LazyGroup
 from rlprof.cli.train.command import command_of
 from rlprof.workloads import WORKLOADS, find_workload
 
 
-class _Workloads(click.Group):
-    """Looks into a workload only when it is named."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(WORKLOADS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in WORKLOADS:
-            return None
-        return command_of(find_workload(cmd_name), WORKLOADS[cmd_name])
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Workloads"):
-            formatter.write_dl(list(WORKLOADS.items()))
+def _load(name: str) -> click.Command:
+    return command_of(find_workload(name), WORKLOADS[name])
 
 
-@click.group(cls=_Workloads, subcommand_metavar="WORKLOAD [OPTIONS] [KEY=VALUE ...]")
+@click.group(
+    cls=LazyGroup, lines=WORKLOADS, load=_load, title="Workloads",
+    options_metavar="", subcommand_metavar="WORKLOAD [OPTIONS] [KEY=VALUE]...",
+)  # fmt: skip
 def train() -> None:
-    """Run a reference training and record it: rlprof train petri --breakdown
+    """Train one of the reference workloads and record it.
 
-    Each has a bottleneck, and a flag that removes it. Their settings: rlprof train WORKLOAD --help
+    Each workload has a bottleneck and a flag that removes it. See rlprof train WORKLOAD --help for its settings.
     """

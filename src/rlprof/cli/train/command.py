@@ -1,4 +1,4 @@
-"""The command of one reference training."""
+"""The command of one reference workload: its settings as flags, and the options that all workloads have."""
 
 from __future__ import annotations
 
@@ -7,99 +7,104 @@ from typing import Any
 
 import click
 
-from rlprof.cli.capturing import captures_of, capturing
-from rlprof.cli.train.comparing import compare_cure
+from rlprof.cli import options as shared
+from rlprof.cli.help import Command, Option, command, group, option
+from rlprof.cli.train.compare import compare_cure
 from rlprof.cli.train.options import given, options_of, spread
-from rlprof.cli.train.run import Asked, run
+from rlprof.cli.train.run import run
+from rlprof.compare.paired import MOST_PAIRS
 from rlprof.workloads.settings import Settings, make_settings, read_config, read_overrides
 from rlprof.workloads.workload import Workload
 
-_RECORDING = (
-    click.option(
-        "--profile/--no-profile", "--enable-profiling/--no-profiling", default=True, help="Record it, or only train."
-    ),
-    click.option("--profile-name", "name", help="Of the session; the workload's unless told."),
-    click.option("--profile-dir", "dir", type=click.Path(), help="Where the session goes: rlprof-runs unless told."),
-    click.option("--summary-every", type=click.IntRange(1), metavar="N", help="A short table every N iterations."),
-    click.option(
-        "--profiling-summary-freq", "summary_steps", type=click.IntRange(1), metavar="N",
-        help="The same, every N environment steps.",
-    ),
-    click.option("--jsonl", type=click.Path(), help="A file that gets one JSON line an iteration."),
-    click.option("--tensorboard", type=click.Path(), help="A folder that gets scalars an iteration."),
-    click.option("--flat", type=click.Path(), help="A folder that gets raw/*.json and reports/*_summary.txt as well."),
-    click.option("--timeline", type=click.IntRange(1), metavar="N", help="Keep up to N spans between two flushes."),
-    click.option("--no-probes", is_flag=True, help="Time only the spans that the training has itself."),
+_PROFILE = option(
+    "--profile/--no-profile", aliases=["--enable-profiling/--no-profiling"], default=True, default_text="on",
+    help="Record the training.",
 )  # fmt: skip
-
-_AFTERWARDS = (
-    click.option("--breakdown", is_flag=True, help="Print where the time went."),
-    click.option(
-        "--report", "--profiling-report", "reports", type=click.Path(), multiple=True, metavar="FILE",
-        help="Write a report; the ending says what: .html .json .md .csv .txt",
+_OUTPUT = (
+    shared.summary_every,
+    option("--profiling-summary-freq", "summary_steps", type=click.IntRange(1), hidden=True,
+           help="Print a short table every N environment steps."),
+    *shared.files,
+    option("--breakdown", is_flag=True, help="Print where the time went at the end."),
+    option(
+        "--report", "reports", aliases=["--profiling-report"], type=click.Path(), multiple=True, metavar="FILE",
+        help="Write a report, as .html, .json, .md, .csv or .txt; repeatable.",
     ),
-    click.option("--expect", is_flag=True, help="Then measure its parts alone, and say how fast it should have been."),
-    click.option("--compare", is_flag=True, help="Compare it without its cure and with it, in processes by turns."),
-    click.option(
-        "--pairs", type=click.IntRange(1), help="Of processes, with --compare: six, but no longer than two minutes."
-    ),
-    click.option("--progress/--no-progress", " /--no-tui", default=True, help="A bar, or lines in a file."),
+    option("--progress/--no-progress", aliases=[" /--no-tui"], default=True, default_text="on",
+           help="Show progress as a bar, or as lines where there is no terminal."),
 )  # fmt: skip
+_EXPERIMENTS = (
+    option("--compare", is_flag=True,
+           help="Compare the workload without and with its cure, for at most two minutes."),
+    option("--pairs", type=click.IntRange(1), default_text=str(MOST_PAIRS),
+           help="Run at most N pairs of processes for --compare, without the limit of two minutes."),
+    option("--expect", is_flag=True,
+           help="Measure the parts in isolation afterwards, and report how fast the training should have been."),
+)  # fmt: skip
+_CONFIG: dict[str, Any] = {
+    "type": click.Path(exists=True, dir_okay=False),
+    "metavar": "FILE",
+    "help": "YAML or JSON file of settings.",
+}
 
 
-class _Train(click.Command):
+class _Train(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [param for param in self.params if isinstance(param, click.Option)]
         return super().parse_args(ctx, spread(options, args))
 
 
 def command_of(workload: Workload, help: str) -> click.Command:
-    """Its settings as flags, and what is common to all."""
-
-    def train(words: tuple[str, ...], config: str | None, **told: Any) -> None:
-        compare, pairs = told.pop("compare"), told.pop("pairs")
-        settings = _settings(workload, words, config, told)
+    def train(words: tuple[str, ...], config: str | None, **options: Any) -> None:
+        compare, pairs = options.pop("compare"), options.pop("pairs")
+        settings = _settings(workload, words, config, options)
         if compare:
-            compare_cure(workload, settings, pairs, told["breakdown"], told["cprofile"])
+            compare_cure(workload, settings, pairs, options["breakdown"], options["cprofile"])
             return
-        run(workload, settings, _asked(settings, workload, told))
+        run(workload, settings, **_requested(settings, workload, options))
 
-    train.__doc__ = f"{help}\n\nEvery setting is also key=value, and a key of --config; flags go before key=value."
-    for option in reversed((*_RECORDING, *_AFTERWARDS)):
-        train = option(capturing(train) if option is _AFTERWARDS[-1] else train)
-    command = click.command(workload.name, cls=_Train)(train)
-    command.params[:0] = [
-        *options_of(workload.settings),
-        click.Option(
-            ["--config", "--config-json"],
-            type=click.Path(exists=True, dir_okay=False),
-            help="A YAML or JSON file of settings.",
-        ),
-    ]
-    command.params.append(click.Argument(["words"], nargs=-1, metavar="[KEY=VALUE ...]"))
-    return command
+    train.__doc__ = (
+        f"{help}\n\nEvery setting can also be given as KEY=VALUE after the options, or as a key of the --config file."
+    )
+    train = shared.captures(cprofile_aliases=("--detailed",))(train)
+    train = group("Output", *_OUTPUT)(group("Experiments", *_EXPERIMENTS)(train))
+    train = shared.recording("the workload's name", _PROFILE, aliases=("--profile-name",))(train)
+    cure = workload.cure.replace("_", "-")
+    examples = (
+        f"rlprof train {workload.name} --breakdown seed=3",
+        f"rlprof train {workload.name} --{cure} --report report.html",
+        f"rlprof train {workload.name} --compare",
+    )
+    made = command(workload.name, cls=_Train, examples=examples)(train)
+    settings = [*options_of(workload.settings), Option(["--config"], aliases=["--config-json"], **_CONFIG)]
+    for setting in settings:
+        setting.group = "Settings"
+    made.params[:0] = settings
+    made.params.append(click.Argument(["words"], nargs=-1, metavar="[KEY=VALUE]..."))
+    return made
 
 
-def _settings(workload: Workload, words: tuple[str, ...], config: str | None, told: dict[str, Any]) -> Settings:
+def _settings(workload: Workload, words: tuple[str, ...], config: str | None, options: dict[str, Any]) -> Settings:
     layers: list[tuple[str, dict[str, Any]]] = [] if config is None else [(config, read_config(Path(config)))]
-    layers.append(("the flags", given(workload.settings, told)))
+    layers.append(("the flags", given(workload.settings, options)))
     if words:
         layers.append((" ".join(words), read_overrides(words)))
     return make_settings(workload.settings, *layers)
 
 
-def _asked(settings: Settings, workload: Workload, told: dict[str, Any]) -> Asked:
-    steps = told.pop("summary_steps")
-    if steps is not None and told["summary_every"] is None:
-        told["summary_every"] = max(1, round(steps / settings.steps_per_iteration))
-    captures = captures_of(told)
-    afterwards = {name: told.pop(name) for name in ("breakdown", "reports", "expect", "progress")}
-    profile = told.pop("profile")
+def _requested(settings: Settings, workload: Workload, options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `run` for these options."""
+    steps = options.pop("summary_steps")
+    if steps is not None and options["summary_every"] is None:
+        options["summary_every"] = max(1, round(steps / settings.steps_per_iteration))
+    captures = shared.captures_of(options)
+    afterwards = {name: options.pop(name) for name in ("breakdown", "reports", "expect", "progress")}
+    profile = options.pop("profile")
     if not profile and (captures or afterwards["breakdown"] or afterwards["reports"]):
-        raise click.UsageError("--no-profile leaves nothing to capture, break down or report")
-    told["name"] = told["name"] or settings.session_name or workload.name
-    told["probes"] = not told.pop("no_probes")
+        raise click.UsageError("--no-profile records nothing, so there is nothing to capture, break down or report.")
+    options["name"] = options["name"] or settings.session_name or workload.name
+    options["probes"] = not options.pop("no_probes")
     if captures:
-        told["captures"] = captures
-    recording = {name: value for name, value in told.items() if value is not None} if profile else None
-    return Asked(recording, **afterwards)
+        options["captures"] = captures
+    recording = {name: value for name, value in options.items() if value is not None} if profile else None
+    return {"options": recording, **afterwards}

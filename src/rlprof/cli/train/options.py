@@ -1,4 +1,4 @@
-"""The flags of a training, made from the dataclass of its settings."""
+"""The flags of a workload, made from the dataclass of its settings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import click
 
+from rlprof.cli.help import Option
 from rlprof.workloads.settings import FLAGS, Settings, describe
 
 
-def options_of(cls: type[Settings]) -> list[click.Option]:
-    """One for each field that has no parts. What was not given is None: then a file, or the field's own default,
-    decides."""
+def options_of(cls: type[Settings]) -> list[Option]:
+    """One option per field without parts. Options default to None, so that a config file or the field's own default
+    decides. The other flags of a field are aliases that the five documents promise."""
     texts = describe(cls)
     hints = get_type_hints(cls)
     options = []
@@ -25,30 +26,32 @@ def options_of(cls: type[Settings]) -> list[click.Option]:
         if hint is bool:
             flags = ["/".join((flag, flag.replace("--", "--no-", 1))) for flag in flags]
         shown = " ".join(map(str, field.default)) if several and isinstance(field.default, tuple) else field.default
-        default = "" if shown in (None, "") else f"  [{_default(shown, field.name)}]"
+        if isinstance(shown, bool):
+            shown = "on" if shown else "off"
+        text = texts.get(field.name, "").removesuffix(".")
         options.append(
-            click.Option(
-                [*flags, field.name],
+            Option(
+                [flags[0], field.name],
+                aliases=flags[1:],
                 type=click.Choice(get_args(hint)) if get_origin(hint) is Literal else hint,
                 multiple=several,
                 default=() if several else None,
-                help=texts.get(field.name, "").capitalize()[:1] + texts.get(field.name, "")[1:] + default,
-                metavar=None if hint is bool or get_origin(hint) is Literal else {int: "N", float: "X"}.get(hint),
+                default_text="" if shown is None else str(shown),
+                help=f"{text[:1].upper()}{text[1:]}{'; repeatable' if several else ''}.",
             )
         )
     return options
 
 
-def given(cls: type[Settings], told: dict[str, Any]) -> dict[str, Any]:
-    """Takes the flags that were given out of what a command was told."""
-    found = {field.name: told.pop(field.name) for field in fields(cls) if field.name in told}
-    return {
-        name: list(value) if isinstance(value, tuple) else value for name, value in found.items() if _is_told(value)
-    }
+def given(cls: type[Settings], options: dict[str, Any]) -> dict[str, Any]:
+    """Take the settings that were given out of a command's options."""
+    found = {field.name: options.pop(field.name) for field in fields(cls) if field.name in options}
+    lists = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    return {name: value for name, value in lists.items() if value not in (None, [])}
 
 
 def spread(options: list[click.Option], args: list[str]) -> list[str]:
-    """`--devices a b` as `--devices a --devices b`: what takes several may take them at once."""
+    """Turn `--devices a b` into `--devices a --devices b`, so that a repeatable option takes several values at once."""
     several = {flag for option in options if option.multiple for flag in option.opts}
     spread: list[str] = []
     current = None
@@ -63,19 +66,8 @@ def spread(options: list[click.Option], args: list[str]) -> list[str]:
     return spread
 
 
-def _default(shown: Any, name: str) -> str:
-    if isinstance(shown, bool):
-        name = name.replace("_", "-")
-        return f"default: {name if shown else f'no-{name}'}"
-    return f"default: {shown}"
-
-
-def _is_told(value: Any) -> bool:
-    return value is not None and value != ()
-
-
 def _bare(hint: Any) -> tuple[Any, bool]:
-    """Without None, bounds and tuple; and whether there may be several."""
+    """The type without None, bounds and tuple, and True if it takes several values."""
     if get_origin(hint) is Annotated:
         return _bare(get_args(hint)[0])
     if get_origin(hint) in (Union, types.UnionType):

@@ -1,62 +1,60 @@
-"""Trains in this very process, recorded, and shows what was asked for afterwards."""
+"""Trains in this process, recorded, and then shows the requested reports."""
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 
-from rlprof.analysis.alone import alone
 from rlprof.analysis.components import components
-from rlprof.cli.output import show, write
-from rlprof.cli.report import build, format_of
-from rlprof.experiment.alone import measure_alone
-from rlprof.launch.start import drive
-from rlprof.report.alone import render as render_alone
-from rlprof.report.components import render as render_components
-from rlprof.report.formats import renderer
+from rlprof.analysis.expectation import isolated_expectation
+from rlprof.cli.output import format_of, show, write
+from rlprof.cli.report import build
+from rlprof.experiment.expectation import measure_isolated
+from rlprof.render.components import render as render_components
+from rlprof.report.expectation import render as render_expectation
+from rlprof.report.formats import NAMES, renderer
 from rlprof.report.text import render as render_report
+from rlprof.run.start import drive
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.settings import Settings
-from rlprof.workloads.workload import Program, Workload
+from rlprof.workloads.workload import Workload
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Of the command line, what is not a setting of the training."""
-
-    recording: dict[str, Any] | None
-    """The options of `drive`; None: only train."""
-    breakdown: bool
-    reports: tuple[str, ...]
-    expect: bool
-    progress: bool
-
-
-def run(workload: Workload, settings: Settings, asked: Asked) -> None:
-    """Train, then show."""
-    for report in asked.reports:
-        format_of(report)  # an ending that nobody knows is said before the training, not after it
+def run(
+    workload: Workload, settings: Settings, options: dict[str, Any] | None,
+    *, breakdown: bool, reports: tuple[str, ...], expect: bool, progress: bool,
+) -> None:  # fmt: skip
+    """Train, then show what was requested. `options` are those of the recording, or None to train without one."""
+    for report in reports:
+        format_of(report, NAMES)  # refuse an unknown ending before the training, not after it
     if workload.prepare(settings):
         return
-    progress = Progress(workload.name, workload.score, asked.progress)
-    recording = drive({**asked.recording, "settings": asdict(settings)}) if asked.recording is not None else None
+    shown = Progress(workload.name, workload.score, progress)
+    recording = drive({**options, "settings": asdict(settings)}) if options is not None else None
     try:
         with recording or nullcontext():
             program = workload.load()
-            program.train(settings, progress)
+            program.train(settings, shown)
     finally:
-        progress.end()
-    click.echo(_learned(progress))
-    if recording is not None and recording.folder is not None:
-        _show(workload, recording.folder, asked)
-    if asked.expect:
-        _expect(workload, program, settings, progress)
+        shown.end()
+    click.echo(_learned(shown))
+    if recording is not None and recording.folder is not None and (breakdown or reports):
+        made = build(str(recording.folder))
+        if breakdown and workload.components:
+            show(partial(render_components, components(made.facts.breakdown, workload.components)))
+        elif breakdown:
+            show(partial(render_report, made))
+        for report in reports:
+            write(renderer(format_of(report, NAMES))(made), report)
+            click.echo(f"wrote {report}", err=True)
+    if expect:
+        click.echo(f"{workload.name}: measuring its parts in isolation", err=True)
+        expected = isolated_expectation(measure_isolated(program.parts(settings)), shown.steps_per_second)
+        show(partial(render_expectation, expected))
 
 
 def _learned(progress: Progress) -> str:
@@ -66,22 +64,3 @@ def _learned(progress: Progress) -> str:
     part = max(1, len(known) // 5)
     first, last = sum(known[:part]) / part, sum(known[-part:]) / part
     return f"{progress.name}: {progress.steps:,} steps, {progress.score} {first:,.4g} at first, {last:,.4g} at the end"
-
-
-def _show(workload: Workload, folder: Path, asked: Asked) -> None:
-    if not asked.breakdown and not asked.reports:
-        return
-    made = build(str(folder))
-    if asked.breakdown and workload.components:
-        show(partial(render_components, components(made.facts.breakdown, workload.components)))
-    elif asked.breakdown:
-        show(partial(render_report, made))
-    for report in asked.reports:
-        write(renderer(format_of(report))(made), report)
-        click.echo(f"wrote {report}", err=True)
-
-
-def _expect(workload: Workload, program: Program, settings: Settings, progress: Progress) -> None:
-    if sys.stderr is not None:
-        click.echo(f"{workload.name}: measuring its parts alone", err=True)
-    show(partial(render_alone, alone(measure_alone(program.parts(settings)), progress.steps_per_second)))

@@ -1,17 +1,17 @@
-/* Who gets each instant of the driver: the three rules of the ledger, at O(1) a span.
+/* Which account gets each instant of the driver: the three rules of the ledger, at O(1) per span.
  *
  * A lane books its time to its innermost node as `self`. On the driver's thread that is the ledger time too, but for
- * `shift`: minus what was given away, plus what was received. Elsewhere the ledger time is `shift` alone.
+ * `shift`: minus what was given away, plus what was received. On other threads the ledger time is `shift` only.
  *
- * While the driver waits, its time is given to the lanes that work, in equal parts. Nobody keeps a list of them: the
+ * While the driver waits, its time is given to the lanes that work, in equal parts. That needs no list of them: the
  * share clock runs at 1/workers, and a worker's span receives the difference of two readings. The driver's span gives
  * exactly what the clock handed out (parts x workers), so the sum stays the wall time to the nanosecond; what a
  * division leaves over waits in `share_rest` for the next one.
  *
- * A task with no span open runs on behalf of what its thread has open: its time is given to that.
+ * The time of a task with no open span goes to the span that its thread has open.
  *
- * An event loop that runs no callback waits as well, if a task is suspended inside a span. With nobody working, that
- * time goes to the suspended spans by a second such clock. */
+ * An event loop that runs no callback waits as well, if a task is suspended inside a span. If no lane works, that time
+ * goes to the suspended spans, by a second such clock. */
 #include "core.h"
 
 static bool
@@ -46,7 +46,13 @@ node_ledger(const Node *node)
     return (node->lane->on_driver ? node->self : 0) + node->shift;
 }
 
-/* Worked while the driver was busy with something else. */
+int64_t
+node_marked_ledger(const Node *node)
+{
+    return (node->lane->on_driver ? node->marked.self : 0) + node->marked.shift;
+}
+
+/* Work while the driver was busy with something else. */
 int64_t
 node_overlapped(const Node *node)
 {
@@ -56,9 +62,8 @@ node_overlapped(const Node *node)
     if (node->lane->on_driver) {
         return node->overlap;
     }
-    /* Processes agree on who worked when but for some nanoseconds. */
-    int64_t overlapped = node->self - node->waited - node->covered;
-    return overlapped > 0 ? overlapped : 0;
+    /* Never negative, although clocks of processes differ by some nanoseconds. */
+    return larger(0, node->self - node->waited - node->covered);
 }
 
 /* Hands dt out on `clock` in `parts` equal parts; returns how much of it was handed out. */
@@ -72,7 +77,7 @@ hand_out(int64_t dt, int parts, int64_t *clock, int64_t *rest)
     return part * parts;
 }
 
-/* Brings the clocks to now. Must come before anything that changes who works or who waits. */
+/* Brings the clocks to now. Must come before any change of which threads work or wait. */
 void
 attribution_advance(Ledger *ledger, int64_t now)
 {
@@ -93,7 +98,7 @@ attribution_advance(Ledger *ledger, int64_t now)
     }
 }
 
-/* Before anything is booked: other processes may know by now when the training began. */
+/* Before anything is booked: another process may have noted that the training began. */
 static inline void
 look_for_beginning(Ledger *ledger)
 {
@@ -141,7 +146,7 @@ charge(Thread *thread, int64_t now, bool own)
         node->shift += received;
         node->covered += sharing->wait_clock - thread->cover_mark;
         if (ledger->elsewhere) {
-            ledger->driver->base->stack->node->shift -= received; /* it gave that, as far as is known here */
+            ledger->driver->base->stack->node->shift -= received; /* the placeholder gave it, so that the sum stays */
         }
     }
     thread->share_mark = sharing->share_clock;
@@ -153,7 +158,6 @@ charge(Thread *thread, int64_t now, bool own)
     sharing_unlock(ledger);
 }
 
-/* Who works has changed by so many. */
 static void
 add_workers(Ledger *ledger, int change)
 {
@@ -163,14 +167,15 @@ add_workers(Ledger *ledger, int change)
     }
 }
 
-/* In the eyes of other processes, nobody works or waits where recording is off. */
+/* While recording is off, other processes see no thread of this one work or wait. */
 static bool
 takes_part(const Ledger *ledger)
 {
     return ledger->member.page == NULL || (ledger->mode & MODE_ENABLED);
 }
 
-/* After the running lane or its innermost span changed: who works, who waits from now on? Follows a charge. */
+/* After a change of the running lane or its innermost span: decides which threads work and wait from now on. Call
+ * `charge` first. */
 void
 restate(Thread *thread, int64_t now)
 {
@@ -186,7 +191,7 @@ restate(Thread *thread, int64_t now)
         Sharing *sharing = ledger->sharing;
         sharing->waiting_mark = not_before(ledger, now);
         sharing->waiting = driver_waits(ledger) && takes_part(ledger);
-        sharing->share_rest = ledger->idle_rest = 0; /* stays with the span that waited */
+        sharing->share_rest = ledger->idle_rest = 0; /* the remainder stays with the span that waited */
         careful = careful || sharing->waiting || thread->between_steps || ledger->supervises;
     }
     sharing_unlock(ledger);
@@ -243,12 +248,12 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
     sharing_unlock(ledger);
 }
 
-/* Books everybody's time up to now, open spans included. */
+/* Books the time of all lanes up to now, open spans included. */
 int64_t
 settle(Ledger *ledger, int64_t now)
 {
     if (ledger->pulse != NULL && (ledger->mode & MODE_ENABLED)) {
-        pulse_look(ledger, now); /* before the lock is had: it may wait */
+        pulse_look(ledger, now); /* before the lock is taken, because this may sleep */
     }
     sharing_lock(ledger);
     look_for_beginning(ledger);
@@ -267,7 +272,7 @@ settle(Ledger *ledger, int64_t now)
     return now;
 }
 
-/* After a pause: no lane has a claim on it, and no open span has lasted through it. */
+/* After a pause of the recording, which belongs to no lane and to no open span. */
 void
 attribution_resume(Ledger *ledger, int64_t gap)
 {
@@ -291,7 +296,7 @@ attribution_resume(Ledger *ledger, int64_t gap)
     }
 }
 
-/* What a lane has earned stays; the formula for the rest changes. */
+/* Figures up to now stay as they are. Later ones follow the other formula. */
 static void
 set_on_driver(Ledger *ledger, Lane *lane, bool on_driver)
 {
@@ -308,7 +313,7 @@ set_on_driver(Ledger *ledger, Lane *lane, bool on_driver)
         node->shift += on_driver ? -node->self : node->self;
         node->marked.shift += on_driver ? -node->marked.self : node->marked.self;
     }
-    lane->left = lane->mark; /* what came before is booked by the other formula: no later split may move it */
+    lane->left = lane->mark; /* no later split may move time that the other formula has booked */
     lane_move(ledger, lane, on_driver);
 }
 

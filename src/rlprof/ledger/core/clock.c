@@ -8,8 +8,8 @@
 #if RLPROF_HAVE_TSC
 #include <cpuid.h>
 
-/* The kernel watches the TSC over all cores and gives it up when it misbehaves: where it times with the TSC itself,
- * so may we. The CPU must also promise a constant rate in every power state. */
+/* The kernel watches the TSC over all cores and gives it up when it misbehaves. So we may use it where the kernel does,
+ * if the CPU also promises a constant rate in every power state. */
 const char *
 clock_tsc_refusal(void)
 {
@@ -35,7 +35,7 @@ typedef struct {
     int64_t ns;
 } Pair;
 
-/* The tightest of several tries: an interrupt between the two readings only ever widens the gap. */
+/* The tightest of several tries, because an interrupt between the two readings widens the gap. */
 static Pair
 read_pair(void)
 {
@@ -56,28 +56,28 @@ read_pair(void)
 
 static uint64_t rate; /* ns a tick, in 2^-32; 0: not known yet */
 
-/* "RATE BOOT": the second says which machine, since when it runs. False where that cannot be told. */
+/* Writes "RATE BOOT_ID": the rate is only valid for this boot of this machine. False if the boot id is unknown. */
 static bool
 write_rate(char text[RATE_TEXT], uint64_t known)
 {
     char boot[40] = "";
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    bool told = file != NULL && fscanf(file, "%39s", boot) == 1;
+    bool known_boot = file != NULL && fscanf(file, "%39s", boot) == 1;
     if (file != NULL) {
         fclose(file);
     }
     snprintf(text, RATE_TEXT, "%llu %s", (unsigned long long)known, boot);
-    return told;
+    return known_boot;
 }
 
-/* What a process before this one has measured and left in the environment, if that was here; else 0. */
+/* The rate that a parent process has measured on this machine and left in the environment; else 0. */
 static uint64_t
-told_rate(void)
+inherited_rate(void)
 {
-    const char *told = getenv("RLPROF_TSC");
-    uint64_t known = told ? strtoull(told, NULL, 10) : 0;
+    const char *inherited = getenv("RLPROF_TSC");
+    uint64_t known = inherited ? strtoull(inherited, NULL, 10) : 0;
     char text[RATE_TEXT];
-    return known != 0 && write_rate(text, known) && strcmp(text, told) == 0 ? known : 0;
+    return known != 0 && write_rate(text, known) && strcmp(text, inherited) == 0 ? known : 0;
 }
 
 bool
@@ -86,14 +86,13 @@ clock_rate(char text[RATE_TEXT])
     return rate != 0 && write_rate(text, rate);
 }
 
-/* The rate is measured once a process. Two pairs 20 ms apart, each good to about 20 ns, give it to about 2 ppm. */
+/* The rate is measured once per process. Two pairs 20 ms apart, each good to about 20 ns, give it to about 2 ppm. */
 static uint64_t
 measured_ns_per_tick_q32(void)
 {
-    if (rate == 0 && (rate = told_rate()) == 0) {
+    if (rate == 0 && (rate = inherited_rate()) == 0) {
         Pair first = read_pair();
-        struct timespec pause = {0, 20000000};
-        nanosleep(&pause, NULL);
+        sleep_ns(20000000);
         Pair second = read_pair();
         rate = (uint64_t)(((unsigned __int128)(uint64_t)(second.ns - first.ns) << 32) /
                           (second.tsc - first.tsc));

@@ -1,4 +1,4 @@
-/* Time: one signed nanosecond count that never goes back, from the cheapest source that is safe here. */
+/* Time in nanoseconds that never goes back, from the cheapest source that is safe here. */
 #ifndef RLPROF_CLOCK_H
 #define RLPROF_CLOCK_H
 
@@ -24,26 +24,41 @@ typedef struct {
     int64_t fake_cpu; /* the same for thread CPU time */
 } Clock;
 
-/* Why this process may not time with the TSC, or NULL where it may. */
+/* Why this process may not use the TSC; NULL if it may. */
 const char *clock_tsc_refusal(void);
 
-/* Returns 0, or -1 where the kind cannot be had on this machine. */
+/* Returns 0, or -1 if this machine lacks that kind of clock. */
 int clock_open(Clock *clock, ClockKind kind);
 
-/* What the TSC's rate was measured to be, for RLPROF_TSC in the environment of child processes: they need not measure.
- * False: it was not, or it cannot be said of which machine. */
+/* The measured rate of the TSC, for RLPROF_TSC in the environment of child processes, which then need not measure it.
+ * False: it was not measured, or the machine cannot be identified. */
 #define RATE_TEXT 64
 bool clock_rate(char text[RATE_TEXT]);
 
-/* Nanoseconds by which the clock has left CLOCK_MONOTONIC since it was opened. */
+/* Nanoseconds by which the clock has drifted from CLOCK_MONOTONIC since it was opened. */
 int64_t clock_drift(const Clock *clock);
 
+/* Nanoseconds of a system clock; -1: it cannot be read, as the CPU clock of a thread that has ended. */
+static inline int64_t
+clock_read(clockid_t id)
+{
+    struct timespec ts;
+    return clock_gettime(id, &ts) == 0 ? (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec : -1;
+}
+
+/* On the hot path of the monotonic clock, so without a check: it can always be read. */
 static inline int64_t
 clock_monotonic(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static inline void
+sleep_ns(int64_t ns)
+{
+    nanosleep(&(struct timespec){ns / 1000000000, ns % 1000000000}, NULL);
 }
 
 static inline int64_t

@@ -1,325 +1,38 @@
-/* The ledger's data, and who may touch it: everything here is read and written with the GIL held. */
+/* What the files of the core offer one another, and the short functions that are inlined everywhere. data.h has the
+ * data. */
 #ifndef RLPROF_CORE_H
 #define RLPROF_CORE_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "clock.h"
-#include "cpu.h"
-#include "histogram.h"
-#include "map.h"
-#include "sharing.h"
-
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-/* Kept out of the hot functions, which then need no stack frame: a third of a span's instructions. */
-/* Read at each span. A library that is loaded later reaches such a variable by a call, unless it asks for one of the few
- * places that glibc keeps for that. */
-#ifdef __GLIBC__
-#define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
-#else
-#define THREAD_LOCAL __thread
-#endif
-#define SLOW_PATH __attribute__((noinline, cold))
-
-/* Beyond these an operation or a node is folded into a catch-all, with one warning: names made in a loop must not eat
- * the training's memory. */
-#define MAX_OPERATIONS 65536
-#define MAX_NODES 262144
-/* So many lanes of one group have a tree of their own, and so many of all groups. Then a lane continues the tree of one
- * that has ended. Where none has, tasks share a tree: what a report says of 100,000 tasks must not take as many rows. */
-#define MAX_TREES 64
-#define MAX_TASK_LANES 1024
-
-typedef struct Ledger Ledger;
-typedef struct Span Span;
-typedef struct Operation Operation;
-typedef struct Node Node;
-typedef struct Lane Lane;
-typedef struct Pool Pool;
-typedef struct Thread Thread;
-typedef struct Dose Dose;
-typedef struct Pulse Pulse;
-
-/* One kind of work, known by its name. */
-struct Operation {
-    PyObject *name;
-    Py_hash_t hash;
-    PyObject *category;
-    bool category_told; /* by a call, not by the catalogue */
-    bool on_device;     /* timed on the device whenever there is one */
-    uint32_t id;
-    Span *spans; /* one for each combination of options in use; the plain one first */
-    Node *cached_parent;
-    Node *cached_child;
-    Dose *dose; /* dose.c: how it is slowed down, or NULL */
-};
-
-/* One operation at one place of one lane's call tree. Times are nanoseconds. */
-struct Node {
-    int64_t self;   /* innermost on its lane, whoever ran */
-    uint64_t calls; /* closed spans */
-    int64_t busy;   /* the closed spans' durations */
-    int64_t min;
-    int64_t max;
-    Histogram durations;
-    int64_t shift;   /* what attribution adds to the ledger time: see attribution.c */
-    int64_t covered; /* elsewhere than on the driver: working while it waited */
-    int64_t overlap; /* on the driver: worked beside it before that */
-    int64_t waited;  /* of self: in a wait span, or suspended */
-    int64_t off_cpu; /* of self: off the CPU */
-    int64_t cost;    /* of self: rlprof's own on a CPU, where it was timed and not calibrated */
-    int64_t memory_peak; /* bytes, -1: never tracked */
-    int64_t memory_rise;
-    int64_t device_peak;
-    int64_t device_rise;
-    int64_t device_time;
-    uint64_t device_calls;
-    uint32_t id;
-    Operation *operation; /* NULL: the lane's root, no span open */
-    Node *parent;
-    Lane *lane;
-    struct { /* as they stood at the last iteration mark */
-        int64_t self, shift, overlapped, waited, off_cpu;
-        uint64_t calls;
-    } marked;
-};
-
-/* An open span. */
-typedef struct {
-    Node *node;
-    Span *span; /* NULL: the bottom of the stack */
-    int64_t start;
-    int64_t memory_start;
-    int64_t memory_peak;
-    int64_t device_start;
-    int64_t device_peak;
-    PyObject *device_event;
-    int64_t dosed; /* CPU time at its start; -1: no dose follows it. Only while operations are slowed down */
-} Entry;
-
-typedef enum { LANE_THREAD, LANE_TASK } LaneKind;
-
-/* A line of execution with a call tree of its own, or a guest in the tree of another lane that nothing runs on. */
-struct Lane {
-    Entry *top; /* stack[0] is the root, always open */
-    int64_t mark; /* time is booked up to here */
-    int64_t left; /* when its last span ended */
-    struct {      /* the innermost node, as it was at `left`: see lane_stand */
-        const Node *node; /* NULL: nothing of it has changed since */
-        int64_t left, shift, covered, waited, off_cpu, cost;
-    } stood;
-    Entry *stack;
-    Entry *end;
-    int waits; /* open wait spans */
-    bool suspended; /* counted in Ledger.suspended */
-    int64_t idle_mark;
-    Thread *host; /* NULL: ended */
-    PyObject *task; /* borrowed, and only compared: the asyncio task that ran here last */
-    PyObject *name;
-    LaneKind kind;
-    bool on_driver;
-    bool shared;   /* its tree is its guests'; nothing runs on it */
-    bool guest;
-    uint32_t id;   /* of the lane whose tree it is */
-    uint64_t uses; /* threads or tasks that have run here */
-    Pool *pool;    /* NULL: a guest */
-    Lane *before, *after; /* among its pool's ended lanes; `after` also links spare guests, and a thread's shared lanes */
-};
-
-/* The lanes of one kind and group, on the driver's thread or not, that have a tree of their own. Times on the driver's
- * thread and on others are booked by different formulas, so their lanes are never mixed. */
-struct Pool {
-    PyObject *group; /* interned */
-    uint32_t trees;
-    uint32_t ended;
-    Lane *first, *last; /* of those that have ended, in that order */
-};
-
-#define THREAD_WORKER 1u  /* not the driver's */
-#define THREAD_CAREFUL 2u /* its spans may change who works or who waits */
-
-/* An operating-system thread, as one ledger sees it. */
-struct Thread {
-    Ledger *ledger; /* NULL: the ledger is gone */
-    unsigned flags;
-    Lane *lane; /* running now: the base lane or a task's */
-    PyThreadState *tstate; /* NULL: no span seen on it yet */
-    uint64_t context_ver;
-    Cpu cpu;
-    Lane *base;
-    unsigned long ident;
-    bool working;
-    bool own; /* what it does now is rlprof's: own.c */
-    const Node *own_only; /* but only here, as it runs code that has spans of its own; NULL: anywhere */
-    int64_t own_until;    /* it was so last */
-    bool between_steps; /* inside an event loop that runs no callback */
-    int steps;          /* callbacks it is inside of: two where a loop runs inside another's callback */
-    Lane *shared;       /* its lanes with guests, one for each group */
-    int64_t share_mark;
-    int64_t cover_mark;
-    Thread *next;
-};
-
-typedef struct {
-    int64_t start;
-    int64_t duration;
-    uint32_t node;
-    uint32_t depth;
-} TimelineEvent;
-
-typedef struct {
-    TimelineEvent *events; /* NULL: no timeline */
-    uint64_t capacity;     /* a power of two */
-    uint64_t written;
-    uint64_t drained;
-} Timeline;
-
-/* What one node gained in one iteration, or in several merged ones. */
-typedef struct {
-    uint32_t iteration;
-    uint32_t node;
-    uint64_t calls;
-    int64_t self, ledger, overlapped, waited, off_cpu;
-} IterationRow;
-
-typedef struct {
-    int64_t start;
-    int64_t end;
-    uint32_t first;
-    uint32_t last;
-    int64_t steps;
-    int64_t episodes;
-} IterationMark;
-
-typedef struct {
-    IterationRow *rows;
-    size_t rows_used, rows_capacity;
-    IterationMark *marks;
-    size_t marks_used, marks_capacity;
-    uint32_t count;   /* closed iterations */
-    uint32_t emitted; /* of them, in a mark already */
-    int64_t start;    /* of the first one not emitted */
-    int64_t begun;    /* of the open one */
-    Histogram durations; /* of all closed ones: marks are merged, and a merged one's mean hides the slow ones in it */
-    int64_t shortest, longest, sum; /* of the same */
-    bool open;
-    int64_t steps, episodes; /* counted since the last reset */
-    int64_t marked_steps, marked_episodes;
-} Iterations;
-
-#define MODE_ENABLED 1u
-#define MODE_TIMELINE 2u
-#define MODE_DEVICE 4u
-#define MODE_WATCHED 8u
-#define MODE_DOSED 16u
-/* With one of these, every span takes the long way. */
-#define MODE_FULL (MODE_DEVICE | MODE_WATCHED | MODE_DOSED)
-
-struct Ledger {
-    PyObject_HEAD
-    unsigned mode;
-    Clock clock;
-    CpuKind cpu_kind;
-    uint64_t cpu_token;
-    int64_t started;  /* enabled since */
-    int64_t wall;     /* enabled time before that */
-    int64_t stopped;  /* disabled since */
-    uint32_t left_open; /* spans open when it was disabled, and still */
-
-    /* attribution.c */
-    Thread *driver;
-    unsigned long driving; /* the thread that drives a training in this process, as Profiler.driver; 0: none */
-    Sharing *sharing; /* the next one, or the page's */
-    Sharing alone;
-    Membership member;
-    bool elsewhere;                /* the driver is in another process; here is a stand-in that does nothing */
-    bool seen;                     /* a span was begun in this process */
-    uint32_t epoch;                /* of the page, when recording began anew here */
-    uint32_t heard;                /* of the page's `asked`, what is being answered */
-    int64_t given_mark;            /* what the driver's spans have given up to now */
-    int64_t given_before;          /* of that, before the last reset */
-    int64_t idle_clock, idle_rest; /* advances at 1/suspended while nobody works either */
-    int suspended;
-
-    /* tree.c */
-    Operation **operations;
-    uint32_t operations_used, operations_capacity;
-    Operation **by_name;
-    size_t by_name_mask;
-    Map plain_spans; /* by the address of the operation's interned name: what profile(name) returns */
-    Node **nodes;
-    uint32_t nodes_used, nodes_capacity;
-    Map children;
-
-    /* lane.c, thread.c, task.c */
-    Thread *threads;
-    Lane **lanes; /* guests too */
-    uint32_t lanes_used, lanes_capacity;
-    uint32_t trees; /* lanes that are no guests */
-    uint32_t lanes_life; /* changes when all lanes are freed */
-    Lane *spare; /* guests without a task */
-    Map pools;
-    Map tasks; /* by address: the lane each had last; only lanes with a host are in use */
-    PyObject *running_loop;  /* asyncio's; NULL before it is imported */
-    PyObject *current_task;
-    char follows_tasks; /* event loops tell of their callbacks */
-    int64_t step_cost; /* of following an event loop: what the timing of each callback's own cost leaves out */
-    int64_t span_cost; /* what a span costs outside of itself, as calibrated */
-
-    Pulse *pulse;         /* pulse.c: notices when the process is stopped; NULL: nobody does */
-    uint32_t stops_seen;
-    Span *suspension;     /* what that is booked to */
-    Span *startup;      /* startup.c: while it is open */
-    Span *startup_rest; /* from when it gave way until the training begins */
-    bool supervises;    /* the training is in other processes: with no span open, the driver waits for them */
-    int64_t trained;    /* when something was last stepped, learned or marked here; 0: never */
-    bool learned;       /* something was learned in this process */
-    unsigned long local; /* where the driver is elsewhere: the thread that may drive a training in this process */
-    uint32_t begun;     /* of the page's `beginning.count`, what is accounted for here */
-    Timeline timeline;
-    Iterations iterations;
-
-    /* memory.c, device.c */
-    int clear_refs;   /* an open file, -1 not opened, -2 not to be had */
-    int64_t process_peak;
-    PyObject *device;
-    PyObject *pending; /* list of (node id, start event, end event) */
-    uint64_t device_lost;
-    uint64_t device_epoch; /* pending events belong to it */
-    bool resolving;
-
-    PyObject *watcher; /* watch.c: told of every span, or NULL */
-    bool telling;
-
-    PyObject *dosed; /* dose.c: the names of the operations that are slowed down, or NULL */
-    Py_buffer doses;
-
-    PyObject *hooks;
-    PyObject *profile;
-};
-
-#define SPAN_MEMORY 1u
-#define SPAN_WAIT 2u
-#define SPAN_DEVICE 4u
-#define SPAN_NO_DEVICE 8u
-
-/* What `with` and a decorator hold: an operation with options. Shared by all who ask for the same. */
-struct Span {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    Ledger *ledger;
-    Operation *operation;
-    unsigned flags;
-    Span *next;
-    PyObject *exit; /* the bound __exit__ */
-};
+#include "data.h"
 
 extern THREAD_LOCAL Thread *this_thread;
+
+static inline int64_t
+smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t
+larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A call has ended. The time is booked already. */
+static inline void
+node_count_call(Node *node, int64_t duration)
+{
+    node->calls++;
+    node->busy += duration;
+    if (duration < node->min) {
+        node->min = duration;
+    }
+    if (duration > node->max) {
+        node->max = duration;
+    }
+    histogram_add(&node->durations, duration);
+}
 
 /* tree.c */
 Operation *operation_get(Ledger *, PyObject *name, PyObject *category); /* NULL: an exception is set */
@@ -340,7 +53,7 @@ Lane *lane_take(Thread *host, LaneKind, PyObject *name, PyObject *group, int64_t
 void lane_retake(Lane *, Thread *host, int64_t now); /* one that has ended, and is no guest */
 void lane_end(Ledger *, Lane *);
 void lane_release(Ledger *, Lane *);
-void lane_move(Ledger *, Lane *, bool on_driver); /* to the pool where it belongs then */
+void lane_move(Ledger *, Lane *, bool on_driver); /* to the pool of the driver's lanes, or of the others */
 bool lane_grow(Lane *);
 void lanes_free(Ledger *);
 uint32_t open_spans(const Ledger *);
@@ -363,7 +76,7 @@ void lane_step_end(Ledger *, Lane *previous);
 int steps_setup(PyObject *module);
 PyObject *ledger_follow(Ledger *, PyObject *run);
 
-/* While recording is off no time passes. */
+/* Stands still while recording is off. */
 static inline int64_t
 ledger_time(const Ledger *ledger)
 {
@@ -394,13 +107,13 @@ PyObject *ledger_members(Ledger *, PyObject *);
 PyObject *ledger_ended(Ledger *, PyObject *);
 PyObject *ledger_dismiss(Ledger *, PyObject *pid);
 
-/* asking.c */
+/* requests.c */
 void wake_listeners(Page *);
-PyObject *ledger_ask(Ledger *, PyObject *seconds);
+PyObject *ledger_request(Ledger *, PyObject *seconds);
 PyObject *ledger_listen(Ledger *, PyObject *seconds);
 PyObject *ledger_answer(Ledger *, PyObject *);
 
-/* Around what must be seen as one by the other processes. Nothing inside may run Python code. */
+/* Around changes that other processes must not see half done. No Python code may run inside. */
 static inline void
 sharing_lock(Ledger *ledger)
 {
@@ -417,7 +130,7 @@ sharing_unlock(Ledger *ledger)
     }
 }
 
-/* Another process may have brought the clocks further before this one had the lock. */
+/* Another process may have advanced the clocks before this one got the lock. */
 static inline int64_t
 not_before(const Ledger *ledger, int64_t now)
 {
@@ -425,8 +138,8 @@ not_before(const Ledger *ledger, int64_t now)
     return sharing->waiting && now < sharing->waiting_mark ? sharing->waiting_mark : now;
 }
 
-/* Keeps what the innermost node had when the lane's last span ended. Must come before any of it changes: whoever learns
- * later that the node's span was over then (ledger_split) has to know what came after. The hot path changes none of it. */
+/* Keeps the figures that the innermost node had when the lane's last span ended. ledger_split needs them, to move
+ * what was booked after that. Call it before any of them changes. The hot path changes none of them. */
 static inline void
 lane_stand(Lane *lane, const Node *node)
 {
@@ -446,17 +159,17 @@ void attribution_advance(Ledger *, int64_t now);
 void charge(Thread *, int64_t now, bool own);
 void restate(Thread *, int64_t now);
 void switch_lane(Thread *, Lane *, int64_t now);
-int64_t settle(Ledger *, int64_t now); /* returns up to when: with other processes, perhaps a little later */
+int64_t settle(Ledger *, int64_t now); /* returns the time it booked up to, which other processes may have advanced */
 void attribution_resume(Ledger *, int64_t gap);
 void attribution_set_driver(Ledger *, Thread *, int64_t now);
 int64_t node_ledger(const Node *);
+int64_t node_marked_ledger(const Node *); /* at the last iteration mark */
 int64_t node_overlapped(const Node *);
 
-/* own.c: around rlprof's own work on a thread. Neither runs Python code nor fails. */
-bool own_begin(Thread *, const Node *only); /* false: it had begun, or is not recorded */
+/* own.c: around rlprof's own work on a thread. They run no Python code and cannot fail. */
+bool own_begin(Thread *, const Node *only); /* false: already begun, or not recorded */
 void own_end(Thread *, bool begun);
 void own_around(Ledger *, int64_t began, int64_t start, int64_t end);
-PyObject *ledger_set_span_cost(Ledger *, PyObject *cost);
 PyObject *ledger_own_time(Ledger *, PyObject *own);
 
 /* pulse.c */
@@ -465,7 +178,7 @@ PyObject *ledger_stopped(Ledger *, PyObject *args);
 void pulse_end(Ledger *);
 SLOW_PATH void pulse_look(Ledger *, int64_t now);
 
-/* Before time is booked that is long enough to hold a stop. */
+/* Before a time is booked that is long enough to contain a stop. */
 #define LONG_ENOUGH INT64_C(300000000)
 static inline void
 pulse_check(Ledger *ledger, int64_t since, int64_t now)
@@ -477,10 +190,11 @@ pulse_check(Ledger *ledger, int64_t since, int64_t now)
 
 /* span.c */
 void lane_unwind(Lane *, int64_t now); /* ends the spans that are open on it */
-void lane_end_below(Lane *, const Span *, int64_t now); /* ends one; those inside go on where they would be without it */
-bool span_enter(Span *); /* false: not recorded, so not to be left */
+void lane_end_below(Lane *, const Span *, int64_t now); /* ends a span; the spans inside it move up one level */
+Entry lane_remove(Ledger *, Lane *, Entry *, int64_t now);
+bool span_enter(Span *); /* false: not recorded, so do not leave it */
 void span_exit(Span *);
-PyObject *ledger_split(Ledger *, PyObject *args);
+PyObject *ledger_split(Ledger *, PyObject *args);  /* split.c */
 PyObject *ledger_rename(Ledger *, PyObject *args); /* rename.c */
 PyObject *span_call(PyObject *, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *span_exit_method(PyObject *, PyObject *const *args, Py_ssize_t count);
@@ -489,8 +203,8 @@ PyObject *span_exit_method(PyObject *, PyObject *const *args, Py_ssize_t count);
 bool startup_gives_way(const Ledger *, const Node *parent); /* to a first span inside `parent` */
 SLOW_PATH bool startup_enter(Span *);
 void startup_end(Ledger *); /* the training begins */
-void training_begins(Ledger *, bool learns); /* the same, here or in a worker's process, by a step or by learning */
-SLOW_PATH void startup_look(Ledger *); /* another process knows when it began; the page's lock is held */
+void training_begins(Ledger *, bool learns); /* the same, also in a worker's process, by a step or by learning */
+SLOW_PATH void startup_look(Ledger *); /* another process has noted the beginning; the page's lock is held */
 PyObject *ledger_begin_startup(Ledger *, PyObject *span);
 PyObject *ledger_end_startup(Ledger *, PyObject *);
 
@@ -509,14 +223,22 @@ void device_resolve(Ledger *);
 void device_detach(Ledger *);
 void device_forget(Ledger *);
 
+PyObject *ledger_set_device(Ledger *, PyObject *device);
+
 /* timeline.c, iteration.c, raw.c */
-int timeline_open(Ledger *, Py_ssize_t capacity);
+PyObject *ledger_timeline(Ledger *, PyObject *capacity);
 PyObject *timeline_drain(Ledger *);
-int64_t iteration_mark(Ledger *, int64_t now, bool closes); /* returns when it was */
+int64_t iteration_mark(Ledger *, int64_t now, bool closes); /* returns its time */
 void iteration_reset(Ledger *, int64_t now);
+PyObject *ledger_iteration(Ledger *, PyObject *closes);
 PyObject *ledger_drop_iteration(Ledger *, PyObject *);
+PyObject *ledger_add_steps(Ledger *, PyObject *number);
+PyObject *ledger_add_episodes(Ledger *, PyObject *number);
 PyObject *iteration_drain(Ledger *);
 PyObject *ledger_raw(Ledger *);
+int raw_setup(PyObject *rows);
+extern const char *const OPERATION_COLUMNS[], *const LANE_COLUMNS[], *const NODE_COLUMNS[];
+int layout_setup(PyObject *module); /* layout.c */
 
 static inline void
 timeline_add(Ledger *ledger, const Entry *entry, int64_t duration, const Lane *lane)
@@ -526,6 +248,18 @@ timeline_add(Ledger *ledger, const Entry *entry, int64_t duration, const Lane *l
         (TimelineEvent){entry->start, duration, entry->node->id, (uint32_t)(entry - lane->stack)};
 }
 
+/* Counts a span that ends, in its node and in the timeline. */
+static inline void
+entry_close(Ledger *ledger, Lane *lane, const Entry *entry, int64_t now)
+{
+    int64_t duration = now - entry->start;
+    lane->left = now;
+    node_count_call(entry->node, duration);
+    if (UNLIKELY(ledger->mode & MODE_TIMELINE)) {
+        timeline_add(ledger, entry, duration, lane);
+    }
+}
+
 /* switching.c */
 PyObject *ledger_start(Ledger *, PyObject *);
 PyObject *ledger_stop(Ledger *, PyObject *);
@@ -533,22 +267,23 @@ PyObject *ledger_reset(Ledger *, PyObject *);
 PyObject *ledger_after_fork(Ledger *, PyObject *);
 
 /* watch.c */
-SLOW_PATH void watch_tell(Ledger *, const Span *, bool begins);
+SLOW_PATH void watch_report(Ledger *, const Span *, bool begins);
 PyObject *ledger_watch(Ledger *, PyObject *watcher);
 PyObject *ledger_open_operations(Ledger *, PyObject *);
+PyObject *ledger_depth(Ledger *, PyObject *);
 
-/* dose.c */
-void dose_find(Ledger *, Operation *);
-int64_t dose_begin(const Lane *, Dose *);
-void dose_end(Ledger *, Dose *, int64_t begun, int64_t wall);
-void dose_free(Ledger *);
-PyObject *ledger_dose(Ledger *, PyObject *args);
+/* slowdown.c */
+void slowdown_find(Ledger *, Operation *);
+int64_t slowdown_begin(const Lane *, Slowdown *);
+void slowdown_end(Ledger *, const Entry *ended, int64_t now);
+void slowdown_free(Ledger *);
+PyObject *ledger_slow_down(Ledger *, PyObject *args);
 PyObject *ledger_sample(Ledger *, PyObject *args);
 
-/* ledger.c: says once what went wrong and lets the training go on. Keeps a raised exception as it was. */
+/* ledger.c: warns once of a failure; the training goes on. Keeps a raised exception as it was. */
 void complain(Ledger *, const char *what);
-/* Whether the exception that is set is not the callback's own failure but a request to stop (Ctrl-C, sys.exit in a signal
- * handler). If so it is raised again in the training's own code, and no longer set. */
+/* True if the exception that is set is a request to stop (Ctrl-C, sys.exit in a signal handler) and not a failure of
+ * the callback. It is then raised again in the training's own code, and cleared here. */
 bool pass_on_interrupt(void);
 
 /* signals.c */

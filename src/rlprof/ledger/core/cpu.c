@@ -40,15 +40,15 @@ struct rseq_section {
     uint64_t abort_ip;
 } __attribute__((aligned(32)));
 
-/* glibc 2.35 registers the area and says where it is. Looked up at run time: a reference, even a weak one, would keep
- * the module from loading on older ones. */
+/* glibc 2.35 registers the area and exports its place. It is looked up at run time, because even a weak reference would
+ * keep the module from loading with an older glibc. */
 static ptrdiff_t rseq_offset;
 
 /* Some kernels check the signature before an abort address even for a section that is not running. */
 static const uint32_t abort_landing[2] = {RSEQ_SIGNATURE, 0};
 
-/* A thread has one slot for all ledgers, so each ledger has a descriptor of its own there: what another one armed is
- * not intact for it. They are static because the kernel reads them whenever it likes. */
+/* A thread has one slot for all ledgers. Each ledger has its own descriptor, so that it does not take a slot that
+ * another ledger armed for its own. They are static because the kernel may read them at any time. */
 #define DESCRIPTORS 64
 static struct rseq_section nowhere[DESCRIPTORS];
 
@@ -76,7 +76,7 @@ arm(Cpu *cpu)
     *(volatile uint64_t *)cpu->slot = cpu->token;
 }
 
-/* Tried, not believed: a kernel that leaves the pointer alone over a sleep would hide all time off the CPU. */
+/* Tried out, because a kernel that keeps the pointer over a sleep would hide all time off the CPU. */
 static bool
 kernel_clears_slot(void)
 {
@@ -125,14 +125,7 @@ cpu_rseq_works(void)
 static int64_t
 read_cpu(const Cpu *cpu, const Clock *clock)
 {
-    if (cpu->kind == CPU_FAKE) {
-        return clock->fake_cpu;
-    }
-    struct timespec ts;
-    if (clock_gettime(cpu->clock, &ts) != 0) {
-        return -1; /* the thread is gone */
-    }
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+    return cpu->kind == CPU_FAKE ? clock->fake_cpu : clock_read(cpu->clock);
 }
 
 void
@@ -168,7 +161,7 @@ cpu_collect(Cpu *cpu, const Clock *clock, int64_t now, bool own)
         return 0;
     }
 #if RLPROF_HAVE_RSEQ
-    /* Armed before the clock is read: a break in between costs one more collection, never a lost one. */
+    /* Armed before the clock is read: a break in between is collected once more, and never missed. */
     if (own && cpu->kind == CPU_RSEQ) {
         arm(cpu);
     }

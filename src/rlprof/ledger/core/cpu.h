@@ -1,9 +1,9 @@
 /* Thread CPU time at the price of one load.
  *
- * A system call a reading would cost six spans. Instead each thread points its rseq area at a descriptor that no code
+ * A system call per reading would cost six spans. Instead each thread points its rseq area at a descriptor that no code
  * ever runs inside. The kernel clears that pointer whenever the thread is switched out, moved or signalled; while it is
  * intact the thread has run without a break, so its CPU time grew exactly as wall time did. Only after a break is the
- * CPU clock asked, and what is missing is booked as off-CPU time of the span that was innermost meanwhile. */
+ * CPU clock read, and what is missing is booked as off-CPU time of the span that was innermost meanwhile. */
 #ifndef RLPROF_CPU_H
 #define RLPROF_CPU_H
 
@@ -24,10 +24,10 @@ typedef struct {
     CpuKind kind;
 } Cpu;
 
-/* Whether the kernel and glibc give this process an rseq area to use. */
+/* True if the kernel and glibc give this process an rseq area to use. */
 bool cpu_rseq_works(void);
 
-/* What a ledger arms threads with; never 0. */
+/* The token with which a ledger arms threads; never 0. */
 uint64_t cpu_new_token(void);
 
 /* Begins to follow the calling thread. */

@@ -1,5 +1,5 @@
-/* Spans on an asynchronous device, through the interface of rlprof.ledger.device.Device: the device's own events mark
- * where a span begins and ends in its queue. They are asked later whether they have passed, and never waited for. */
+/* Spans on an asynchronous device, through the interface of rlprof.ledger.device.Device. The device's own events
+ * mark where a span begins and ends in its queue. They are queried later, and never waited for. */
 #include "core.h"
 
 #define MAX_PENDING 65536
@@ -13,7 +13,7 @@ device_detach(Ledger *ledger)
     device_forget(ledger);
 }
 
-/* Events of before, pending or at the start of a span that is open, mean nothing from here on. */
+/* Earlier events, pending or at the start of an open span, are invalid from here on. */
 void
 device_forget(Ledger *ledger)
 {
@@ -21,9 +21,31 @@ device_forget(Ledger *ledger)
     PyList_SetSlice(ledger->pending, 0, PY_SSIZE_T_MAX, NULL);
 }
 
-/* A device that fails is not asked again. Keeps a raised exception: a span may be ending because of one. */
+PyObject *
+ledger_set_device(Ledger *ledger, PyObject *device)
+{
+    device_detach(ledger);
+    if (device != Py_None) {
+        ledger->device = Py_NewRef(device);
+        ledger->mode |= MODE_DEVICE;
+    }
+    Py_RETURN_NONE;
+}
+
+/* A device that fails is not used again. */
+static void
+device_failed(Ledger *ledger, uint64_t epoch)
+{
+    complain(ledger, "the device failed; device time and memory are not recorded from here on");
+    PyErr_Clear();
+    if (epoch == ledger->device_epoch) {
+        device_detach(ledger);
+    }
+}
+
+/* Keeps a raised exception: a span may be ending because of it. */
 static PyObject *
-ask(Ledger *ledger, const char *method)
+call_device(Ledger *ledger, const char *method)
 {
     if (ledger->device == NULL) {
         return NULL;
@@ -34,40 +56,32 @@ ask(Ledger *ledger, const char *method)
     PyObject *answer = PyObject_CallMethod(device, method, NULL);
     Py_DECREF(device);
     if (answer == NULL && !pass_on_interrupt()) {
-        complain(ledger, "the device failed; device time and memory are not recorded from here on");
-        PyErr_Clear();
-        device_detach(ledger);
+        device_failed(ledger, ledger->device_epoch);
     }
     PyErr_Restore(type, value, traceback);
     return answer;
 }
 
 static int64_t
-ask_bytes(Ledger *ledger, const char *method)
+read_bytes(Ledger *ledger, const char *method)
 {
-    PyObject *answer = ask(ledger, method);
-    if (answer == NULL) {
-        return -1;
-    }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    int64_t bytes = PyLong_AsLongLong(answer);
-    PyErr_Clear();
-    Py_DECREF(answer);
-    PyErr_Restore(type, value, traceback);
+    int overflow;
+    PyObject *answer = call_device(ledger, method);
+    int64_t bytes = answer != NULL && PyLong_Check(answer) ? PyLong_AsLongLongAndOverflow(answer, &overflow) : -1;
+    Py_XDECREF(answer);
     return bytes;
 }
 
-/* Peaks are folded as in memory.c: the device has one high-water mark. */
+/* Peaks are folded as in memory.c, because the device has one high-water mark. */
 static int64_t
 fold_peak(Ledger *ledger)
 {
-    int64_t peak = ask_bytes(ledger, "peak");
+    int64_t peak = read_bytes(ledger, "peak");
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
         Lane *lane = ledger->lanes[i];
         for (Entry *entry = lane->stack + 1; entry <= lane->top; entry++) {
-            if ((entry->span->flags & SPAN_MEMORY) && entry->device_peak >= 0 && peak > entry->device_peak) {
-                entry->device_peak = peak;
+            if ((entry->span->flags & SPAN_MEMORY) && entry->device_peak >= 0) {
+                entry->device_peak = larger(entry->device_peak, peak);
             }
         }
     }
@@ -79,37 +93,28 @@ device_enter(Ledger *ledger, Entry *entry)
 {
     if (entry->span->flags & SPAN_MEMORY) {
         fold_peak(ledger);
-        entry->device_start = entry->device_peak = ask_bytes(ledger, "reset_peak");
+        entry->device_start = entry->device_peak = read_bytes(ledger, "reset_peak");
     }
-    entry->device_event = ask(ledger, "record");
+    entry->device_event = call_device(ledger, "record");
 }
 
 static void
 measure_peak(Ledger *ledger, Entry *entry)
 {
-    if (!(entry->span->flags & SPAN_MEMORY) || entry->device_peak < 0) {
-        return;
-    }
-    int64_t peak = fold_peak(ledger);
-    if (peak < 0) {
-        return;
-    }
-    if (peak > entry->device_peak) {
-        entry->device_peak = peak;
-    }
-    Node *node = entry->node;
-    if (entry->device_peak > node->device_peak) {
-        node->device_peak = entry->device_peak;
-    }
-    if (entry->device_peak - entry->device_start > node->device_rise) {
-        node->device_rise = entry->device_peak - entry->device_start;
+    bool tracked = (entry->span->flags & SPAN_MEMORY) && entry->device_peak >= 0;
+    int64_t peak = tracked ? fold_peak(ledger) : -1;
+    if (peak >= 0) {
+        Node *node = entry->node;
+        peak = larger(peak, entry->device_peak);
+        node->device_peak = larger(node->device_peak, peak);
+        node->device_rise = larger(node->device_rise, peak - entry->device_start);
     }
 }
 
 void
 device_exit(Ledger *ledger, Entry *entry)
 {
-    PyObject *end = ask(ledger, "record");
+    PyObject *end = call_device(ledger, "record");
     measure_peak(ledger, entry);
     if (end == NULL) {
         return;
@@ -131,12 +136,12 @@ device_exit(Ledger *ledger, Entry *entry)
     }
 }
 
-/* Events pass in the order of the queue, so the first that has not passed ends the search. */
+/* Events pass in the order of the queue, so the first pending one ends the search. */
 void
 device_resolve(Ledger *ledger)
 {
     if (ledger->resolving) {
-        return; /* the device's own code asks, or another thread while that runs */
+        return; /* called from the device's own code, or by another thread meanwhile */
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -157,11 +162,7 @@ device_resolve(Ledger *ledger)
         int64_t ns = elapsed == NULL || elapsed == Py_None ? 0 : PyLong_AsLongLong(elapsed);
         if (PyErr_Occurred()) {
             Py_XDECREF(elapsed);
-            complain(ledger, "the device failed; device time and memory are not recorded from here on");
-            PyErr_Clear();
-            if (epoch == ledger->device_epoch) {
-                device_detach(ledger);
-            }
+            device_failed(ledger, epoch);
             break;
         }
         bool passed = elapsed != Py_None;

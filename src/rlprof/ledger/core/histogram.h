@@ -1,4 +1,4 @@
-/* Durations in 32 logarithmic buckets an octave: base 2, scale 5 of the OpenTelemetry exponential histogram, so a
+/* Durations in 32 logarithmic buckets per octave: base 2, scale 5 of the OpenTelemetry exponential histogram, so a
  * quantile is known to 1.1 % and two histograms add up exactly.
  *
  * Bucket i covers [2^(i/32), 2^((i+1)/32)) nanoseconds. An octave's 32 counters are allocated when it is first
@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HISTOGRAM_OCTAVES 48 /* up to 2^48 ns, three days in one span; longer ones count in the last */
+#define HISTOGRAM_OCTAVES 48 /* up to 2^48 ns, three days; longer durations count in the last bucket */
 #define HISTOGRAM_SUB 32
 
-/* Counters of 32 bits, for a rare outlier must not cost more than it tells; what overflows them is kept beside. */
+/* Counters of 32 bits, because most octaves hold only a few outliers. Overflows are counted beside them. */
 typedef struct {
     uint32_t counts[HISTOGRAM_SUB];
     uint32_t *overflows; /* NULL until one does */

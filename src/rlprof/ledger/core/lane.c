@@ -1,4 +1,4 @@
-/* Lanes: lines of execution with a call tree each, taken by threads and tasks and given back. */
+/* Lanes: lines of execution with a call tree each. Threads and tasks take them and give them back. */
 #include "core.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ pool_make(Ledger *ledger, LaneKind kind, bool on_driver, PyObject *group)
             free(pool);
             return NULL;
         }
-        pool->group = Py_NewRef(group); /* so that nothing else gets its address */
+        pool->group = Py_NewRef(group); /* so that no other string gets its address */
     }
     return pool;
 }
@@ -118,8 +118,8 @@ lane_new(Ledger *ledger, LaneKind kind, bool on_driver, PyObject *name, PyObject
     return lane;
 }
 
-/* An ended lane to go on with: of the same name, or the one that ended first once there are many. asyncio's own names
- * never come again. */
+/* An ended lane to use again: one of the same name, or, if there are many, the one that ended first. asyncio never uses
+ * its own names again. */
 static Lane *
 pool_reuse(Pool *pool, LaneKind kind, PyObject *name)
 {
@@ -219,7 +219,7 @@ lane_retake(Lane *lane, Thread *host, int64_t now)
     lane->mark = now;
 }
 
-/* Leaves the lane to whoever comes next. */
+/* Frees the lane for the next thread or task. */
 void
 lane_end(Ledger *ledger, Lane *lane)
 {
@@ -250,7 +250,7 @@ void
 lane_move(Ledger *ledger, Lane *lane, bool on_driver)
 {
     Pool *pool = lane->guest ? NULL : pool_make(ledger, lane->kind, on_driver, lane->pool->group);
-    if (pool != NULL) { /* without memory it stays where it is: two formulas then meet in its tree, if it is used again */
+    if (pool != NULL) { /* without memory it stays: its tree then mixes two formulas, if it is used again */
         if (lane->host == NULL) {
             pool_remove(lane);
         }

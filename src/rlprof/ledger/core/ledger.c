@@ -25,12 +25,12 @@ complain(Ledger *ledger, const char *what)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback); /* raised in C, it may still be a bare text */
+    PyErr_NormalizeException(&type, &value, &traceback); /* an exception raised in C may still be a bare text */
     PyObject *cause = value != NULL ? value : Py_None;
     PyObject *done = PyObject_CallMethod(ledger->hooks, "warn", "sO", what, cause);
     if (done == NULL) {
         pass_on_interrupt();
-        PyErr_Clear(); /* warnings that were made errors must not end the training either */
+        PyErr_Clear(); /* not even a warning that was made an error may end the training */
     }
     Py_XDECREF(done);
     PyErr_Restore(type, value, traceback);
@@ -63,26 +63,21 @@ choose_clock(Ledger *ledger, const char *name)
 static int
 choose_cpu(Ledger *ledger, const char *name)
 {
-    if (ledger->clock.kind == CLOCK_KIND_FAKE && strcmp(name, "auto") == 0) {
-        ledger->cpu_kind = CPU_FAKE;
-    }
-    else if (strcmp(name, "auto") == 0) {
-        ledger->cpu_kind = cpu_rseq_works() ? CPU_RSEQ : CPU_OFF;
+    if (strcmp(name, "auto") == 0) {
+        bool fake = ledger->clock.kind == CLOCK_KIND_FAKE;
+        ledger->cpu_kind = fake ? CPU_FAKE : cpu_rseq_works() ? CPU_RSEQ : CPU_OFF;
     }
     else if (strcmp(name, "syscall") == 0) {
         ledger->cpu_kind = CPU_SYSCALL;
     }
-    else if (strcmp(name, "off") == 0) {
-        ledger->cpu_kind = CPU_OFF;
-    }
-    else {
+    else if (strcmp(name, "off") != 0) { /* which is the default */
         PyErr_Format(PyExc_ValueError, "cpu is 'auto', 'syscall' or 'off', not '%.50s'", name);
         return -1;
     }
     return 0;
 }
 
-/* The driver exists from the start, though no span may have been seen on its thread yet. */
+/* The driver exists from the start, before any span on its thread. */
 static int
 make_driver(Ledger *ledger, unsigned long ident)
 {
@@ -114,7 +109,7 @@ ledger_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     ledger->hooks = Py_NewRef(hooks);
-    ledger->sharing = &ledger->alone;
+    ledger->sharing = &ledger->unshared;
     ledger->clear_refs = -1;
     ledger->cpu_token = cpu_new_token();
     ledger->pending = PyList_New(0);
@@ -134,71 +129,10 @@ ledger_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static PyObject *
 ledger_set_driver(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
-    startup_end(ledger); /* it was the former driver's */
+    startup_end(ledger); /* it belonged to the former driver */
     Thread *thread = thread_here(ledger);
-    if (thread != NULL && !ledger->elsewhere) { /* in a worker's process nobody is */
+    if (thread != NULL && !ledger->elsewhere) { /* a worker's process has no driver */
         attribution_set_driver(ledger, thread, ledger_time(ledger));
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-ledger_iteration(Ledger *ledger, PyObject *closes)
-{
-    if (ledger->mode & MODE_ENABLED) {
-        training_begins(ledger, false);
-        ledger->trained = iteration_mark(ledger, clock_now(&ledger->clock), closes == Py_True);
-    }
-    return PyLong_FromUnsignedLong(ledger->iterations.count);
-}
-
-#define MOST_COUNTED (INT64_C(1) << 62)
-
-/* A count must never stop a training: what is no number, or less than nothing, is not counted, and said once. */
-static PyObject *
-add_to(Ledger *ledger, int64_t *counter, PyObject *number, const char *what)
-{
-    int64_t n = PyNumber_AsSsize_t(number, PyExc_OverflowError);
-    if (n < 0) {
-        complain(ledger, what);
-        PyErr_Clear();
-    }
-    else if (ledger->mode & MODE_ENABLED) {
-        ledger->trained = clock_now(&ledger->clock);
-        *counter = n > MOST_COUNTED - *counter ? MOST_COUNTED : *counter + n;
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-ledger_add_steps(Ledger *ledger, PyObject *number)
-{
-    return add_to(ledger, &ledger->iterations.steps, number, "environment steps are counted in whole numbers");
-}
-
-static PyObject *
-ledger_add_episodes(Ledger *ledger, PyObject *number)
-{
-    return add_to(ledger, &ledger->iterations.episodes, number, "episodes are counted in whole numbers");
-}
-
-static PyObject *
-ledger_timeline(Ledger *ledger, PyObject *capacity)
-{
-    Py_ssize_t events = PyLong_AsSsize_t(capacity);
-    if ((events == -1 && PyErr_Occurred()) || timeline_open(ledger, events) < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-ledger_set_device(Ledger *ledger, PyObject *device)
-{
-    device_detach(ledger);
-    if (device != Py_None) {
-        ledger->device = Py_NewRef(device);
-        ledger->mode |= MODE_DEVICE;
     }
     Py_RETURN_NONE;
 }
@@ -215,25 +149,7 @@ ledger_set_time(Ledger *ledger, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *
-ledger_set_step_cost(Ledger *ledger, PyObject *cost)
-{
-    int64_t ns = PyLong_AsLongLong(cost);
-    if (ns == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    ledger->step_cost = ns;
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-ledger_depth(Ledger *ledger, PyObject *Py_UNUSED(ignored))
-{
-    Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
-    return PyLong_FromSsize_t(thread ? thread->lane->top - thread->lane->stack : 0);
-}
-
-/* A pickled profile() refers to its profiler, through getattr on what this returns. */
+/* A pickled profile() is found by getattr on what this returns. */
 static PyObject *
 ledger_reduce(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
@@ -252,12 +168,6 @@ ledger_get_enabled(Ledger *ledger, void *Py_UNUSED(closure))
     return PyBool_FromLong(ledger->mode & MODE_ENABLED);
 }
 
-static PyObject *
-ledger_get_profile(Ledger *ledger, void *Py_UNUSED(closure))
-{
-    return Py_XNewRef(ledger->profile);
-}
-
 #define METHOD(name, function, flags, doc) {name, (PyCFunction)(void (*)(void))(function), flags, PyDoc_STR(doc)}
 static PyMethodDef ledger_methods[] = {
     METHOD("start", ledger_start, METH_NOARGS, "Begin or go on recording."),
@@ -267,36 +177,34 @@ static PyMethodDef ledger_methods[] = {
     METHOD("set_driver", ledger_set_driver, METH_NOARGS, "The calling thread is the driver from here on."),
     METHOD("add_steps", ledger_add_steps, METH_O, "Count environment steps."),
     METHOD("add_episodes", ledger_add_episodes, METH_O, "Count episodes that ended."),
-    METHOD("iteration", ledger_iteration, METH_O, "Mark an iteration's end (and, unless True is given, a start)."),
-    METHOD("drop_iteration", ledger_drop_iteration, METH_NOARGS, "The open iteration was none; its time is in no row."),
+    METHOD("iteration", ledger_iteration, METH_O, "End the open iteration; with False, begin the next one."),
+    METHOD("drop_iteration", ledger_drop_iteration, METH_NOARGS, "Discard the open iteration; its time is in no gain."),
     METHOD("timeline", ledger_timeline, METH_O, "Keep the last N closed spans; 0 switches that off."),
     METHOD("drain_timeline", timeline_drain, METH_NOARGS, "(packed events, events lost) since the last drain."),
-    METHOD("drain_iterations", iteration_drain, METH_NOARGS, "(packed marks, packed rows) since the last drain."),
+    METHOD("drain_iterations", iteration_drain, METH_NOARGS, "(packed marks, packed gains) since the last drain."),
     METHOD("set_device", ledger_set_device, METH_O, "Time device spans with this device, or None."),
     METHOD("set_time", ledger_set_time, METH_VARARGS, "Set a fake clock: wall ns, CPU ns."),
-    METHOD("begin_startup", ledger_begin_startup, METH_O, "On the driver: enter a span that ends at its first."),
-    METHOD("end_startup", ledger_end_startup, METH_NOARGS, "Leave it, unless that has happened."),
-    METHOD("split", ledger_split, METH_VARARGS, "End a span as of the end of what it last contained; name the rest."),
-    METHOD("rename", ledger_rename, METH_VARARGS, "What the driver has recorded as one operation was another."),
-    METHOD("watch", ledger_watch, METH_O, "Tell somebody of every span: its operation, whether it begins."),
-    METHOD("open_operations", ledger_open_operations, METH_NOARGS, "Of the calling thread's lane, outermost first."),
-    METHOD("dose", ledger_dose, METH_VARARGS, "Slow operations down as shared memory says: memory, names."),
-    METHOD("sample", ledger_sample, METH_VARARGS, "Keep the GIL: how long, and the CPU time others got inside."),
-    METHOD("depth", ledger_depth, METH_NOARGS, "How many spans are open on the calling thread's lane."),
+    METHOD("begin_startup", ledger_begin_startup, METH_O, "On the driver: open a span until the training begins."),
+    METHOD("end_startup", ledger_end_startup, METH_NOARGS, "The training begins: end that span."),
+    METHOD("split", ledger_split, METH_VARARGS, "End a span where its last inner span ended; name the rest."),
+    METHOD("rename", ledger_rename, METH_VARARGS, "Book the driver's spans of one operation to another."),
+    METHOD("watch", ledger_watch, METH_O, "Report every span to a function: its operation, and True if it begins."),
+    METHOD("open_operations", ledger_open_operations, METH_NOARGS, "Open spans of the thread's lane, outermost first."),
+    METHOD("slow_down", ledger_slow_down, METH_VARARGS, "Slow operations down by the fractions in shared memory."),
+    METHOD("sample", ledger_sample, METH_VARARGS, "Hold the GIL: thread time and CPU time in an operation."),
+    METHOD("depth", ledger_depth, METH_NOARGS, "Number of open spans on the calling thread's lane."),
     METHOD("share", ledger_share, METH_VARARGS, "Share the clocks with other processes through a file: path, create."),
-    METHOD("leave", ledger_leave, METH_NOARGS, "Share no more."),
+    METHOD("leave", ledger_leave, METH_NOARGS, "Stop sharing the clocks."),
     METHOD("members", ledger_members, METH_NOARGS, "The processes that share the clocks."),
-    METHOD("ended", ledger_ended, METH_NOARGS, "Those of them that run no more."),
-    METHOD("dismiss", ledger_dismiss, METH_O, "A process has ended: it works no longer."),
-    METHOD("ask", ledger_ask, METH_O, "Ask the others what they have recorded; wait at most so many seconds."),
-    METHOD("listen", ledger_listen, METH_O, "Wait to be asked: the driver's epoch, -1 when it is gone, else None."),
-    METHOD("answer", ledger_answer, METH_NOARGS, "What was asked for is written."),
-    METHOD("follow", ledger_follow, METH_O, "The function, Handle._run, which then tells of each call."),
-    METHOD("set_step_cost", ledger_set_step_cost, METH_O, "What following a callback costs besides what is timed, ns."),
-    METHOD("set_span_cost", ledger_set_span_cost, METH_O, "What a span costs outside of itself, ns."),
-    METHOD("pulse", ledger_pulse, METH_O, "Notice when the process is stopped: book it to this span; None: no more."),
+    METHOD("ended", ledger_ended, METH_NOARGS, "Members that no longer run."),
+    METHOD("dismiss", ledger_dismiss, METH_O, "Remove a member that has ended."),
+    METHOD("request", ledger_request, METH_O, "Request the members' records; wait at most so many seconds."),
+    METHOD("listen", ledger_listen, METH_O, "Wait for a request: the driver's epoch, -1 when it is gone, else None."),
+    METHOD("answer", ledger_answer, METH_NOARGS, "The requested records are written."),
+    METHOD("follow", ledger_follow, METH_O, "Wrap Handle._run so that the ledger follows each callback."),
+    METHOD("pulse", ledger_pulse, METH_O, "Book the time while the process is stopped to this span; None ends that."),
     METHOD("stopped", ledger_stopped, METH_VARARGS, "The process was stopped: the span to book it to, start, end."),
-    METHOD("own_time", ledger_own_time, METH_O, "What the calling thread does is rlprof's own work, or is so no more."),
+    METHOD("own_time", ledger_own_time, METH_O, "Begin (True) or end (False) rlprof's own work on this thread."),
     METHOD("__reduce__", ledger_reduce, METH_NOARGS, "Pickled as its profiler."),
     METHOD("now", ledger_now, METH_NOARGS, "The ledger's clock, ns."),
     METHOD("raw", ledger_raw, METH_NOARGS, "Everything recorded, as plain data."),
@@ -305,7 +213,10 @@ static PyMethodDef ledger_methods[] = {
 
 static PyMemberDef ledger_fields[] = {
     {"steps", T_LONGLONG, offsetof(Ledger, iterations.steps), READONLY, PyDoc_STR("Environment steps counted.")},
-    {"follows_tasks", T_BOOL, offsetof(Ledger, follows_tasks), 0, PyDoc_STR("Whether event loops are followed.")},
+    {"follows_tasks", T_BOOL, offsetof(Ledger, follows_tasks), 0, PyDoc_STR("True while event loops are followed.")},
+    {"step_cost", T_LONGLONG, offsetof(Ledger, step_cost), 0, PyDoc_STR("Untimed cost of following a callback, ns.")},
+    {"span_cost", T_LONGLONG, offsetof(Ledger, span_cost), 0, PyDoc_STR("Cost of a span outside of itself, ns.")},
+    {"recorder", T_OBJECT, offsetof(Ledger, profile), READONLY, PyDoc_STR("The builtin profile().")},
     {"local", T_ULONG, offsetof(Ledger, local), 0, PyDoc_STR("In a worker: the thread that may train by itself.")},
     {"driver", T_ULONG, offsetof(Ledger, driving), 0, PyDoc_STR("The thread that drives a training here; 0: none.")},
     {NULL, 0, 0, 0, NULL},
@@ -313,7 +224,6 @@ static PyMemberDef ledger_fields[] = {
 
 static PyGetSetDef ledger_getset[] = {
     {"enabled", (getter)ledger_get_enabled, NULL, NULL, NULL},
-    {"recorder", (getter)ledger_get_profile, NULL, PyDoc_STR("The builtin profile()."), NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -327,7 +237,7 @@ ledger_traverse(Ledger *ledger, visitproc visit, void *arg)
     Py_VISIT(ledger->profile);
     Py_VISIT(ledger->device);
     Py_VISIT(ledger->watcher);
-    Py_VISIT(ledger->doses.obj);
+    Py_VISIT(ledger->slowdowns.obj);
     Py_VISIT(ledger->pending);
     Py_VISIT(ledger->running_loop);
     Py_VISIT(ledger->current_task);
@@ -346,7 +256,7 @@ ledger_clear(Ledger *ledger)
     ledger->startup = ledger->startup_rest = NULL;
     ledger->mode &= ~MODE_WATCHED;
     Py_CLEAR(ledger->watcher);
-    dose_free(ledger);
+    slowdown_free(ledger);
     Py_CLEAR(ledger->profile);
     for (uint32_t i = 0; i < ledger->operations_used; i++) {
         Span *span = ledger->operations[i]->spans;
@@ -383,7 +293,7 @@ ledger_dealloc(Ledger *ledger)
     free(ledger->nodes);
     free(ledger->lanes);
     free(ledger->timeline.events);
-    free(ledger->iterations.rows);
+    free(ledger->iterations.gains);
     free(ledger->iterations.marks);
     histogram_free(&ledger->iterations.durations);
     if (ledger->clear_refs >= 0) {

@@ -1,8 +1,8 @@
 /* The process's exact peak inside a span.
  *
- * The kernel keeps a high-water mark of resident memory and can be told to start it anew (proc(5), clear_refs, "5").
- * The mark is one for the whole process, so before it is cleared what it says is folded into every tracked span that is
- * open, on any lane. Where it cannot be cleared a peak is known only if the mark rose inside the span. */
+ * The kernel keeps a high-water mark of resident memory and can clear it (proc(5), clear_refs, "5"). The whole
+ * process has one mark, so before it is cleared it is folded into every open tracked span, on any lane. Where it
+ * cannot be cleared, a peak is known only if the mark rose inside the span. */
 #include "core.h"
 
 #include <fcntl.h>
@@ -37,8 +37,8 @@ high_water_of_status(void)
     return line ? strtoll(line + 6, NULL, 10) * 1024 : -1;
 }
 
-/* getrusage is ten times as fast, but a program inherits its figure from the process that started it, and clear_refs
- * does not clear that part: below what was inherited only /proc tells. */
+/* getrusage is ten times as fast, but a process inherits its figure from its parent, and clear_refs does not clear that
+ * part. Below the inherited figure only /proc is right. */
 static int64_t
 high_water(void)
 {
@@ -74,14 +74,12 @@ static int64_t
 fold_high_water(Ledger *ledger)
 {
     int64_t peak = high_water();
-    if (peak > ledger->process_peak) {
-        ledger->process_peak = peak;
-    }
+    ledger->process_peak = larger(ledger->process_peak, peak);
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
         Lane *lane = ledger->lanes[i];
         for (Entry *entry = lane->stack + 1; entry <= lane->top; entry++) {
-            if ((entry->span->flags & SPAN_MEMORY) && entry->memory_start >= 0 && peak > entry->memory_peak) {
-                entry->memory_peak = peak;
+            if ((entry->span->flags & SPAN_MEMORY) && entry->memory_start >= 0) {
+                entry->memory_peak = larger(entry->memory_peak, peak);
             }
         }
     }
@@ -99,19 +97,11 @@ memory_enter(Ledger *ledger, Entry *entry)
 void
 memory_exit(Ledger *ledger, Entry *entry)
 {
-    int64_t peak = fold_high_water(ledger);
-    if (peak > entry->memory_peak) {
-        entry->memory_peak = peak;
-    }
+    int64_t peak = larger(fold_high_water(ledger), entry->memory_peak);
     Node *node = entry->node;
-    if (ledger->clear_refs < 0 && entry->memory_peak == entry->memory_start) {
-        return; /* the mark is an older peak's */
-    }
-    if (entry->memory_peak > node->memory_peak) {
-        node->memory_peak = entry->memory_peak;
-    }
-    if (entry->memory_peak - entry->memory_start > node->memory_rise) {
-        node->memory_rise = entry->memory_peak - entry->memory_start;
+    if (ledger->clear_refs >= 0 || peak != entry->memory_start) { /* else the mark is from an older peak */
+        node->memory_peak = larger(node->memory_peak, peak);
+        node->memory_rise = larger(node->memory_rise, peak - entry->memory_start);
     }
 }
 
@@ -122,7 +112,7 @@ memory_process_peak(Ledger *ledger)
     return ledger->process_peak;
 }
 
-/* The open file is the parent's: writing to it would clear the parent's mark. */
+/* The open file belongs to the parent: writing to it would clear the parent's mark. */
 void
 memory_after_fork(Ledger *ledger)
 {

@@ -30,8 +30,8 @@ bucket(PyObject *Py_UNUSED(module), PyObject *ns)
     return PyLong_FromLong(histogram_bucket(value));
 }
 
-/* The files of /proc answer at once. Giving the interpreter's lock back for each, as os.pread does, and asking for it
- * again costs a training that computes far more than the reading. */
+/* Reads a file without releasing the interpreter's lock. Files of /proc answer at once. Taking the lock back, as
+ * os.pread must, takes far longer than that while the training computes. */
 static PyObject *
 read_held(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
@@ -51,27 +51,27 @@ read_held(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyMethodDef functions[] = {
     {"read_held", read_held, METH_VARARGS, PyDoc_STR("The start of an open file, up to 4 KiB.")},
     {"signal_follow", signal_follow, METH_O, PyDoc_STR("Note when this signal, which Python handles, arrives.")},
-    {"signal_seen", signal_seen, METH_O, PyDoc_STR("Its handler runs.")},
-    {"signal_unseen", signal_unseen, METH_O, PyDoc_STR("Whether it has arrived, and its handler has not run yet.")},
+    {"signal_seen", signal_seen, METH_O, PyDoc_STR("The signal's handler runs.")},
+    {"signal_unseen", signal_unseen, METH_O, PyDoc_STR("True if the signal has arrived and its handler has not run.")},
     {"tsc_refusal", tsc_refusal, METH_NOARGS, PyDoc_STR("Why the TSC is not used here, or None.")},
-    {"tsc_rate", tsc_rate, METH_NOARGS, PyDoc_STR("What RLPROF_TSC tells child processes; empty: nothing.")},
+    {"tsc_rate", tsc_rate, METH_NOARGS, PyDoc_STR("Value of RLPROF_TSC for child processes; empty: none.")},
     {"bucket", bucket, METH_O, PyDoc_STR("The histogram bucket of a duration in ns.")},
     {NULL, NULL, 0, NULL},
 };
 
-/* The types and the per-thread pointer are one for the process, so one interpreter has them; rlprof falls back to the
- * Python twin in any other. */
+/* The process has one set of types and per-thread pointers, so only one interpreter can use them. In any other, rlprof
+ * uses the Python twin. */
 static int
 setup(PyObject *module)
 {
     static PyInterpreterState *owner;
     if (owner != NULL && owner != PyInterpreterState_Get()) {
-        PyErr_SetString(PyExc_ImportError, "rlprof's C core serves one interpreter a process");
+        PyErr_SetString(PyExc_ImportError, "rlprof's C core serves one interpreter per process");
         return -1;
     }
     owner = PyInterpreterState_Get();
     histogram_init_cells();
-    return span_setup(module) < 0 || loop_setup(module) < 0 || timed_setup(module) < 0 ||
+    return layout_setup(module) < 0 || span_setup(module) < 0 || loop_setup(module) < 0 || timed_setup(module) < 0 ||
                    ledger_setup(module) < 0 || steps_setup(module) < 0
                ? -1
                : 0;
@@ -97,7 +97,7 @@ PyMODINIT_FUNC
 PyInit__core(void)
 {
 #ifdef Py_GIL_DISABLED
-    /* Nothing here is safe without the lock, and importing it would bring the lock back for the whole training. */
+    /* The core relies on the lock, and importing it would bring the lock back for the whole training. */
     PyErr_SetString(PyExc_ImportError, "rlprof's C core needs the interpreter's lock");
     return NULL;
 #endif

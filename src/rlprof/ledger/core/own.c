@@ -1,9 +1,8 @@
-/* What rlprof does on a training's thread for longer than a span takes: rules in Python, readings of memory and devices,
- * snapshots. It is timed, where a span's cost is calibrated.
+/* Work of rlprof on a training's thread that takes longer than a span: rules in Python, readings of memory and
+ * devices, snapshots. It is timed, while the cost of a span is calibrated.
  *
- * Meanwhile all spans of that thread take the long way, and `charge` books the time of whichever is innermost as its
- * cost, too: the rules end spans and begin others. Only time on a CPU counts. On a loaded machine the rest is what others
- * took, not what rlprof did. */
+ * Meanwhile all spans of that thread take the slow path, and `charge` also books the innermost node's time as its
+ * cost. Only CPU time counts: on a loaded machine other programs take the rest. */
 #include "core.h"
 
 static void
@@ -13,11 +12,11 @@ set_own(Thread *thread, bool own)
     lane_here(thread, false);
     int64_t now = clock_now(&ledger->clock);
     sharing_lock(ledger);
-    now = not_before(ledger, now < thread->lane->mark ? thread->lane->mark : now);
+    now = not_before(ledger, larger(now, thread->lane->mark));
     charge(thread, now, true);
     thread->own = own;
     thread->own_until = now;
-    /* Who waits and who works is as before: what a division has left over is still to be divided. */
+    /* The same threads wait and work as before, so the remainder of the last division is still to be divided. */
     int64_t share_rest = ledger->sharing->share_rest, idle_rest = ledger->idle_rest;
     restate(thread, now);
     ledger->sharing->share_rest = share_rest;
@@ -51,14 +50,13 @@ own_end(Thread *thread, bool begun)
 static int64_t
 between(const Thread *thread, int64_t from, int64_t to)
 {
-    from = from < thread->own_until ? thread->own_until : from; /* up to then it is booked */
-    return to > from ? to - from : 0;
+    return larger(to - larger(from, thread->own_until), 0); /* own work up to own_until is booked */
 }
 
-/* A call that a probe follows began, its span started and ended, and all is done now: what lay around the span is rlprof's.
- * In a loop of nothing else that is a tenth of a microsecond, but among real work a whole one, for nothing it needs is in
- * the caches. So it is timed, and what every span is taken to cost outside is left out. Not where the thread lost its core
- * in between: how much of that was rlprof's is not known. */
+/* A call that a probe follows has ended: it `began`, and its span had `start` and `end`. The time around the span is
+ * rlprof's. It is a tenth of a microsecond in an empty loop, but a whole one among real work, because the caches are
+ * cold. So it is timed here, without the part that is calibrated for every span. If the thread lost its core in
+ * between, the part that is rlprof's is unknown and nothing is booked. */
 void
 own_around(Ledger *ledger, int64_t began, int64_t start, int64_t end)
 {
@@ -79,18 +77,7 @@ own_around(Ledger *ledger, int64_t began, int64_t start, int64_t end)
     }
 }
 
-PyObject *
-ledger_set_span_cost(Ledger *ledger, PyObject *cost)
-{
-    int64_t ns = PyLong_AsLongLong(cost);
-    if (ns == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    ledger->span_cost = ns;
-    Py_RETURN_NONE;
-}
-
-/* own_time(own): from here on the calling thread's time is rlprof's own, or is so no more. Returns what it was. */
+/* own_time(own): the calling thread now begins or ends rlprof's own work. Returns the state before. */
 PyObject *
 ledger_own_time(Ledger *ledger, PyObject *own)
 {

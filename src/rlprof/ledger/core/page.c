@@ -15,12 +15,13 @@
 #include <sys/syscall.h>
 #endif
 
-#define SPINS 64              /* a holder that runs is out again by then */
-#define PATIENCE_NS 200000000 /* for one that does not run: long for 50 ns of work, short for a training */
-#define YIELDS 50             /* then the waiting ones sleep, so that the holder gets a core */
+#define SPINS 64              /* a holder that runs gives the lock back within this */
+#define PATIENCE_NS 200000000 /* for a holder that does not run: long for 50 ns of work, short for a training */
+#define YIELDS 50             /* then a waiting process sleeps, so that the holder gets a core */
 #define SLEEP_NS 100000
 
-/* Written, not only made as long: on a full disk, a hole would end the process at the first access. */
+/* Writes the whole file instead of only extending it: on a full disk, the first access to a hole would end the
+ * process. */
 static int
 fill(int file)
 {
@@ -33,10 +34,10 @@ fill(int file)
 }
 
 #if defined(__linux__) && defined(F_ADD_SEALS) && defined(SYS_memfd_create)
-#define LEAST_FILE 64 /* low numbers are the program's; it may expect to get the next one */
+#define LEAST_FILE 64 /* low numbers are left to the program, which may expect to get the next one */
 
-/* Memory that cannot be truncated, behind a symbolic link: who truncates a file ends every process that has it mapped.
- * The link leads to this process's descriptor, so that has to stay open. -1 where the system cannot do that. */
+/* Creates memory that cannot be truncated, behind a symbolic link: truncating a mapped file would end every process
+ * that maps it. The link leads to this process's descriptor, which must stay open. -1 if the system cannot do that. */
 static int
 create_sealed(const char *path)
 {
@@ -58,7 +59,7 @@ create_sealed(const char *path)
         if (access(path, R_OK | W_OK) == 0) {
             return file;
         }
-        unlink(path); /* no /proc here */
+        unlink(path); /* there is no /proc */
     }
     close(file);
     return -1;
@@ -86,7 +87,7 @@ create_file(const char *path)
     return file;
 }
 
-/* The link of a driver whose descriptor was closed may lead to anything: opening it must not wait. */
+/* If the driver's descriptor was closed, the link may lead to anything. So opening it must not block. */
 static int
 open_file(const char *path)
 {
@@ -133,7 +134,7 @@ page_open(Membership *member, const char *path, bool create)
     return 0;
 }
 
-/* The program may have closed the descriptor, and opened something else that got its number. */
+/* The program may have closed the descriptor and opened another file that got its number. */
 static void
 close_file(Membership *member)
 {
@@ -160,7 +161,7 @@ page_take_slot(Membership *member)
 {
     int32_t pid = getpid();
     if (member->pid != 0 && member->pid != pid) {
-        close_file(member); /* forked: others join by the parent's */
+        close_file(member); /* forked: others join through the parent's descriptor */
     }
     member->slot = NULL;
     member->pid = pid;
@@ -170,7 +171,7 @@ page_take_slot(Membership *member)
         if (slot->pid == 0 &&
             __atomic_compare_exchange_n(&slot->pid, &free, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
             slot->workers = slot->listens = 0;
-            slot->answered = member->page->asked;
+            slot->answered = member->page->requests;
             member->slot = slot;
             return 0;
         }
@@ -178,7 +179,7 @@ page_take_slot(Membership *member)
     return -1;
 }
 
-/* Whether a process has ended. One that nobody has waited for yet still has a number, but runs no more. */
+/* True if a process has ended, also if its parent has not waited for it yet. */
 bool
 process_ended(int32_t pid)
 {
@@ -193,36 +194,36 @@ process_ended(int32_t pid)
         close(file);
     }
     if (length <= 0) {
-        return false; /* no /proc here */
+        return false; /* there is no /proc */
     }
     text[length] = '\0';
-    const char *name_end = strrchr(text, ')'); /* the name before it may hold anything */
+    const char *name_end = strrchr(text, ')'); /* the name may contain any character */
     return name_end != NULL && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
 }
 
-static void
-sleep_ns(int64_t ns)
+/* Takes the lock from `holder`, which is 0 if it is free. If another process holds it, `holder` becomes that process. */
+static inline bool
+take_lock(int32_t *lock, int32_t *holder, int32_t pid)
 {
-    struct timespec pause = {ns / 1000000000, ns % 1000000000};
-    nanosleep(&pause, NULL);
+    return __atomic_compare_exchange_n(lock, holder, pid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Nobody sleeps or runs Python inside, so whoever holds it for long is dead, stopped or without a core. */
+/* No process sleeps or runs Python while it holds the lock. One that holds it for long is dead, stopped or without a
+ * core. */
 static SLOW_PATH bool
 lock_patiently(int32_t *lock, int32_t pid)
 {
     int64_t since = clock_monotonic();
     for (int tries = 0;; tries++) {
         int32_t holder = 0;
-        if (__atomic_compare_exchange_n(lock, &holder, pid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        if (take_lock(lock, &holder, pid)) {
             return true;
         }
         if (tries < YIELDS) {
             sched_yield();
             continue;
         }
-        if (process_ended(holder) &&
-            __atomic_compare_exchange_n(lock, &holder, pid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        if (process_ended(holder) && take_lock(lock, &holder, pid)) {
             return true;
         }
         if (clock_monotonic() - since > PATIENCE_NS) {
@@ -241,8 +242,7 @@ page_lock(Membership *member)
     int32_t *lock = &member->page->lock;
     for (int i = 0; i < SPINS; i++) {
         int32_t holder = 0;
-        if (LIKELY(__atomic_compare_exchange_n(lock, &holder, member->pid, false, __ATOMIC_ACQUIRE,
-                                               __ATOMIC_RELAXED))) {
+        if (LIKELY(take_lock(lock, &holder, member->pid))) {
             return true;
         }
     }

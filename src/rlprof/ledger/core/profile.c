@@ -90,13 +90,13 @@ profile_options(Ledger *ledger, PyObject *const *args, Py_ssize_t count, PyObjec
     Span *span = operation ? span_get(ledger, operation, options.flags) : NULL;
     uintptr_t address = operation ? (uintptr_t)operation->name : 0;
     if (span != NULL && options.flags == 0 && map_get(&ledger->plain_spans, address) == NULL) {
-        map_put(&ledger->plain_spans, address, span); /* without memory, found the long way again */
+        map_put(&ledger->plain_spans, address, span); /* without memory, this function finds it again */
     }
     return Py_XNewRef((PyObject *)span);
 }
 
-/* A literal is interned, as the operations' names are: it is found by its address. Only a name that is new, or was put
- * together at run time, goes the long way. */
+/* A literal is interned, as the names of operations are, so it is found by its address. Only a name that is new, or was
+ * made at run time, takes the slow path. */
 static PyObject *
 profile_call(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
 {
@@ -112,11 +112,11 @@ profile_call(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *
 
 PyDoc_STRVAR(profile_doc, "profile($self, name, track_memory=False, category=None, wait=False, device=None)\n"
                           "--\n\n"
-                          "Times a block ('with profile(name):') or a function ('@profile(name)').\n\n"
-                          "track_memory: also the process's (and the device's) peak memory inside.\n"
-                          "category: what kind of work it is, where the catalogue does not know the name.\n"
-                          "wait: inside, this lane only waits for others.\n"
-                          "device: time it on the device too; None leaves that to its category.");
+                          "Time an operation: 'with profile(name): ...', or '@profile(name)' on a function.\n\n"
+                          "track_memory: measure the peak of the process's memory inside the span.\n"
+                          "category: kind of work (default: the catalogue's, 'other' for unknown names).\n"
+                          "wait: the operation only waits for others, which get its time.\n"
+                          "device: time it on the GPU, too (default: where its category usually runs there).");
 
 static PyMethodDef profile_definition = {
     "profile", (PyCFunction)(void (*)(void))profile_call, METH_FASTCALL | METH_KEYWORDS, profile_doc};

@@ -1,12 +1,12 @@
-/* A process that was stopped (SIGSTOP, Ctrl-Z, a paused container, a suspended machine) has not worked, and nobody has
- * waited for anything: that time is an account of its own.
+/* A process that was stopped (SIGSTOP, Ctrl-Z, a paused container, a suspended machine) neither worked nor waited.
+ * That time has an account of its own.
  *
- * A thread that does nothing but sleep for a tenth of a second at a time, without the GIL, notices. When it wakes much too
- * late, either it was ready to run and had no core, which the kernel counts, or it was not allowed to run. When within its
- * last sleep the stop began is not known: half of one is taken, so a stop is known to within 0.05 s.
+ * A thread notices it. The thread has no GIL and only sleeps, for a tenth of a second at a time. If it wakes much
+ * too late, it either was ready to run and had no core, which the kernel counts, or it was not allowed to run. The
+ * stop began within its last sleep. The middle of that sleep is taken, so a stop is known to within 0.05 s.
  *
- * Whoever books time next must not book that: so whoever has a long interval to book asks first, and waits a moment for
- * the answer where the thread is overdue. Then all lanes go on as if the clock had stood still. */
+ * No span may get the time of a stop. So before a long interval is booked, pulse_look fetches the stops from the
+ * thread, and waits a moment if the thread is overdue. Then all lanes go on as if the clock had stood still. */
 #include "core.h"
 
 #include <fcntl.h>
@@ -17,18 +17,18 @@
 #include <unistd.h>
 
 #define SLICE INT64_C(100000000)
-#define LEAST_STOP LONG_ENOUGH /* a busy machine wakes threads late, and not all of that is counted */
+#define LEAST_STOP LONG_ENOUGH /* a busy machine wakes threads late, and the kernel does not count all of that */
 #define STOPS 16
 
 struct Pulse {
     Clock clock;
-    int64_t beat; /* when it last woke */
+    int64_t beat; /* time when the thread last woke */
     uint32_t count;
     int64_t stops[STOPS][2]; /* start and end of each */
     int over;
 };
 
-/* How long the calling thread has been ready to run and had no core, in ns; -1: the kernel does not say. */
+/* How long the calling thread was ready to run and had no core, in ns; -1: unknown. */
 static int64_t
 held_up(int file)
 {
@@ -40,28 +40,19 @@ held_up(int file)
     return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? (int64_t)waited : -1;
 }
 
-static int64_t
-process_cpu(void)
-{
-    struct timespec ts;
-    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts) == 0 ? (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec : 0;
-}
-
 static void *
 pulse_run(void *argument)
 {
     Pulse *pulse = argument;
     int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    int64_t woke = clock_now(&pulse->clock), held = held_up(file), cpu = process_cpu();
+    int64_t woke = clock_now(&pulse->clock), held = held_up(file), cpu = clock_read(CLOCK_PROCESS_CPUTIME_ID);
     while (!__atomic_load_n(&pulse->over, __ATOMIC_ACQUIRE)) {
-        struct timespec slice = {SLICE / 1000000000, SLICE % 1000000000};
-        nanosleep(&slice, NULL);
-        int64_t before = woke;
-        int64_t held_before = held, cpu_before = cpu;
+        sleep_ns(SLICE);
+        int64_t before = woke, held_before = held, cpu_before = cpu;
         woke = clock_now(&pulse->clock);
         held = held_up(file);
-        cpu = process_cpu();
-        /* Where the kernel does not count it, a process that has computed has not been stopped all the time. */
+        cpu = clock_read(CLOCK_PROCESS_CPUTIME_ID);
+        /* If the kernel does not count it, the process was at least not stopped while it computed. */
         int64_t ready = held >= 0 && held_before >= 0 ? held - held_before : cpu - cpu_before;
         int64_t stopped = woke - before - SLICE - ready;
         if (stopped > LEAST_STOP) {
@@ -79,7 +70,7 @@ pulse_run(void *argument)
     return NULL;
 }
 
-/* None of the program's signals is for this thread. */
+/* The thread blocks all signals, because they are for the program. */
 static bool
 pulse_start(Pulse *pulse)
 {
@@ -108,7 +99,7 @@ pulse_end(Ledger *ledger)
     }
 }
 
-/* pulse(span): notice from here on when the process is stopped, and book that to this span's operation; None: no more. */
+/* pulse(span): books to this span, from now on, the time while the process is stopped; None ends that. */
 PyObject *
 ledger_pulse(Ledger *ledger, PyObject *span)
 {
@@ -131,7 +122,7 @@ ledger_pulse(Ledger *ledger, PyObject *span)
     Py_RETURN_NONE;
 }
 
-/* Of the time that the driver waits, what somebody in another process has left out already, since he noticed first. */
+/* The driver's waiting that another process has already left out, because it noticed the stop first. */
 static int64_t
 left_out(const Ledger *ledger)
 {
@@ -144,12 +135,11 @@ left_out(const Ledger *ledger)
     return skipped > LEAST_STOP ? skipped : 0;
 }
 
-/* Of a stop, what lies behind `mark`. When it began is not known exactly, but nothing was marked inside of it. */
+/* The part of a stop after `mark`. Its start is not known exactly, but nothing was marked inside of it. */
 static int64_t
 behind(int64_t mark, int64_t start, int64_t end)
 {
-    int64_t gap = end - (mark > start ? mark : start);
-    return gap > 0 ? gap : 0;
+    return larger(0, end - larger(mark, start));
 }
 
 static void
@@ -176,14 +166,14 @@ static Node *
 suspension_node(Ledger *ledger)
 {
     Span *startup = ledger->startup;
-    ledger->startup = NULL; /* it does not give way to this */
+    ledger->startup = NULL; /* start-up does not give way to a stop */
     Node *node = node_of(ledger, ledger->driver->base->stack->node, ledger->suspension->operation);
     ledger->startup = startup;
     return node;
 }
 
-/* The process was stopped from `start` to `end`, and nobody has booked that yet: it is booked by itself, and all lanes go
- * on as if it had not been. In a worker's process only the latter: the driver's time is booked by the driver's. */
+/* The process was stopped from `start` to `end`, which is not booked yet. Books it to the suspension, and lets all
+ * lanes go on as if the stop had not been. A worker's process books nothing: the driver's process does. */
 static void
 carve(Ledger *ledger, int64_t start, int64_t end)
 {
@@ -192,13 +182,13 @@ carve(Ledger *ledger, int64_t start, int64_t end)
     sharing_lock(ledger);
     int64_t skipped = left_out(ledger);
     if (skipped > 0) {
-        start = end - skipped; /* exactly what nobody was given */
+        start = end - skipped; /* exactly the time that no account has */
     }
     if (!ledger->elsewhere) {
         if (skipped == 0 && sharing->waiting && sharing->waiting_mark > start) {
-            start = sharing->waiting_mark; /* until then others have worked, and were given the time */
+            start = sharing->waiting_mark; /* others have worked until then, and got the time */
         }
-        start = lane->mark > start ? lane->mark : start; /* until then it is booked */
+        start = larger(start, lane->mark); /* the time before is booked */
     }
     int64_t gap = end - start;
     Node *node = gap > 0 && !ledger->elsewhere ? suspension_node(ledger) : NULL;
@@ -211,37 +201,33 @@ carve(Ledger *ledger, int64_t start, int64_t end)
     if (node != NULL) {
         node->self += gap;
         node->off_cpu += gap;
-        node->calls++;
-        node->busy += gap;
-        node->min = gap < node->min ? gap : node->min;
-        node->max = gap > node->max ? gap : node->max;
-        histogram_add(&node->durations, gap);
+        node_count_call(node, gap);
         ledger->iterations.begun += behind(ledger->iterations.begun, start, end);
     }
     sharing_unlock(ledger);
 }
 
-/* Somebody is about to book a long time, up to now. */
+/* Before a long time up to now is booked. */
 void
 pulse_look(Ledger *ledger, int64_t now)
 {
     Pulse *pulse = ledger->pulse;
-    /* Up to a tenth of a second, once a stop: both threads were let go at the same time. Not while others wait for us. */
+    /* Waits up to a tenth of a second, once per stop, because both threads were resumed at the same time. Not while
+     * this process holds the lock, which others wait for. */
     for (int tries = 0; tries < 100 && ledger->member.depth == 0; tries++) {
         if (now - __atomic_load_n(&pulse->beat, __ATOMIC_ACQUIRE) < SLICE + LEAST_STOP) {
             break;
         }
-        struct timespec moment = {0, 1000000};
-        nanosleep(&moment, NULL);
+        sleep_ns(1000000);
     }
     uint32_t count = __atomic_load_n(&pulse->count, __ATOMIC_ACQUIRE);
     for (; ledger->stops_seen != count; ledger->stops_seen++) {
         const int64_t *stop = pulse->stops[ledger->stops_seen % STOPS];
-        carve(ledger, stop[0], stop[1] < now ? stop[1] : now);
+        carve(ledger, stop[0], smaller(stop[1], now));
     }
 }
 
-/* stopped(span, start, end): as if that had been noticed. */
+/* stopped(span, start, end): books a stop, for tests. */
 PyObject *
 ledger_stopped(Ledger *ledger, PyObject *args)
 {

@@ -1,9 +1,8 @@
-/* Everything the ledger holds, as plain Python data. rlprof.ledger.snapshot gives it names; the Python twin makes the
- * same, and tests compare the two. */
+/* All records of the ledger as plain Python data. The Python twin makes the same data, and tests compare the two. */
 #include "core.h"
 
-/* HISTOGRAM ENCODING, little-endian: n uint16 buckets in order, then as many uint64 counts. As a dict, the histograms
- * were most of what a flush costs the training. */
+/* HISTOGRAM ENCODING, little-endian: n uint16 buckets in order, then as many uint64 counts. As dicts, the histograms
+ * were most of the cost of a flush. */
 static PyObject *
 histogram_packed(const Histogram *histogram)
 {
@@ -30,61 +29,137 @@ histogram_packed(const Histogram *histogram)
     return packed;
 }
 
-static PyObject *
-node_tuple(const Node *node)
-{
-    return Py_BuildValue("(IiIiKLLLLLLLLLLLLLLKN)", node->id, node->parent ? (int)node->parent->id : -1,
-                         node->lane->id, node->operation ? (int)node->operation->id : -1,
-                         (unsigned long long)node->calls, node->busy, node->self, node_ledger(node),
-                         node_overlapped(node), node->waited, node->off_cpu, node->cost, node->calls ? node->min : 0, node->max,
-                         node->memory_peak, node->memory_rise, node->device_peak, node->device_rise,
-                         node->device_time, (unsigned long long)node->device_calls,
-                         histogram_packed(&node->durations));
-}
+/* Columns of the rows, each with its value. rlprof.ledger.rows has the same names; layout.c compares them. */
+#define OPERATION_ROW(COLUMN)                                                   \
+    COLUMN(id, PyLong_FromUnsignedLong(operation->id))                          \
+    COLUMN(name, Py_NewRef(operation->name))                                    \
+    COLUMN(category, Py_NewRef(operation->category))
 
-static PyObject *
-operation_tuple(const Operation *operation)
-{
-    return Py_BuildValue("(IOO)", operation->id, operation->name, operation->category);
-}
+#define LANE_ROW(COLUMN)                                                        \
+    COLUMN(id, PyLong_FromUnsignedLong(lane->id))                               \
+    COLUMN(kind, PyUnicode_FromString(lane->kind == LANE_TASK ? "task" : "thread")) \
+    COLUMN(name, Py_NewRef(lane->name))                                         \
+    COLUMN(on_driver, PyBool_FromLong(lane->on_driver))                         \
+    COLUMN(alive, PyBool_FromLong(lane->host != NULL))                          \
+    COLUMN(uses, PyLong_FromUnsignedLongLong(lane->uses))
 
-static PyObject *
-lane_tuple(const Lane *lane)
-{
-    return Py_BuildValue("(IsOOOK)", lane->id, lane->kind == LANE_TASK ? "task" : "thread", lane->name,
-                         lane->on_driver ? Py_True : Py_False, lane->host ? Py_True : Py_False,
-                         (unsigned long long)lane->uses);
-}
+#define NODE_ROW(COLUMN)                                                        \
+    COLUMN(id, PyLong_FromUnsignedLong(node->id))                               \
+    COLUMN(parent, PyLong_FromLong(node->parent ? (long)node->parent->id : -1)) \
+    COLUMN(lane, PyLong_FromUnsignedLong(node->lane->id))                       \
+    COLUMN(operation, PyLong_FromLong(node->operation ? (long)node->operation->id : -1)) \
+    COLUMN(calls, PyLong_FromUnsignedLongLong(node->calls))                     \
+    COLUMN(busy, PyLong_FromLongLong(node->busy))                               \
+    COLUMN(self, PyLong_FromLongLong(node->self))                               \
+    COLUMN(ledger, PyLong_FromLongLong(node_ledger(node)))                      \
+    COLUMN(overlapped, PyLong_FromLongLong(node_overlapped(node)))              \
+    COLUMN(waited, PyLong_FromLongLong(node->waited))                           \
+    COLUMN(off_cpu, PyLong_FromLongLong(node->off_cpu))                         \
+    COLUMN(cost, PyLong_FromLongLong(node->cost))                               \
+    COLUMN(min, PyLong_FromLongLong(node->calls ? node->min : 0))               \
+    COLUMN(max, PyLong_FromLongLong(node->max))                                 \
+    COLUMN(memory_peak, PyLong_FromLongLong(node->memory_peak))                 \
+    COLUMN(memory_rise, PyLong_FromLongLong(node->memory_rise))                 \
+    COLUMN(device_peak, PyLong_FromLongLong(node->device_peak))                 \
+    COLUMN(device_rise, PyLong_FromLongLong(node->device_rise))                 \
+    COLUMN(device_ns, PyLong_FromLongLong(node->device_time))                   \
+    COLUMN(device_calls, PyLong_FromUnsignedLongLong(node->device_calls))       \
+    COLUMN(histogram, histogram_packed(&node->durations))
 
-/* Guests are in the lane whose tree they share. */
-static PyObject *
-lane_tuples(const Ledger *ledger)
+#define NAME(name, value) #name,
+const char *const OPERATION_COLUMNS[] = {OPERATION_ROW(NAME) NULL};
+const char *const LANE_COLUMNS[] = {LANE_ROW(NAME) NULL};
+const char *const NODE_COLUMNS[] = {NODE_ROW(NAME) NULL};
+
+static PyTypeObject *OperationRow_Type, *LaneRow_Type, *NodeRow_Type;
+
+/* The types of the rows: named tuples of rlprof.ledger.rows. */
+int
+raw_setup(PyObject *rows)
 {
-    PyObject *made = PyList_New(0);
-    for (uint32_t i = 0; made != NULL && i < ledger->lanes_used; i++) {
-        PyObject *item = ledger->lanes[i]->guest ? NULL : lane_tuple(ledger->lanes[i]);
-        if (item != NULL ? PyList_Append(made, item) < 0 : PyErr_Occurred() != NULL) {
-            Py_CLEAR(made);
+    struct {
+        const char *name;
+        PyTypeObject **type;
+    } types[] = {{"OperationRow", &OperationRow_Type}, {"LaneRow", &LaneRow_Type}, {"NodeRow", &NodeRow_Type}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        PyObject *type = PyObject_GetAttrString(rows, types[i].name);
+        if (type == NULL) {
+            return -1;
         }
-        Py_XDECREF(item);
+        Py_XSETREF(*types[i].type, (PyTypeObject *)type);
     }
-    return made;
+    return 0;
 }
 
-#define LIST_OF(count, make)                                                                                           \
-    ({                                                                                                                 \
-        uint32_t total = (count); /* making an item may collect garbage, whose finalisers may add more */               \
-        PyObject *made = PyList_New((Py_ssize_t)total);                                                                \
-        for (uint32_t i = 0; made != NULL && i < total; i++) {                                                         \
-            PyObject *item = (make);                                                                                   \
-            if (item == NULL) {                                                                                        \
-                Py_CLEAR(made);                                                                                        \
-                break;                                                                                                 \
-            }                                                                                                          \
-            PyList_SET_ITEM(made, (Py_ssize_t)i, item);                                                                \
-        }                                                                                                              \
-        made;                                                                                                          \
-    })
+/* Makes a named tuple of these values, and takes them over; NULL if one of them is NULL. */
+static PyObject *
+row_of(PyTypeObject *type, PyObject *const *values, size_t count)
+{
+    PyObject *plain = PyTuple_New((Py_ssize_t)count);
+    bool whole = plain != NULL;
+    for (size_t i = 0; i < count; i++) {
+        whole = whole && values[i] != NULL;
+        if (plain != NULL) {
+            PyTuple_SET_ITEM(plain, (Py_ssize_t)i, values[i]);
+        }
+        else {
+            Py_XDECREF(values[i]);
+        }
+    }
+    PyObject *arguments = whole ? PyTuple_Pack(1, plain) : NULL;
+    PyObject *row = arguments ? PyTuple_Type.tp_new(type, arguments, NULL) : NULL;
+    if (row != NULL) {
+        PyObject_GC_UnTrack(row); /* it is in no cycle, and there may be a hundred thousand */
+    }
+    Py_XDECREF(arguments);
+    Py_XDECREF(plain);
+    return row;
+}
+
+#define VALUE(name, value) value,
+#define ROW(type, values) row_of(type, values, sizeof values / sizeof *values)
+
+static PyObject *
+node_row(const Ledger *ledger, uint32_t i)
+{
+    const Node *node = ledger->nodes[i];
+    PyObject *const values[] = {NODE_ROW(VALUE)};
+    return ROW(NodeRow_Type, values);
+}
+
+static PyObject *
+operation_row(const Ledger *ledger, uint32_t i)
+{
+    const Operation *operation = ledger->operations[i];
+    PyObject *const values[] = {OPERATION_ROW(VALUE)};
+    return ROW(OperationRow_Type, values);
+}
+
+/* NULL without an exception for a guest, which uses the tree of another lane. */
+static PyObject *
+lane_row(const Ledger *ledger, uint32_t i)
+{
+    const Lane *lane = ledger->lanes[i];
+    if (lane->guest) {
+        return NULL;
+    }
+    PyObject *const values[] = {LANE_ROW(VALUE)};
+    return ROW(LaneRow_Type, values);
+}
+
+static PyObject *
+rows_of(const Ledger *ledger, uint32_t count, PyObject *(*make)(const Ledger *, uint32_t))
+{
+    PyObject *rows = PyList_New(0);
+    for (uint32_t i = 0; rows != NULL && i < count; i++) {
+        PyObject *row = make(ledger, i);
+        if (row != NULL ? PyList_Append(rows, row) < 0 : PyErr_Occurred() != NULL) {
+            Py_CLEAR(rows);
+        }
+        Py_XDECREF(row);
+    }
+    return rows;
+}
 
 PyObject *
 ledger_raw(Ledger *ledger)
@@ -97,17 +172,19 @@ ledger_raw(Ledger *ledger)
         now = settle(ledger, clock_now(&ledger->clock));
         wall += now - ledger->started;
     }
+    const Iterations *iterations = &ledger->iterations;
+    const Page *page = ledger->member.page;
     return Py_BuildValue(
-        "{sLsLsLsLsIsIsIsssssLsIsIsLsLsLsNsOsOsLsLsLsnsKsNsNsN}", "wall", wall, "now", now, "trained", ledger->trained, "given", ledger->given_mark - ledger->given_before, "driver_iteration",
-        ledger->member.page ? ledger->member.page->iteration : ledger->iterations.count, "epoch",
-        ledger->member.page ? ledger->epoch : 0, "begun", ledger->member.page ? ledger->begun : 0, "clock", clocks[ledger->clock.kind], "cpu",
-        cpus[ledger->cpu_kind], "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations",
-        ledger->iterations.count, "iteration_sum", ledger->iterations.sum, "iteration_min", ledger->iterations.shortest, "iteration_max",
-        ledger->iterations.longest, "iteration_histogram", histogram_packed(&ledger->iterations.durations), "iterating",
-        ledger->iterations.open ? Py_True : Py_False, "learned", ledger->learned ? Py_True : Py_False, "steps",
-        ledger->iterations.steps, "episodes", ledger->iterations.episodes, "process_peak", memory_process_peak(ledger), "device_pending",
-        PyList_GET_SIZE(ledger->pending), "device_lost", (unsigned long long)ledger->device_lost, "operations",
-        LIST_OF(ledger->operations_used, operation_tuple(ledger->operations[i])), "lanes",
-        lane_tuples(ledger), "nodes",
-        LIST_OF(ledger->nodes_used, node_tuple(ledger->nodes[i])));
+        "{sLsLsLsLsIsIsIsssssLsIsIsLsLsLsNsOsOsLsLsLsnsKsNsNsN}",
+        "wall", wall, "now", now, "trained", ledger->trained, "given", ledger->given_mark - ledger->given_before,
+        "driver_iteration", page ? page->iteration : iterations->count, "epoch", page ? ledger->epoch : 0,
+        "begun", page ? ledger->begun : 0, "clock", clocks[ledger->clock.kind], "cpu", cpus[ledger->cpu_kind],
+        "clock_drift", clock_drift(&ledger->clock), "open", open_spans(ledger), "iterations", iterations->count,
+        "iteration_sum", iterations->sum, "iteration_min", iterations->shortest, "iteration_max", iterations->longest,
+        "iteration_histogram", histogram_packed(&iterations->durations),
+        "iterating", iterations->open ? Py_True : Py_False, "learned", ledger->learned ? Py_True : Py_False,
+        "steps", iterations->steps, "episodes", iterations->episodes, "process_peak", memory_process_peak(ledger),
+        "device_pending", PyList_GET_SIZE(ledger->pending), "device_lost", (unsigned long long)ledger->device_lost,
+        "operations", rows_of(ledger, ledger->operations_used, operation_row),
+        "lanes", rows_of(ledger, ledger->lanes_used, lane_row), "nodes", rows_of(ledger, ledger->nodes_used, node_row));
 }

@@ -10,7 +10,7 @@ histogram_move(Histogram *to, Histogram *from)
         if (count > 0 && octave == NULL) {
             octave = histogram_new_octave(to, bucket / HISTOGRAM_SUB);
         }
-        for (; octave != NULL && count > 0; count--) { /* few: this is done once or twice in a run */
+        for (; octave != NULL && count > 0; count--) { /* quick enough for once or twice per run */
             if (++octave->counts[bucket % HISTOGRAM_SUB] == 0) {
                 histogram_overflow(octave, bucket % HISTOGRAM_SUB);
             }
@@ -22,8 +22,8 @@ histogram_move(Histogram *to, Histogram *from)
 #define ADD(field)            \
     to->field += from->field; \
     from->field = 0
-#define LARGER(field, none)                                          \
-    to->field = to->field > from->field ? to->field : from->field;   \
+#define LARGER(field, none)                       \
+    to->field = larger(to->field, from->field);   \
     from->field = (none)
 
 static void
@@ -40,7 +40,7 @@ node_move(Node *to, Node *from)
     ADD(cost);
     ADD(device_time);
     ADD(device_calls);
-    /* So that what either has gained since the last iteration's mark is what the sum has gained. */
+    /* So that the sum's gain since the last iteration mark is the sum of both gains. */
     ADD(marked.self);
     ADD(marked.shift);
     ADD(marked.overlapped);
@@ -52,7 +52,7 @@ node_move(Node *to, Node *from)
     LARGER(memory_rise, -1);
     LARGER(device_peak, -1);
     LARGER(device_rise, -1);
-    to->min = to->min < from->min ? to->min : from->min;
+    to->min = smaller(to->min, from->min);
     from->min = INT64_MAX;
     histogram_move(&to->durations, &from->durations);
 }
@@ -68,8 +68,8 @@ is_open(const Lane *lane, const Operation *operation)
     return false;
 }
 
-/* rename(was, name): what the driver has recorded as `was`, with all inside, was `name`. False: it is open, or there is
- * none. A node comes after its parent in the ledger's list, so one pass finds all of them. */
+/* rename(was, name): books the driver's spans of `was`, with all inside them, to `name`. False: one is open, or
+ * there is none. A node comes after its parent in the ledger's list, so one pass finds all of them. */
 PyObject *
 ledger_rename(Ledger *ledger, PyObject *args)
 {
@@ -80,13 +80,13 @@ ledger_rename(Ledger *ledger, PyObject *args)
     Lane *lane = ledger->driver->base;
     Node *root = lane->stack[0].node;
     uint32_t count = ledger->nodes_used;
-    Node **moved = calloc(count, sizeof *moved); /* by id: where to */
+    Node **moved = calloc(count, sizeof *moved); /* the new node, by the id of the old one */
     if (moved == NULL || name->ledger != ledger || is_open(lane, was->operation)) {
         free(moved);
         Py_RETURN_FALSE;
     }
     bool found = false;
-    settle(ledger, ledger->mode & MODE_ENABLED ? clock_now(&ledger->clock) : ledger->stopped);
+    settle(ledger, ledger_time(ledger));
     for (uint32_t i = 0; i < count; i++) {
         Node *node = ledger->nodes[i], *parent = node->parent;
         bool first = parent == root && node->operation == was->operation;

@@ -1,24 +1,24 @@
-/* A ledger among others: joining a page, leaving it, and who else is there. */
+/* A ledger among others: joining a page, leaving it, and the other members. */
 #include "core.h"
 
 #include <errno.h>
 
-/* Goes on alone: what the others do is no longer seen, nor is what happens here. A driver's waits stay with the waiting
- * span; where the driver is elsewhere nobody waits any more. */
+/* From here on this process and the others no longer see each other. Waits of a driver stay with the waiting span. In a
+ * worker's process no driver waits any more. */
 static void
-go_on_alone(Ledger *ledger)
+stop_sharing(Ledger *ledger)
 {
     Page *page = ledger->member.page;
-    ledger->alone = page->sharing;
-    ledger->alone.workers = ledger->member.slot ? ledger->member.slot->workers : 0;
+    ledger->unshared = page->sharing;
+    ledger->unshared.workers = ledger->member.slot ? ledger->member.slot->workers : 0;
     if (ledger->elsewhere) {
-        ledger->alone.waiting = false;
+        ledger->unshared.waiting = false;
     }
     else {
         __atomic_store_n(&page->sharing.waiting, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&page->driver, 0, __ATOMIC_RELAXED);
     }
-    ledger->sharing = &ledger->alone;
+    ledger->sharing = &ledger->unshared;
     page_close(&ledger->member);
 }
 
@@ -26,29 +26,29 @@ void
 sharing_enter(Ledger *ledger)
 {
     if (!page_lock(&ledger->member)) {
-        go_on_alone(ledger);
-        complain(ledger, "another process stopped while it shared the ledger's clock; from here on, waits stay with the "
-                         "waiting span");
+        stop_sharing(ledger);
+        complain(ledger, "another process stopped while it held the lock of the shared clock; from here on, waits "
+                         "stay with the waiting span");
     }
 }
 
-/* In a forked child: a member of its own. */
+/* A forked child is a member of its own. */
 void
 sharing_after_fork(Ledger *ledger)
 {
     if (ledger->member.page != NULL && page_take_slot(&ledger->member) < 0) {
-        ledger->elsewhere = true; /* the page's driver is the parent, or its: nothing there is this one's to change */
-        go_on_alone(ledger);
+        ledger->elsewhere = true; /* the page belongs to another process: do not change its driver */
+        stop_sharing(ledger);
     }
     ledger->supervises = ledger->learned = false;
     ledger->begun = ledger->member.page ? ledger->member.page->beginning.count : 0;
     if (ledger->member.page == NULL) {
-        ledger->alone.workers = 0;
-        ledger->alone.waiting = false;
+        ledger->unshared.workers = 0;
+        ledger->unshared.waiting = false;
     }
 }
 
-/* Recording begins anew here: if this is the driver's process, everywhere. */
+/* A reset here. In the driver's process, it also resets all others. */
 void
 sharing_begin_anew(Ledger *ledger)
 {
@@ -58,7 +58,7 @@ sharing_begin_anew(Ledger *ledger)
     }
 }
 
-/* share(path, create): the driver's process creates the page, recording or not. The others join, not recording yet. */
+/* share(path, create): the driver's process creates the page, at any time. The others join before they record. */
 PyObject *
 ledger_share(Ledger *ledger, PyObject *args)
 {
@@ -83,10 +83,10 @@ ledger_share(Ledger *ledger, PyObject *args)
     Page *page = ledger->member.page;
     if (create) {
         page->clock = ledger->clock;
-        page->sharing = ledger->alone;
-        page->sharing.waiting = ledger->alone.waiting && (ledger->mode & MODE_ENABLED);
+        page->sharing = ledger->unshared;
+        page->sharing.waiting = ledger->unshared.waiting && (ledger->mode & MODE_ENABLED);
         page->driver = ledger->member.pid;
-        ledger->member.slot->workers = ledger->alone.workers;
+        ledger->member.slot->workers = ledger->unshared.workers;
         ledger->sharing = &page->sharing;
         __atomic_store_n(&page->magic, PAGE_MAGIC, __ATOMIC_RELEASE);
         Py_RETURN_NONE;
@@ -99,7 +99,7 @@ ledger_share(Ledger *ledger, PyObject *args)
     return ledger_follow_other(ledger) < 0 ? PyErr_NoMemory() : Py_NewRef(Py_None);
 }
 
-/* leave(): from here on this process is alone, and its own driver. When the driver's leaves, nobody shares any more. */
+/* leave(): stops sharing; this process has its own driver again. When the driver's process leaves, all sharing ends. */
 PyObject *
 ledger_leave(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
@@ -116,15 +116,15 @@ ledger_leave(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     Slot *slot = ledger->member.slot;
     int32_t working = slot->workers;
     ledger->sharing->workers -= working;
-    slot->workers = slot->listens = 0; /* it stays a member, so that what it has left is looked for */
+    slot->workers = slot->listens = 0; /* it stays a member, so that its last records are collected */
     if (!ledger->elsewhere) {
         ledger->member.page->driver = 0;
     }
     sharing_unlock(ledger);
     wake_listeners(ledger->member.page);
-    go_on_alone(ledger);
-    ledger->alone.workers = working;
-    ledger->given_mark = ledger->alone.given;
+    stop_sharing(ledger);
+    ledger->unshared.workers = working;
+    ledger->given_mark = ledger->unshared.given;
     if (ledger->elsewhere) {
         ledger_follow_own(ledger, driver, now);
     }
@@ -149,22 +149,22 @@ members_that(Ledger *ledger, bool (*wanted)(int32_t pid))
     return found;
 }
 
-/* The processes that take part, this one included. */
+/* members(): the processes that share, with this one. */
 PyObject *
 ledger_members(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     return members_that(ledger, NULL);
 }
 
-/* Those of them that run no more. */
+/* ended(): the members that no longer run. */
 PyObject *
 ledger_ended(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     return members_that(ledger, process_ended);
 }
 
-/* dismiss(pid): a process that has ended works no longer, whatever it did last. It may have died between two writes, so
- * those who work are counted anew. */
+/* dismiss(pid): removes a process that has ended. It may have died between two writes, so all working threads are
+ * counted anew. */
 PyObject *
 ledger_dismiss(Ledger *ledger, PyObject *number)
 {

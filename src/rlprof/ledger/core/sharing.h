@@ -1,7 +1,7 @@
 /* What the processes of one session share: how many lanes work, and the clocks that share out the driver's waiting.
  *
- * A process alone has these for itself, under its GIL. Several have them in a page of shared memory, under a lock that is
- * held for some tens of nanoseconds at a time. */
+ * A single process protects them by its GIL. Several have them in a page of shared memory, under a lock that is held
+ * for some tens of nanoseconds at a time. */
 #ifndef RLPROF_SHARING_H
 #define RLPROF_SHARING_H
 
@@ -15,18 +15,18 @@ typedef struct {
     int64_t waiting_mark;
     int64_t share_clock, share_rest; /* advances at 1/workers while the driver waits */
     int64_t wait_clock;              /* advances while the driver waits */
-    int64_t given;                   /* all that the share clock has handed out */
-    int32_t workers;                 /* lanes that work, the driver's own left out */
-    int32_t waiting;                 /* whether the driver waits */
+    int64_t given;                   /* total that the share clock has handed out */
+    int32_t workers;                 /* lanes that work, without the driver's own */
+    int32_t waiting;                 /* true while the driver waits */
 } Sharing;
 
-/* When the training began: the accounts of before are the driver's start-up, see startup.c. */
+/* When the training began. Time before that is the driver's start-up: see startup.c. */
 enum { NOT_STARTING, STARTING, WORKERS_STEP, WORKERS_LEARN };
 typedef struct {
-    int32_t state;  /* STARTING: nobody trains yet; then, as far as workers train: what they have begun to do */
-    int32_t open;   /* start-up is the driver's innermost span, or what it waits inside of */
-    uint32_t count; /* counted up each time that is found out, or found to be later than was thought */
-    Sharing then;   /* how the clocks stood; `waiting_mark` is when */
+    int32_t state;  /* STARTING: no process trains yet; later, what workers have begun to do */
+    int32_t open;   /* start-up is the driver's innermost span, or the driver waits inside of it */
+    uint32_t count; /* increases each time that a beginning is noted, or a later one that replaces it */
+    Sharing then;   /* the clocks at the beginning; `waiting_mark` is its time */
 } Beginning;
 
 #define PAGE_MAGIC UINT64_C(0x33656761706c72) /* "rlpage3" */
@@ -35,41 +35,41 @@ typedef struct {
 /* One process that takes part. */
 typedef struct {
     int32_t pid;       /* 0: free */
-    int32_t workers;   /* of Sharing.workers, those of this process */
-    uint32_t answered; /* the last `asked` it has followed */
-    int32_t listens;   /* somebody there follows them */
+    int32_t workers;   /* part of Sharing.workers in this process */
+    uint32_t answered; /* the last `requests` that it has answered */
+    int32_t listens;   /* a thread there waits for requests */
 } Slot;
 
 typedef struct {
     uint64_t magic;
     int32_t lock;       /* the process that holds it; 0: none */
     uint32_t iteration; /* iterations that the driver has ended */
-    uint32_t epoch;     /* counted up when the driver's ledger forgets: then the others do too */
-    uint32_t asked;     /* counted up when the driver wants to know what the others have recorded */
-    int32_t driver;     /* its process; 0: it shares no more */
-    uint32_t stepped;   /* counted up with every step of an environment in another process than the driver's */
-    Clock clock;        /* everybody's, so that everybody's times are comparable */
+    uint32_t epoch;     /* increases when the driver's ledger is reset: the others then reset theirs */
+    uint32_t requests;  /* increases when the driver requests the others' records */
+    int32_t driver;     /* its process; 0: it no longer shares */
+    uint32_t stepped;   /* increases with every step of an environment in another process than the driver's */
+    Clock clock;        /* used by every process, so that their times are comparable */
     Sharing sharing;
     Beginning beginning;
     Slot slots[PAGE_SLOTS];
 } Page;
 
 typedef struct {
-    Page *page; /* NULL: alone */
+    Page *page; /* NULL: not shared */
     Slot *slot;
     int32_t pid;
-    int depth; /* of the lock: it may be taken inside of itself */
-    int file;  /* of a page that was created here, by which others join; -1: none */
+    int depth; /* how often this process has taken the lock, which is recursive */
+    int file;  /* descriptor of a page that was created here, through which others join; -1: none */
     dev_t device;
     ino_t inode;
 } Membership;
 
-/* Maps the file; 0, or -1 with errno. `create` makes a page of it. */
+/* Maps the file, or creates it. Returns 0, or -1 with errno. */
 int page_open(Membership *, const char *path, bool create);
 void page_close(Membership *);
-/* After a fork the child has no slot yet. Returns 0, or -1 where there is none left. */
+/* Takes a slot for this process, also in a forked child. Returns 0, or -1 if no slot is free. */
 int page_take_slot(Membership *);
-/* False: it cannot be had, as somebody died or was stopped inside; then the page is not to be used any more. */
+/* False: a process was stopped while it held the lock. The page must then no longer be used. */
 bool page_lock(Membership *);
 bool process_ended(int32_t pid);
 void page_unlock(Membership *);

@@ -1,9 +1,9 @@
-/* Signals that Python has not looked at.
+/* Signals whose Python handlers have not run yet.
  *
- * Python's handlers run between two of its instructions. One for a signal that comes when the main thread is about to
- * wait for a lock runs only when the wait ends, which may be never; where a second thread wants the interpreter's lock at
- * that moment, as rlprof's may, there is much time for that. Without rlprof the process would just have died. So arrivals
- * are noted here, and who looks once in a while sends the signal again, which interrupts the wait. */
+ * Python runs a handler between two instructions. If a signal arrives when the main thread is about to wait for a
+ * lock, its handler runs only after the wait, which may never end. That is likely if a second thread, as rlprof's,
+ * wants the interpreter's lock at that moment. Without rlprof the process would have died. So arrivals are noted
+ * here, and rlprof sends a signal again whose handler has not run, which interrupts the wait. */
 #include "core.h"
 
 #include <errno.h>

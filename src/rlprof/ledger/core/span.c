@@ -1,26 +1,6 @@
-/* The hot path: what a `with profile("name"):` runs, twice a span. */
+/* The hot path: what `with profile("name"):` runs, twice per span. It is one file, so that the compiler can inline
+ * all of it into enter and leave. */
 #include "core.h"
-
-/* The statistics of a span that ends; its node's time is booked already. */
-static inline void
-close_entry(Ledger *ledger, Lane *lane, const Entry *entry, int64_t now)
-{
-    Node *node = entry->node;
-    int64_t duration = now - entry->start;
-    lane->left = now;
-    node->calls++;
-    node->busy += duration;
-    if (duration < node->min) {
-        node->min = duration;
-    }
-    if (duration > node->max) {
-        node->max = duration;
-    }
-    histogram_add(&node->durations, duration);
-    if (UNLIKELY(ledger->mode & MODE_TIMELINE)) {
-        timeline_add(ledger, entry, duration, lane);
-    }
-}
 
 static bool
 wants_device(const Ledger *ledger, const Span *span)
@@ -36,17 +16,17 @@ enter_without_memory(Ledger *ledger)
     return false;
 }
 
-/* Everything a plain span on the driver does not need: waits, workers, memory, device. A device is Python code: while
- * it runs, spans may open and end here and elsewhere, so nothing is on the stack yet and no place in it is kept. */
+/* Everything that a plain span on the driver does not need: waits, workers, memory, device. A device is Python code, in
+ * which spans may open and end. So the entry is put on the stack afterwards. */
 static __attribute__((noinline)) bool
 enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
 {
     Ledger *ledger = span->ledger;
-    Entry entry = {.span = span, .memory_start = -1, .memory_peak = -1, .device_peak = -1, .dosed = -1};
+    Entry entry = {.span = span, .memory_start = -1, .memory_peak = -1, .device_peak = -1, .slowed_from = -1};
     int64_t now = clock_now(&ledger->clock);
     bool device = wants_device(ledger, span);
     if (span->flags & SPAN_MEMORY || device) {
-        bool own = own_begin(thread, lane->top->node); /* the parent's time, as all of a span's preparation is */
+        bool own = own_begin(thread, lane->top->node); /* preparing a span is its parent's time */
         if (span->flags & SPAN_MEMORY) {
             memory_enter(ledger, &entry);
         }
@@ -66,7 +46,7 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     now = not_before(ledger, now);
     charge(thread, now, true);
     if (lane == thread->base) {
-        thread->between_steps = false; /* outside of every callback: the loop has ended */
+        thread->between_steps = false; /* not inside a callback: the loop has ended */
     }
     if (UNLIKELY(node->parent != lane->top->node) && ledger->supervises) { /* start-up was open just now */
         Node *place = node_of(ledger, lane->top->node, span->operation);
@@ -79,10 +59,10 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     restate(thread, now);
     sharing_unlock(ledger);
     if (UNLIKELY(ledger->mode & MODE_WATCHED)) {
-        watch_tell(ledger, span, true);
+        watch_report(ledger, span, true);
     }
-    if (UNLIKELY(ledger->mode & MODE_DOSED && span->operation->dose != NULL)) {
-        lane->top->dosed = dose_begin(lane, span->operation->dose);
+    if (UNLIKELY(ledger->mode & MODE_SLOWED && span->operation->slowdown != NULL)) {
+        lane->top->slowed_from = slowdown_begin(lane, span->operation->slowdown);
     }
     return true;
 }
@@ -95,9 +75,9 @@ collect_off_cpu(Thread *thread, Node *node, int64_t now)
     node->off_cpu += cpu_collect(&thread->cpu, &thread->ledger->clock, now, true);
 }
 
-/* Whether a span needs more than its own times. A worker's does not while the driver is busy, and was since the
- * worker's last event: then nothing is shared out, and only the number of those who work is kept, if it `changes`. That
- * other processes must not see half done. */
+/* True if a span needs more than its own times. A worker's span does not, if the driver has been busy since the
+ * worker's last event: nothing was shared out then, and only the number of working threads may change. Other
+ * processes must not see that `changes` half done. */
 static inline bool
 needs_full(const Ledger *ledger, const Thread *thread, const Span *span, bool changes)
 {
@@ -120,7 +100,7 @@ note_working(Ledger *ledger, Thread *thread, bool working)
     }
 }
 
-/* Not inlined: what calls it then needs no stack frame while profiling is off. */
+/* Not inlined, so that the callers need no stack frame while profiling is off. */
 static __attribute__((noinline)) bool
 enter(Span *span)
 {
@@ -159,13 +139,13 @@ span_enter(Span *span)
     return span->ledger->mode & MODE_ENABLED ? enter(span) : false;
 }
 
-/* Takes an open span off its stack, wherever in it it stands; its time must be booked. The caller owns what is
- * returned, and lets go of it last: that may run Python code. */
-static Entry
-remove_entry(Ledger *ledger, Lane *lane, Entry *entry, int64_t now)
+/* Takes an open span off its stack, from any place in it. Its time must be booked. The caller owns the returned
+ * entry and releases its event last, because that may run Python code. */
+Entry
+lane_remove(Ledger *ledger, Lane *lane, Entry *entry, int64_t now)
 {
     Entry removed = *entry;
-    close_entry(ledger, lane, entry, now);
+    entry_close(ledger, lane, entry, now);
     lane->waits -= (entry->span->flags & SPAN_WAIT) != 0;
     for (; entry < lane->top; entry++) {
         entry[0] = entry[1];
@@ -175,8 +155,8 @@ remove_entry(Ledger *ledger, Lane *lane, Entry *entry, int64_t now)
     return removed;
 }
 
-/* What memory and device say at the end of a span that is off its stack already. Runs Python code, with the exception
- * that ends the span laid aside. */
+/* Reads memory and device at the end of a span that is off its stack. Runs Python code, so the exception that ends the
+ * span is set aside. */
 static void
 measure_end(Ledger *ledger, Entry *entry)
 {
@@ -192,15 +172,6 @@ measure_end(Ledger *ledger, Entry *entry)
     PyErr_Restore(type, value, traceback);
 }
 
-static inline void
-follow_with_dose(Ledger *ledger, const Entry *ended, int64_t now)
-{
-    const Operation *operation = ended->span->operation;
-    if (UNLIKELY(ledger->mode & MODE_DOSED && operation->dose != NULL && ended->dosed >= 0)) {
-        dose_end(ledger, operation->dose, ended->dosed, now - ended->start);
-    }
-}
-
 static __attribute__((noinline)) void
 exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
 {
@@ -209,7 +180,7 @@ exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
     sharing_lock(ledger);
     now = not_before(ledger, now);
     charge(thread, now, true);
-    Entry ended = remove_entry(ledger, lane, lane->top, now);
+    Entry ended = lane_remove(ledger, lane, lane->top, now);
     restate(thread, now);
     sharing_unlock(ledger);
     if (span->flags & SPAN_MEMORY || ended.device_event != NULL) {
@@ -218,9 +189,11 @@ exit_full(Span *span, Thread *thread, Lane *lane, int64_t now)
         own_end(thread, own);
     }
     if (UNLIKELY(ledger->mode & MODE_WATCHED)) {
-        watch_tell(ledger, span, false);
+        watch_report(ledger, span, false);
     }
-    follow_with_dose(ledger, &ended, now);
+    if (UNLIKELY(ledger->mode & MODE_SLOWED)) {
+        slowdown_end(ledger, &ended, now);
+    }
 }
 
 static Entry *
@@ -234,8 +207,8 @@ find_entry(const Lane *lane, const Span *span)
     return NULL;
 }
 
-/* The span that ends is not the innermost one: a generator or an exit stack held it, another task or thread ends it, or
- * it began while profiling was off, which is nobody's entry and no error. */
+/* The span that ends is not the innermost one: a generator or an exit stack held it, or another task or thread ends it.
+ * Without an entry it began while profiling was off, which is no error. */
 static __attribute__((noinline)) void
 exit_elsewhere(Span *span, Lane *lane, int64_t now)
 {
@@ -258,7 +231,7 @@ exit_elsewhere(Span *span, Lane *lane, int64_t now)
     else {
         ledger->left_open--;
     }
-    Entry ended = remove_entry(ledger, lane, entry, now);
+    Entry ended = lane_remove(ledger, lane, entry, now);
     if (lane->suspended && lane->top == lane->stack) {
         lane->suspended = false;
         ledger->suspended--;
@@ -267,22 +240,15 @@ exit_elsewhere(Span *span, Lane *lane, int64_t now)
     restate(lane->host, now);
     sharing_unlock(ledger);
     if (lane != lane->host->lane) {
-        lane_release(ledger, lane); /* its task is gone, or takes a lane again when it runs */
+        lane_release(ledger, lane); /* its task has ended, or takes a lane again when it runs */
     }
     if (enabled) {
         measure_end(ledger, &ended);
     }
     Py_XDECREF(ended.device_event);
     if (ledger->mode & MODE_WATCHED) {
-        watch_tell(ledger, span, false);
+        watch_report(ledger, span, false);
     }
-}
-
-/* Open since before profiling was switched off, perhaps: its time ended there. */
-static SLOW_PATH void
-exit_while_off(Span *span)
-{
-    exit_elsewhere(span, NULL, span->ledger->stopped);
 }
 
 static __attribute__((noinline)) void
@@ -292,7 +258,7 @@ leave(Span *span)
     int64_t now = clock_now(&ledger->clock);
     Thread *thread = this_thread;
     if (UNLIKELY(thread == NULL || thread->ledger != ledger)) {
-        thread = thread_known(ledger); /* one that is not has entered nothing, so it has nothing to leave */
+        thread = thread_known(ledger); /* an unknown thread has entered nothing */
         if (thread == NULL) {
             return;
         }
@@ -318,7 +284,7 @@ leave(Span *span)
     lane->mark = now;
     lane->top = entry - 1;
     note_working(ledger, thread, lane->top > lane->stack);
-    close_entry(ledger, lane, entry, now);
+    entry_close(ledger, lane, entry, now);
 }
 
 static inline void
@@ -328,7 +294,7 @@ exit_span(Span *span)
         leave(span);
     }
     else if (UNLIKELY(span->ledger->left_open > 0)) {
-        exit_while_off(span);
+        exit_elsewhere(span, NULL, span->ledger->stopped); /* its time ended when recording stopped */
     }
 }
 
@@ -342,42 +308,9 @@ void
 lane_unwind(Lane *lane, int64_t now)
 {
     while (lane->top > lane->stack) {
-        Entry ended = remove_entry(lane->host->ledger, lane, lane->top, now);
+        Entry ended = lane_remove(lane->host->ledger, lane, lane->top, now);
         Py_XDECREF(ended.device_event);
     }
-}
-
-/* Moves what a node has got in the last `gap` ns, since the lane's last span ended, to another one. Returns how much time
- * that is: what an iteration that has ended counts is written, and stays where it is. */
-static int64_t
-move_rest(const Lane *lane, Node *node, Node *other, int64_t gap)
-{
-    int64_t own = node->self - node->marked.self;
-    bool marked = gap > own;
-    gap = marked ? own : gap;
-    int64_t covered = node->covered - lane->stood.covered;
-    if (marked && !lane->on_driver) {
-        covered = gap - (node->waited - node->marked.waited) - (node_overlapped(node) - node->marked.overlapped);
-    }
-    Node moved = {
-        .self = gap,
-        .covered = covered,
-        .shift = node->shift - (marked ? node->marked.shift : lane->stood.shift),
-        .waited = node->waited - (marked ? node->marked.waited : lane->stood.waited),
-        .off_cpu = node->off_cpu - (marked ? node->marked.off_cpu : lane->stood.off_cpu),
-        .cost = node->cost - lane->stood.cost,
-    };
-#define MOVE(field)              \
-    node->field -= moved.field; \
-    other->field += moved.field
-    MOVE(self);
-    MOVE(covered);
-    MOVE(shift);
-    MOVE(waited);
-    MOVE(off_cpu);
-    MOVE(cost);
-#undef MOVE
-    return gap;
 }
 
 void
@@ -388,52 +321,12 @@ lane_end_below(Lane *lane, const Span *span, int64_t now)
     if (entry == NULL) {
         return;
     }
-    Entry ended = remove_entry(ledger, lane, entry, now);
+    Entry ended = lane_remove(ledger, lane, entry, now);
     for (; entry <= lane->top; entry++) {
         Node *node = node_of(ledger, (entry - 1)->node, entry->span->operation);
         entry->node = node != NULL ? node : entry->node;
     }
     Py_XDECREF(ended.device_event);
-}
-
-/* split(outer, rest): ends the innermost span as of the end of what it last contained; what came after becomes a call
- * of `rest` beside it. For who learns only afterwards that something else had begun. Returns how long that was, ns; -1
- * where `outer` is not the innermost. */
-PyObject *
-ledger_split(Ledger *ledger, PyObject *args)
-{
-    Span *outer, *rest;
-    if (!PyArg_ParseTuple(args, "O!O!", Span_Type, &outer, Span_Type, &rest)) {
-        return NULL;
-    }
-    Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
-    Lane *lane = thread ? lane_here(thread, false) : NULL;
-    if (lane == NULL || lane->top->span != outer || rest->ledger != ledger || outer->flags != 0) {
-        return PyLong_FromLong(-1);
-    }
-    Node *node = lane->top->node;
-    int64_t now = clock_now(&ledger->clock);
-    now = now < lane->mark ? lane->mark : now;
-    sharing_lock(ledger);
-    now = not_before(ledger, now);
-    charge(thread, now, true);
-    int64_t since = lane->left > lane->top->start ? lane->left : lane->top->start;
-    Node *other = now > since ? node_of(ledger, (lane->top - 1)->node, rest->operation) : NULL;
-    int64_t gap = other != NULL ? move_rest(lane, node, other, now - since) : 0;
-    Entry ended = remove_entry(ledger, lane, lane->top, now - gap);
-    if (gap > 0) {
-        Entry call = {.node = other, .span = rest, .start = now - gap};
-        Entry *place = lane->top + 1; /* where the span stood that has just ended */
-        *place = call;
-        close_entry(ledger, lane, place, now);
-    }
-    restate(thread, now);
-    sharing_unlock(ledger);
-    if (ledger->mode & MODE_WATCHED) {
-        watch_tell(ledger, outer, false);
-    }
-    follow_with_dose(ledger, &ended, now - gap);
-    return PyLong_FromLongLong(gap);
 }
 
 /* ---- called by `with` and as a decorator ---- */

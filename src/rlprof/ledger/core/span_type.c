@@ -1,9 +1,9 @@
 /* The Span type: what `profile(name)` returns.
  *
- * `with` looks __enter__ and __exit__ up on the type and would bind two new method objects. The descriptors below hand
- * back what exists already: for __enter__ the span itself, whose vectorcall takes no arguments as entering and one as a
- * function to decorate; for __exit__ a builtin method made with the span, because the interpreter has a short cut for
- * calling builtins. So a span allocates nothing. */
+ * `with` looks __enter__ and __exit__ up on the type and would bind two new method objects. The descriptors below
+ * return existing objects, so a span allocates nothing. For __enter__ it is the span itself, whose vectorcall
+ * without arguments enters, and with one argument decorates a function. For __exit__ it is a builtin method that was
+ * made with the span, because the interpreter calls builtins faster. */
 #include "core.h"
 
 #include <stddef.h>

@@ -1,14 +1,12 @@
-/* Start-up: what a program does before its training. A span that is open until the driver's thread has something better
- * to show.
+/* Start-up: what a program does before its training. It is a span that is open until the driver's first other span.
  *
- * It gives way by itself, so that no span of the training lies inside it. The hot path does not ask: the first span
- * inside start-up is at a place of the call tree that is not there yet, and making it is slow already. But a first span
- * need not be the training: making a buffer resets it. So when the training does begin, all time until then is
- * start-up's, whoever had it: the accounts that follow are the training's alone. What those spans and lanes measured
- * (calls, durations, self time) stays theirs.
+ * Start-up then ends by itself, so that no span of the training lies inside it. The hot path needs no test for that:
+ * the first span inside start-up needs a new node, and making a node is slow anyway. But the first span need not
+ * belong to the training, as when a buffer is reset while it is made. So when the training begins, start-up gets all
+ * time until then, from every account. Calls, durations and self times stay with their spans and lanes.
  *
- * The training may begin in a worker's process, while the driver only looks after it. Then the worker notes on the page
- * when that was, and how the clocks stood; every process moves its own accounts when it next looks at the page. */
+ * The training may begin in a worker's process, while the driver only supervises. The worker then notes the time and
+ * the state of the clocks on the page. Every process corrects its own accounts when it next looks at the page. */
 #include "core.h"
 
 bool
@@ -17,13 +15,7 @@ startup_gives_way(const Ledger *ledger, const Node *parent)
     return ledger->startup != NULL && parent->lane->on_driver;
 }
 
-static int64_t
-unclaimed(const Node *node)
-{
-    return node_ledger(node) - (node->lane->on_driver ? node->marked.self : 0) - node->marked.shift;
-}
-
-/* What was booked before is start-up's: no later split may move it. */
+/* No later split may move time from before: it belongs to start-up. */
 static void
 forget_last_ends(Ledger *ledger)
 {
@@ -32,7 +24,16 @@ forget_last_ends(Ledger *ledger)
     }
 }
 
-/* All time up to `until`, whoever has it, is start-up's; but what an iteration has is written, and stays. */
+/* No thread receives a share of the waiting before the training began. */
+static void
+forget_shares(Ledger *ledger)
+{
+    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
+        thread->share_mark = larger(thread->share_mark, ledger->member.page->beginning.then.share_clock);
+    }
+}
+
+/* Books all time up to `until` to start-up, from every account. Time in a written iteration stays. */
 static void
 claim_accounts(Ledger *ledger, Node *startup, int64_t until)
 {
@@ -40,18 +41,18 @@ claim_accounts(Ledger *ledger, Node *startup, int64_t until)
     for (uint32_t i = 0; i < ledger->nodes_used; i++) {
         Node *node = ledger->nodes[i];
         bool stopped = ledger->suspension != NULL && node->operation == ledger->suspension->operation;
-        int64_t claimed = node == startup || stopped ? 0 : unclaimed(node);
+        int64_t claimed = node == startup || stopped ? 0 : node_ledger(node) - node_marked_ledger(node);
         lacking -= node_ledger(node);
         node->shift -= claimed;
         moved += claimed;
     }
     startup->shift += moved;
     if (ledger->member.page != NULL && ledger->iterations.count == 0) {
-        startup->shift += lacking; /* other processes have that */
+        startup->shift += lacking; /* other processes have it */
     }
 }
 
-/* What had no span on the driver is a call of start-up. */
+/* Makes a call of start-up of the driver's time without a span. */
 static void
 claim_unattributed(Ledger *ledger, Node *node)
 {
@@ -69,14 +70,10 @@ claim_unattributed(Ledger *ledger, Node *node)
     MOVE(off_cpu, root->marked.off_cpu);
     MOVE(cost, 0);
 #undef MOVE
-    node->calls++;
-    node->busy += time;
-    node->min = time < node->min ? time : node->min;
-    node->max = time > node->max ? time : node->max;
-    histogram_add(&node->durations, time);
+    node_count_call(node, time);
 }
 
-/* Ends the span, if it is open, and claims what was booked. The driver's time is booked up to `until`. */
+/* Ends the span, if it is open, and moves all booked time to it. The driver's time must be booked up to `until`. */
 static void
 close_startup(Ledger *ledger, Span *startup, bool open, int64_t until)
 {
@@ -99,7 +96,7 @@ close_startup(Ledger *ledger, Span *startup, bool open, int64_t until)
     restate(driver, until);
 }
 
-/* For the other processes: what the clock has shared out until now is start-up's. */
+/* For the other processes: the time that the clock has shared out until now belongs to start-up. */
 static void
 note_beginning(Ledger *ledger, int64_t now)
 {
@@ -121,14 +118,14 @@ begin_here(Ledger *ledger, Span *startup, bool open, int64_t now)
 }
 
 static void
-tell_end(Ledger *ledger, const Span *startup)
+report_end(Ledger *ledger, const Span *startup)
 {
     if (startup != NULL && ledger->mode & MODE_WATCHED) {
-        watch_tell(ledger, startup, false);
+        watch_report(ledger, startup, false);
     }
 }
 
-/* Enters the span for which there was no place because start-up was open. */
+/* Enters the first span inside start-up, which ends start-up unless the span waits. */
 bool
 startup_enter(Span *span)
 {
@@ -136,7 +133,7 @@ startup_enter(Span *span)
     Span *startup = ledger->startup;
     ledger->startup = NULL;
     if (span->flags & SPAN_WAIT) {
-        /* Waiting is no training: importing a library may start a thread and wait for it. */
+        /* Waiting does not begin the training: importing a library may start a thread and wait for it. */
         bool entered = span_enter(span);
         ledger->startup = startup;
         return entered;
@@ -144,13 +141,13 @@ startup_enter(Span *span)
     sharing_lock(ledger);
     ledger->startup = startup;
     int64_t now = settle(ledger, clock_now(&ledger->clock));
-    if (ledger->startup != NULL) { /* else a worker has begun meanwhile */
+    if (ledger->startup != NULL) { /* else a worker has begun to train meanwhile */
         ledger->startup = NULL;
         ledger->startup_rest = startup;
         begin_here(ledger, startup, true, now);
     }
     sharing_unlock(ledger);
-    tell_end(ledger, startup);
+    report_end(ledger, startup);
     return span_enter(span);
 }
 
@@ -166,8 +163,8 @@ end_startup(Ledger *ledger, bool learns)
     Span *startup = ledger->startup, *rest = ledger->startup_rest;
     Page *page = ledger->member.page;
     ledger->startup = ledger->startup_rest = NULL;
-    /* Where workers learn, what the driver does later, as an evaluation, is not the beginning; nor is what it learns
-     * where they have stepped: it learns from that. */
+    /* If workers learn, the training has begun, and the driver may only evaluate. If they have stepped and the driver
+     * learns, it learns from their steps, so the training has begun, too. */
     int32_t workers = page != NULL ? page->beginning.state : NOT_STARTING;
     if (enabled && workers != WORKERS_LEARN && !(learns && workers == WORKERS_STEP)) {
         begin_here(ledger, startup != NULL ? startup : rest, startup != NULL, now);
@@ -177,7 +174,7 @@ end_startup(Ledger *ledger, bool learns)
     }
     sharing_unlock(ledger);
     if (enabled) {
-        tell_end(ledger, startup);
+        report_end(ledger, startup);
     }
     else if (startup != NULL) {
         span_exit(startup);
@@ -198,10 +195,10 @@ training_begins(Ledger *ledger, bool learns)
         end_startup(ledger, learns);
         return;
     }
-    int32_t told = learns ? WORKERS_LEARN : WORKERS_STEP;
+    int32_t state = learns ? WORKERS_LEARN : WORKERS_STEP;
     Page *page = ledger->member.page;
     if (page == NULL || !(ledger->mode & MODE_ENABLED) || page->beginning.state == NOT_STARTING ||
-        page->beginning.state >= told) {
+        page->beginning.state >= state) {
         return;
     }
     sharing_lock(ledger);
@@ -210,13 +207,13 @@ training_begins(Ledger *ledger, bool learns)
         int64_t now = not_before(ledger, clock_now(&ledger->clock));
         attribution_advance(ledger, now);
         note_beginning(ledger, now);
-        if (page->beginning.open && !page->sharing.waiting) { /* from now on it waits for this process */
+        if (page->beginning.open && !page->sharing.waiting) { /* the driver waits for this process from now on */
             page->sharing.waiting_mark = now;
             __atomic_store_n(&page->sharing.waiting, 1, __ATOMIC_RELAXED);
         }
     }
     if (page != NULL && page->beginning.state != NOT_STARTING) {
-        page->beginning.state = told;
+        page->beginning.state = state;
     }
     sharing_unlock(ledger);
 }
@@ -246,7 +243,8 @@ ledger_end_startup(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-/* In the driver's process: books its time up to when a worker began. What it has booked after that is start-up's, too. */
+/* In the driver's process: a worker has begun to train. Books the driver's time up to then. Time that was booked later
+ * belongs to start-up, too. */
 static void
 begin_elsewhere(Ledger *ledger)
 {
@@ -268,18 +266,14 @@ begin_elsewhere(Ledger *ledger)
         innermost->node->shift -= then->given - ledger->given_mark;
         ledger->given_mark = then->given;
     }
-    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
-        if (thread->share_mark < then->share_clock) {
-            thread->share_mark = then->share_clock;
-        }
-    }
+    forget_shares(ledger);
     ledger->startup = NULL;
     ledger->startup_rest = startup;
     ledger->supervises = true;
     close_startup(ledger, startup, open, lane->mark);
 }
 
-/* In a worker's process: what it received was of start-up, and is claimed there. */
+/* In a worker's process: the time it received belongs to start-up, where the driver's process books it. */
 static void
 give_up_received(Ledger *ledger)
 {
@@ -287,12 +281,7 @@ give_up_received(Ledger *ledger)
         ledger->nodes[i]->shift = ledger->nodes[i]->marked.shift = 0;
     }
     forget_last_ends(ledger);
-    const Sharing *then = &ledger->member.page->beginning.then;
-    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
-        if (thread->share_mark < then->share_clock) {
-            thread->share_mark = then->share_clock;
-        }
-    }
+    forget_shares(ledger);
 }
 
 void

@@ -1,6 +1,6 @@
-/* What stands in the place of asyncio's Handle._run: it tells a ledger when an event loop begins and ends a callback.
+/* The replacement of asyncio's Handle._run, which reports to a ledger when an event loop begins and ends a callback.
  *
- * Every callback of every task goes through it. In Python it took longer than what it tells of. */
+ * Every callback of every task goes through it. In Python it took longer than the callback. */
 #include "core.h"
 
 #include <stddef.h>
@@ -10,7 +10,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     Ledger *ledger;
-    PyObject *run; /* what stood there before */
+    PyObject *run; /* the original */
 } Follower;
 
 static PyTypeObject *Follower_Type;
@@ -23,7 +23,7 @@ follower_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kw
     if (!(ledger->mode & MODE_ENABLED) || PyVectorcall_NARGS(nargsf) == 0) {
         return PyObject_Vectorcall(follower->run, args, nargsf, kwnames);
     }
-    uint32_t life = ledger->lanes_life; /* in a forked child they are others */
+    uint32_t life = ledger->lanes_life; /* a forked child has other lanes */
     Lane *previous = lane_step(ledger, args[0]);
     PyObject *result = PyObject_Vectorcall(follower->run, args, nargsf, kwnames);
     if (ledger->mode & MODE_ENABLED) {
@@ -32,7 +32,7 @@ follower_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kw
     return result;
 }
 
-/* follow(run): a method to be put in run's place. */
+/* follow(run): a method that replaces `run`. */
 PyObject *
 ledger_follow(Ledger *ledger, PyObject *run)
 {

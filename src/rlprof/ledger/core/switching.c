@@ -1,7 +1,7 @@
-/* Recording on, off, begun anew, and in a forked child. */
+/* Switching the recording on and off, resets, and forked children. */
 #include "core.h"
 
-/* For the other processes, who begin or cease to see this one's threads. */
+/* For the other processes, which now begin or cease to see this one's threads. */
 static void
 restate_all(Ledger *ledger, int64_t now)
 {
@@ -33,7 +33,7 @@ ledger_start(Ledger *ledger, PyObject *Py_UNUSED(ignored))
         restate_all(ledger, now);
     }
     if (ledger->driver->ident == PyThread_get_thread_ident()) {
-        thread_here(ledger); /* so that its CPU time is followed from the start, not from its first span */
+        thread_here(ledger); /* follows its CPU time from the start and not from its first span */
     }
     Py_RETURN_NONE;
 }
@@ -48,7 +48,7 @@ ledger_stop(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     if (ledger->member.page != NULL && !ledger->elsewhere) {
         ledger->member.page->beginning.open = 0;
     }
-    int64_t now = iteration_mark(ledger, clock_now(&ledger->clock), true); /* the one under way ends here; settles */
+    int64_t now = iteration_mark(ledger, clock_now(&ledger->clock), true); /* ends the open one; settles */
     ledger->wall += now - ledger->started;
     ledger->stopped = now;
     ledger->left_open = open_spans(ledger);
@@ -65,7 +65,7 @@ ledger_stop(Ledger *ledger, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-/* Begins anew. Spans that are open stay open and count from here. */
+/* Open spans stay open and count from here. */
 static void
 begin_anew(Ledger *ledger)
 {
@@ -83,7 +83,7 @@ begin_anew(Ledger *ledger)
             entry->start = now;
         }
     }
-    ledger->idle_rest = 0; /* time of before */
+    ledger->idle_rest = 0;
     if (!ledger->elsewhere) {
         ledger->sharing->share_rest = 0;
     }
@@ -109,14 +109,14 @@ PyObject *
 ledger_after_fork(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     ledger->startup = ledger->startup_rest = NULL;
-    ledger->pulse = NULL; /* its thread is the parent's, and so is its memory: a few bytes are lost */
+    ledger->pulse = NULL; /* its thread would free it, but runs only in the parent: a few bytes are leaked */
     threads_after_fork(ledger);
     ledger->left_open = 0;
     memory_after_fork(ledger);
     if (ledger->device != NULL) {
         device_detach(ledger); /* a device context does not survive a fork */
     }
-    Py_XDECREF(ledger_watch(ledger, Py_None)); /* what watches is the parent's */
+    Py_XDECREF(ledger_watch(ledger, Py_None)); /* the watcher belongs to the parent */
     begin_anew(ledger);
     Py_RETURN_NONE;
 }

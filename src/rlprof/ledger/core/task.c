@@ -1,22 +1,22 @@
-/* asyncio: one lane a task, followed by the context of the thread and the callbacks of its event loop.
+/* asyncio: one lane per task, followed by the context of the thread and the callbacks of its event loop.
  *
- * All of it is O(1) a switch, however many tasks there are, and its own time is booked as rlprof's where it is spent: with
- * many tasks it finds cold caches, which no calibration knows of. */
+ * A switch is O(1), however many tasks there are. Its cost is timed and booked as rlprof's: with many tasks the
+ * caches are cold, which no calibration can know. */
 #include "core.h"
 
 #include <string.h>
 
-/* Nothing here computes for so long. If it took longer, the thread was off its core, and that is no cost of rlprof's. */
+/* Nothing here computes for so long. If it took longer, the thread was off its core, which is no cost of rlprof. */
 #define LONGEST_OWN 100000
 
 static void
 book_own(const Ledger *ledger, Node *node, int64_t began)
 {
     int64_t spent = ledger_time(ledger) - began;
-    node->cost += spent < LONGEST_OWN ? spent : LONGEST_OWN;
+    node->cost += smaller(spent, LONGEST_OWN);
 }
 
-/* The hooks' answer, once asyncio is imported: what tells the running loop, and the task that runs on a loop. */
+/* Once asyncio is imported: takes its functions for the running loop and for the task that runs on a loop. */
 static bool
 find_asyncio(Ledger *ledger)
 {
@@ -42,14 +42,14 @@ running_task(Ledger *ledger)
     PyObject *task = loop && loop != Py_None ? PyObject_CallOneArg(ledger->current_task, loop) : NULL;
     Py_XDECREF(loop);
     if (PyErr_Occurred()) {
-        complain(ledger, "the running asyncio task cannot be told; its spans are booked to its thread");
+        complain(ledger, "the running asyncio task cannot be found; its spans are booked to its thread");
         PyErr_Clear();
     }
     Py_XDECREF(task);
     return task == Py_None ? NULL : task;
 }
 
-/* As the hooks' group_of. asyncio's own names come by the thousand, so nothing of Python runs for them. */
+/* As the hooks' group_of. asyncio makes names by the thousand, so no Python code runs for them. */
 static PyObject *
 group_of(Ledger *ledger, PyObject *name)
 {
@@ -63,7 +63,7 @@ group_of(Ledger *ledger, PyObject *name)
     return PyObject_CallMethod(ledger->hooks, "group_of", "O", name);
 }
 
-/* Gives a task a lane. One that had a lane before gets the same again, if nobody took it meanwhile. */
+/* Gives a task a lane. A task that had a lane gets the same again, unless another task has taken it. */
 static Lane *
 task_take(Thread *thread, PyObject *task)
 {
@@ -89,7 +89,7 @@ task_take(Thread *thread, PyObject *task)
     }
     Lane *former = map_get(&ledger->tasks, (uintptr_t)task);
     if (former != NULL) {
-        former->task = NULL; /* an ended task was at this address, or this one under another name */
+        former->task = NULL; /* of an ended task at this address, or of this task under another name */
         map_remove(&ledger->tasks, (uintptr_t)task);
     }
     lane->task = task;
@@ -146,7 +146,7 @@ lane_follow(Thread *thread, bool entering)
     thread->context_ver = thread->tstate->context_ver;
     PyObject *task = running_task(thread->ledger);
     Lane *lane = task ? task_lane(thread, task, entering) : thread->base;
-    /* A span's end was read before this: what follows it is its parent's time. */
+    /* The end of a span was read before: the time since is its parent's. */
     const Entry *top = thread->lane->top;
     book_own(thread->ledger, (entering || top == thread->lane->stack ? top : top - 1)->node, began);
     if (lane != thread->lane) {
@@ -156,7 +156,7 @@ lane_follow(Thread *thread, bool entering)
     return thread->lane;
 }
 
-/* NULL without an exception where there is none. */
+/* NULL without an exception if there is no such attribute. */
 static PyObject *
 look_up(PyObject *object, PyObject *attribute)
 {
@@ -172,7 +172,7 @@ look_up(PyObject *object, PyObject *attribute)
     return found;
 }
 
-/* The object whose method a handle calls, borrowed from it: of a task's step, the task. */
+/* The object whose method a handle calls, borrowed from it. For a task's step it is the task. */
 static PyObject *
 called_by(PyObject *handle)
 {
@@ -188,8 +188,8 @@ called_by(PyObject *handle)
     return object;
 }
 
-/* An event loop is about to run a callback. Returns the lane with open spans that it interrupts, which only a loop inside
- * another loop's callback has, or NULL. */
+/* An event loop is about to run a callback. Returns the lane with open spans that it interrupts, or NULL. Only a loop
+ * inside another loop's callback interrupts one. */
 Lane *
 lane_step(Ledger *ledger, PyObject *handle)
 {
@@ -201,12 +201,12 @@ lane_step(Ledger *ledger, PyObject *handle)
     PyObject *object = called_by(handle);
     Lane *lane = object ? map_get(&ledger->tasks, (uintptr_t)object) : NULL;
     Lane *previous = thread->steps++ > 0 && thread->lane->top > thread->lane->stack ? thread->lane : NULL;
-    charge(thread, now, true); /* the pause since the last callback was the loop's */
+    charge(thread, now, true); /* the time since the last callback is the loop's */
     thread->between_steps = false;
     bool known = lane != NULL && lane->host == thread;
     run_lane(thread, known ? lane : thread->base, now);
     if (known) {
-        /* The handle enters the callback's context, once: then its spans need not ask which task runs. */
+        /* The handle enters the callback's context once. So its spans need not find the running task. */
         thread->context_ver = thread->tstate->context_ver + 1;
     }
     book_own(ledger, thread->lane->top->node, now);

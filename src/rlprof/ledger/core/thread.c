@@ -1,10 +1,10 @@
-/* Operating-system threads as a ledger sees them: first seen, ended, forked away. */
+/* Operating-system threads as a ledger sees them: their first span, their end, and forks. */
 #include "core.h"
 
-/* A pointer, not the struct: a library that is loaded late gets only a little static TLS. */
+/* A pointer and not the struct, because a library that is loaded late gets only a little static TLS. */
 THREAD_LOCAL Thread *this_thread;
 
-/* The thread state that is being taken down: finalisers may still run on it, but nothing would tell of its end again. */
+/* The thread state that is being destroyed. Finalisers may still run on it, but no guard would report its end again. */
 static __thread uint64_t ending;
 
 Thread *
@@ -30,18 +30,7 @@ thread_new(Ledger *ledger, unsigned long ident, PyObject *name, PyObject *group)
     return thread;
 }
 
-static void
-thread_unlink(Thread *thread)
-{
-    for (Thread **at = &thread->ledger->threads; *at != NULL; at = &(*at)->next) {
-        if (*at == thread) {
-            *at = thread->next;
-            return;
-        }
-    }
-}
-
-/* The thread is over. Spans it left open end here; its lanes are free for others. */
+/* The thread has ended. Spans that it left open end here, and its lanes are free for others. */
 static void
 thread_end(Thread *thread)
 {
@@ -71,14 +60,18 @@ thread_end(Thread *thread)
     thread->tstate = NULL;
     cpu_open(&thread->cpu, CPU_OFF, 0, &ledger->clock, now);
     thread->ident = 0;
-    if (thread != ledger->driver) { /* the driver's time goes on, unattributed, even without its thread */
+    if (thread != ledger->driver) { /* the driver's time goes on without its thread, unattributed */
         lane_end(ledger, thread->base);
-        thread_unlink(thread);
+        Thread **at = &ledger->threads;
+        while (*at != NULL && *at != thread) {
+            at = &(*at)->next;
+        }
+        *at = *at != NULL ? thread->next : NULL;
         thread->ledger = NULL;
     }
 }
 
-/* Lives in the thread state's dictionary, which dies with the thread: the one place that tells of its end. */
+/* An object in the thread state's dictionary. It is destroyed with the thread, which reports the thread's end. */
 typedef struct {
     PyObject_HEAD
     Thread *thread;
@@ -90,7 +83,7 @@ guard_dealloc(PyObject *self)
     Thread *thread = ((ThreadGuard *)self)->thread;
     if (thread != NULL) {
         if (thread->ledger != NULL) {
-            if (thread->tstate == PyThreadState_Get()) { /* not another's, after a fork or at exit */
+            if (thread->tstate == PyThreadState_Get()) { /* not after a fork or at exit */
                 ending = PyThreadState_GetID(thread->tstate);
             }
             thread_end(thread);
@@ -127,11 +120,9 @@ thread_guard(Thread *thread)
     ThreadGuard *guard = PyObject_New(ThreadGuard, type);
     bool done = false;
     if (guard != NULL) {
-        guard->thread = NULL; /* until it is in place */
+        guard->thread = NULL; /* the guard must not end the thread if it is not put in place */
         done = dict != NULL && key != NULL && PyDict_SetItem(dict, key, (PyObject *)guard) == 0;
-        if (done) {
-            guard->thread = thread;
-        }
+        guard->thread = done ? thread : NULL;
         Py_DECREF(guard);
     }
     Py_XDECREF(key);
@@ -156,7 +147,7 @@ thread_known(Ledger *ledger)
     if (thread == NULL || thread->tstate == NULL) {
         return NULL;
     }
-    return ledger->seen ? (this_thread = thread) : thread; /* its first span must still come by thread_get */
+    return ledger->seen ? (this_thread = thread) : thread; /* the process's first span must go through thread_get */
 }
 
 static Thread *
@@ -166,16 +157,14 @@ thread_named(Ledger *ledger, unsigned long ident)
     PyObject *name, *group;
     Thread *thread = NULL;
     if (names != NULL && PyArg_ParseTuple(names, "UU", &name, &group)) {
-        thread = thread_find(ledger, ident); /* naming it ran Python code, which may have profiled */
-        if (thread == NULL) {
-            thread = thread_new(ledger, ident, name, group);
-        }
+        thread = thread_find(ledger, ident); /* the hook ran Python code, which may have recorded a span */
+        thread = thread != NULL ? thread : thread_new(ledger, ident, name, group);
     }
     Py_XDECREF(names);
     return thread;
 }
 
-/* The first span in this process begins. The hook may run any Python code: whatever it does, it does once. */
+/* Calls the hook at the first span in this process, once, whatever Python code it runs. */
 static void
 saw_thread(Ledger *ledger)
 {
@@ -203,7 +192,7 @@ thread_get(Ledger *ledger)
     unsigned long ident = PyThread_get_thread_ident();
     Thread *thread = thread_find(ledger, ident);
     if (thread != NULL && thread->tstate != NULL) {
-        this_thread = thread; /* it used another ledger meanwhile, or its process was forked */
+        this_thread = thread; /* it has used another ledger, or the process was forked */
         saw_thread(ledger);
         return thread;
     }
@@ -215,7 +204,7 @@ thread_get(Ledger *ledger)
     if (thread != NULL && thread->tstate == NULL) {
         if (thread_guard(thread)) {
             thread->tstate = PyThreadState_Get();
-            thread->context_ver = thread->tstate->context_ver - 1; /* a task may be running: look once */
+            thread->context_ver = thread->tstate->context_ver - 1; /* look once whether a task is running */
             int64_t now = ledger_time(ledger);
             cpu_open(&thread->cpu, ledger->cpu_kind, ledger->cpu_token, &ledger->clock, now);
             restate(thread, now);
@@ -239,18 +228,23 @@ thread_get(Ledger *ledger)
 
 /* ---- fork ---- */
 
-/* The child has one thread and a life of its own: what was recorded, and what was open, is the parent's. */
+static void
+forget_fork(Ledger *ledger)
+{
+    ledger->mode = 0;
+    complain(ledger, "no memory for a forked process; it is not recorded");
+}
+
+/* The child has one thread and records anew. Records and open spans belong to the parent. */
 void
 threads_after_fork(Ledger *ledger)
 {
     unsigned long ident = PyThread_get_thread_ident();
     Thread *mine = thread_find(ledger, ident);
-    for (Thread *thread = ledger->threads; thread != NULL;) {
-        Thread *next = thread->next;
+    for (Thread *thread = ledger->threads; thread != NULL; thread = thread->next) {
         if (thread != mine) {
-            thread->ledger = NULL; /* without a guard by now: leaked, as few as there were threads */
+            thread->ledger = NULL; /* it has no guard any more: a few bytes per thread are leaked */
         }
-        thread = next;
     }
     ledger->threads = NULL;
     ledger->driver = NULL;
@@ -260,7 +254,7 @@ threads_after_fork(Ledger *ledger)
     sharing_after_fork(ledger);
     PyObject *name = PyUnicode_InternFromString("main");
     unsigned mode = ledger->mode;
-    ledger->mode = 0; /* events' finalisers must not find lanes that are gone */
+    ledger->mode = 0; /* finalisers of events must not find freed lanes */
     ledger->left_open = 0;
     lanes_free(ledger);
     tree_free(ledger);
@@ -283,9 +277,8 @@ threads_after_fork(Ledger *ledger)
     Py_XDECREF(name);
     if (mine == NULL || mine->lane == NULL) {
         PyErr_Clear();
-        ledger->mode = 0;
         ledger->threads = NULL;
-        complain(ledger, "no memory for a forked process; it is not recorded");
+        forget_fork(ledger);
         return;
     }
     ledger->driver = mine;
@@ -297,38 +290,37 @@ threads_after_fork(Ledger *ledger)
         restate(mine, ledger_time(ledger));
     }
     else if (ledger_follow_other(ledger) < 0) {
-        ledger->mode = 0;
-        complain(ledger, "no memory for a forked process; it is not recorded");
+        forget_fork(ledger);
     }
 }
 
-/* All threads here are workers of a driver in another process. In its place, a thread that never runs. */
+/* All threads here are workers of a driver in another process. A thread that never runs takes the driver's place. */
 int
 ledger_follow_other(Ledger *ledger)
 {
     PyObject *name = PyUnicode_InternFromString("driver");
-    Thread *nobody = name ? thread_new(ledger, 0, name, name) : NULL;
+    Thread *placeholder = name ? thread_new(ledger, 0, name, name) : NULL;
     Py_XDECREF(name);
-    if (nobody == NULL) {
+    if (placeholder == NULL) {
         PyErr_Clear();
         return -1;
     }
     ledger->elsewhere = true;
-    attribution_set_driver(ledger, nobody, ledger_time(ledger));
+    attribution_set_driver(ledger, placeholder, ledger_time(ledger));
     return 0;
 }
 
 void
 ledger_follow_own(Ledger *ledger, Thread *driver, int64_t now)
 {
-    Thread *nobody = ledger->driver;
+    Thread *placeholder = ledger->driver;
     ledger->elsewhere = false;
     attribution_set_driver(ledger, driver, now);
-    thread_end(nobody);
-    free(nobody);
+    thread_end(placeholder);
+    free(placeholder);
 }
 
-/* A thread may still point at its Thread: only its guard, which dies with it, may free that. */
+/* A running thread may still point at its Thread. Its guard frees that when the thread ends. */
 void
 threads_free(Ledger *ledger)
 {

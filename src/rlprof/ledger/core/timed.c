@@ -1,6 +1,6 @@
-/* @profile_function on a plain function: a callable that times its calls and otherwise is the function.
+/* @profile_function on a plain function: a callable that times its calls and otherwise behaves as the function.
  *
- * Its type says METHOD_DESCRIPTOR, so obj.method() passes obj on without making a bound method first. */
+ * Its type has the flag METHOD_DESCRIPTOR, so obj.method() passes obj on without making a bound method first. */
 #include "loop.h"
 
 #include <opcode.h>
@@ -17,19 +17,19 @@ typedef struct {
     Span *span;
     PyObject *function;
     PyObject *method; /* a Python function that does the same, for bound methods */
-    bool outermost;
+    bool outermost;   /* calls directly inside one of these operations are not timed; its own operation comes first */
     int8_t inside_count;
-    const Operation *inside[MAX_FAMILY]; /* where outermost: inside of these it is not timed, its own the first */
-    PyObject *around; /* NULL, or what is called in the function's place and times it */
-    Loop *loop;       /* NULL, or what the call tells of itself */
+    const Operation *inside[MAX_FAMILY];
+    PyObject *around; /* NULL, or a callable that is called instead of the function and times it */
+    Loop *loop;       /* NULL, or the loop that calls are reported to */
     CallKind kind;
-    PyObject *name;   /* under which a class has it, as far as known */
+    PyObject *name;   /* of the class attribute, if known */
     PyObject *dict;
     PyObject *weakrefs;
 } Timed;
 
-/* Whether it is timed already, as what the innermost span is. Who waits inside a wait is timed too. Every layer of a
- * network asks, so nothing but the thread, its innermost node and this object is looked at. */
+/* True if the innermost open span already times this call, or if this call waits inside a wait. Every layer of a
+ * network calls this, so it only looks at the thread, its innermost node and this object. */
 static bool
 is_inside(const Timed *timed)
 {
@@ -52,11 +52,11 @@ timed_in_loop(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwna
 {
     Loop *loop = (Loop *)Py_NewRef(timed->loop);
     Ledger *ledger = timed->span->ledger;
-    int64_t began = clock_now(&ledger->clock), start = 0, end = 0;
+    int64_t began = clock_now(&ledger->clock);
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     LoopCall call = loop_before(loop, timed->kind, timed->span, args, count);
     bool entered = call.span != NULL && span_enter(call.span);
-    start = entered ? this_thread->lane->mark : 0;
+    int64_t start = entered ? this_thread->lane->mark : 0, end = 0;
     PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
     if (entered) {
         span_exit(call.span);
@@ -165,8 +165,8 @@ timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)timed;
 }
 
-/* Whether the running code asks for a method only to call it: `module.__call__(x)`. Then what is asked for is seen by
- * nobody else. A compiler that looks at a module asks otherwise. */
+/* True if the running code loads a method only to call it, as in `module.__call__(x)`. No other code sees the method
+ * then. A compiler that inspects a module loads it by another instruction. */
 static bool
 is_called_at_once(void)
 {
@@ -192,9 +192,9 @@ is_called_at_once(void)
     return called;
 }
 
-/* obj.method() never comes here, but code that takes a class or a method apart does (torch.compile, inspect, pickle): it
- * must find a Python function. Where the object's class has something else under that name, it was super() that asked,
- * for a call that follows at once: wrappers of environments do so at every step, and get the quick one. */
+/* obj.method() does not call this, but code that inspects a class or a method does (torch.compile, inspect, pickle). It
+ * must find a Python function. If the object's class has another object of that name, super() was used and the call
+ * follows at once. Wrappers of environments do so at every step, and get this object, which is faster. */
 static PyObject *
 timed_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type))
 {
@@ -224,7 +224,7 @@ timed_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* The span stays: a call must find it even while the garbage collector takes a cycle apart. */
+/* The span stays: a call needs it even while the garbage collector breaks a cycle. */
 static int
 timed_clear(PyObject *self)
 {
@@ -266,7 +266,7 @@ timed_reduce(PyObject *self, PyObject *Py_UNUSED(ignored))
                                timed->function);
 }
 
-/* Classes tell this what they hold under which name; the function's own may be another. */
+/* Called by classes with the attribute's name, which may differ from the function's. */
 static PyObject *
 timed_set_name(PyObject *self, PyObject *args)
 {
@@ -317,8 +317,8 @@ static PyType_Spec timed_spec = {
     .slots = timed_slots,
 };
 
-/* For torch.compile, which traces the Python functions it finds on the type: see rlprof.ledger.compiled. They are put
- * into the dictionary and not set as attributes, so that real calls go on through the slots. */
+/* For torch.compile, which traces the Python functions that it finds on the type: see rlprof.ledger.compiled. They are
+ * put into the dictionary and not set as attributes, so that real calls use the slots. */
 static int
 show_to_dynamo(PyObject *compiled, const char *attribute, const char *function)
 {

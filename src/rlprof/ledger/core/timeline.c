@@ -1,37 +1,34 @@
-/* The timeline: a ring of the last closed spans.
- *
- * EVENT ENCODING, 24 bytes, native order: int64 start ns, int64 duration ns, uint32 node id, uint32 depth. */
+/* The timeline: a ring of the last spans that ended. records.h has the layout of an event. */
 #include "core.h"
 
-int
-timeline_open(Ledger *ledger, Py_ssize_t capacity)
+/* timeline(capacity): keeps the last so many spans as events; 0: none. */
+PyObject *
+ledger_timeline(Ledger *ledger, PyObject *number)
 {
+    Py_ssize_t capacity = PyLong_AsSsize_t(number);
+    if (capacity == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
     Timeline *timeline = &ledger->timeline;
     free(timeline->events);
     *timeline = (Timeline){NULL, 0, 0, 0};
     ledger->mode &= ~MODE_TIMELINE;
-    if (capacity <= 0) {
-        return 0;
+    if (capacity > 0) {
+        uint64_t rounded = 1;
+        while (rounded < (uint64_t)capacity) {
+            rounded *= 2;
+        }
+        timeline->events = calloc(rounded, sizeof *timeline->events);
+        if (timeline->events == NULL) {
+            return PyErr_NoMemory();
+        }
+        timeline->capacity = rounded;
+        ledger->mode |= MODE_TIMELINE;
     }
-    if ((size_t)capacity > SIZE_MAX / 4 / sizeof *timeline->events) { /* rounded up, still a size */
-        PyErr_NoMemory();
-        return -1;
-    }
-    uint64_t rounded = 1;
-    while (rounded < (uint64_t)capacity) {
-        rounded *= 2;
-    }
-    timeline->events = malloc(rounded * sizeof *timeline->events);
-    if (timeline->events == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    timeline->capacity = rounded;
-    ledger->mode |= MODE_TIMELINE;
-    return 0;
+    Py_RETURN_NONE;
 }
 
-/* Returns (bytes of the events since the last drain, oldest first; how many were overwritten before they were read). */
+/* Returns the packed events since the last drain, oldest first, and how many were overwritten before. */
 PyObject *
 timeline_drain(Ledger *ledger)
 {

@@ -61,27 +61,22 @@ find(Ledger *ledger, PyObject *name, Py_hash_t hash)
     return ledger->by_name ? *probe(ledger, name, hash) : NULL;
 }
 
-/* The catalogue's answer to (name, category or None): the category and whether the device is timed. */
+/* Takes the category from the catalogue, or the given one, and whether the device is timed. */
 static int
 classify(Ledger *ledger, Operation *operation, PyObject *category)
 {
     PyObject *answer = PyObject_CallMethod(ledger->hooks, "classify", "OO", operation->name,
                                            category ? category : Py_None);
-    if (answer == NULL) {
-        return -1;
-    }
     PyObject *found;
     int on_device;
-    if (!PyArg_ParseTuple(answer, "Up", &found, &on_device)) {
-        Py_DECREF(answer);
-        return -1;
+    int result = answer != NULL && PyArg_ParseTuple(answer, "Up", &found, &on_device) ? 0 : -1;
+    if (result == 0) {
+        Py_XSETREF(operation->category, Py_NewRef(found));
+        operation->on_device = on_device;
+        operation->category_given = category != NULL;
     }
-    Py_INCREF(found);
-    Py_XSETREF(operation->category, found);
-    operation->on_device = on_device;
-    operation->category_told = category != NULL;
-    Py_DECREF(answer);
-    return 0;
+    Py_XDECREF(answer);
+    return result;
 }
 
 static Operation *
@@ -95,32 +90,24 @@ operation_new(Ledger *ledger, PyObject *name, Py_hash_t hash, PyObject *category
     operation->hash = hash;
     operation->name = Py_NewRef(name);
     PyUnicode_InternInPlace(&operation->name);
-    if (classify(ledger, operation, category) < 0) {
-        goto failed;
-    }
-    /* classify ran Python code, which may have made the very same operation meanwhile. */
-    Operation *other = find(ledger, name, hash);
-    if (other != NULL) {
-        Py_DECREF(operation->name);
-        Py_XDECREF(operation->category);
-        free(operation);
-        return other;
-    }
-    if (!grow(&ledger->operations, ledger->operations_used, &ledger->operations_capacity) ||
-        !by_name_grow(ledger)) {
+    int classified = classify(ledger, operation, category);
+    /* classify ran Python code, which may have made the same operation. */
+    Operation *made = classified == 0 ? find(ledger, name, hash) : NULL;
+    if (classified == 0 && made == NULL) {
+        if (grow(&ledger->operations, ledger->operations_used, &ledger->operations_capacity) &&
+            by_name_grow(ledger)) {
+            operation->id = ledger->operations_used;
+            ledger->operations[ledger->operations_used++] = operation;
+            *probe(ledger, operation->name, hash) = operation;
+            slowdown_find(ledger, operation);
+            return operation;
+        }
         PyErr_NoMemory();
-        goto failed;
     }
-    operation->id = ledger->operations_used;
-    ledger->operations[ledger->operations_used++] = operation;
-    *probe(ledger, operation->name, hash) = operation;
-    dose_find(ledger, operation);
-    return operation;
-failed:
     Py_DECREF(operation->name);
     Py_XDECREF(operation->category);
     free(operation);
-    return NULL;
+    return made;
 }
 
 Operation *
@@ -139,9 +126,7 @@ operation_get(Ledger *ledger, PyObject *name, PyObject *category)
         }
         hash = PyObject_Hash(rest);
         operation = find(ledger, rest, hash);
-        if (operation == NULL) {
-            operation = operation_new(ledger, rest, hash, NULL);
-        }
+        operation = operation != NULL ? operation : operation_new(ledger, rest, hash, NULL);
         Py_DECREF(rest);
         return operation;
     }
@@ -149,7 +134,7 @@ operation_get(Ledger *ledger, PyObject *name, PyObject *category)
         return operation_new(ledger, name, hash, category);
     }
     if (category != NULL && PyUnicode_Compare(operation->category, category) != 0) {
-        if (operation->category_told) {
+        if (operation->category_given) {
             complain(ledger, "one operation is given two categories; the first one stays");
         }
         else if (classify(ledger, operation, category) < 0) {
@@ -158,6 +143,9 @@ operation_get(Ledger *ledger, PyObject *name, PyObject *category)
     }
     return operation;
 }
+
+/* Figures of a node without a call. */
+#define NO_FIGURES .min = INT64_MAX, .memory_peak = -1, .memory_rise = -1, .device_peak = -1, .device_rise = -1
 
 Node *
 node_new(Ledger *ledger, Node *parent, Operation *operation, Lane *lane)
@@ -169,12 +157,7 @@ node_new(Ledger *ledger, Node *parent, Operation *operation, Lane *lane)
     if (node == NULL) {
         return NULL;
     }
-    node->min = INT64_MAX;
-    node->memory_peak = node->memory_rise = node->device_peak = node->device_rise = -1;
-    node->parent = parent;
-    node->operation = operation;
-    node->lane = lane;
-    node->id = ledger->nodes_used;
+    *node = (Node){.parent = parent, .operation = operation, .lane = lane, .id = ledger->nodes_used, NO_FIGURES};
     ledger->nodes[ledger->nodes_used++] = node;
     return node;
 }
@@ -182,16 +165,12 @@ node_new(Ledger *ledger, Node *parent, Operation *operation, Lane *lane)
 Node *
 node_child(Ledger *ledger, Node *parent, Operation *operation)
 {
-    if (UNLIKELY(ledger->nodes_used >= MAX_NODES && parent->parent != NULL)) {
-        /* Full: what would be a new place in the tree is booked at the lane's root. */
-        uint64_t key = (((uint64_t)parent->id + 1) << 32) | operation->id;
-        if (map_get(&ledger->children, key) == NULL) {
-            complain(ledger, "more than 262,144 places in the call trees; further ones are booked at the root");
-            parent = parent->lane->stack[0].node;
-        }
-    }
     uint64_t key = (((uint64_t)parent->id + 1) << 32) | operation->id;
     Node *node = map_get(&ledger->children, key);
+    if (node == NULL && UNLIKELY(ledger->nodes_used >= MAX_NODES && parent->parent != NULL)) {
+        complain(ledger, "more than 262,144 places in the call trees; further ones are booked at the root");
+        return node_child(ledger, parent->lane->stack[0].node, operation);
+    }
     if (node == NULL) {
         if (startup_gives_way(ledger, parent)) {
             return NULL;
@@ -212,13 +191,8 @@ tree_reset(Ledger *ledger)
     for (uint32_t i = 0; i < ledger->nodes_used; i++) {
         Node *node = ledger->nodes[i];
         histogram_zero(&node->durations);
-        node->calls = node->device_calls = 0;
-        node->self = node->busy = node->shift = node->covered = node->overlap = node->waited = 0;
-        node->off_cpu = node->cost = node->device_time = 0;
-        node->max = 0;
-        node->min = INT64_MAX;
-        node->memory_peak = node->memory_rise = node->device_peak = node->device_rise = -1;
-        memset(&node->marked, 0, sizeof node->marked);
+        *node = (Node){.parent = node->parent, .operation = node->operation, .lane = node->lane, .id = node->id,
+                       .durations = node->durations, NO_FIGURES};
     }
 }
 

@@ -1,23 +1,23 @@
-/* Somebody who is told of every span, for as long as a torch trace or the profile of a phase is recorded. Otherwise no
- * span pays for it: it is one more bit in the mask that the hot path looks at. */
+/* A function that every span is reported to, while a torch trace or the profile of a phase is recorded. At other
+ * times no span pays for it: it is one more bit in the mask that the hot path tests. */
 #include "core.h"
 
-/* A span has begun or ended. Runs Python code, with the exception that ends the span laid aside. */
+/* A span has begun or ended. Runs Python code, so the exception that ends the span is set aside. */
 void
-watch_tell(Ledger *ledger, const Span *span, bool begins)
+watch_report(Ledger *ledger, const Span *span, bool begins)
 {
-    if (ledger->watcher == NULL || ledger->telling) {
-        return; /* what the watcher does itself is not told */
+    if (ledger->watcher == NULL || ledger->reporting) {
+        return; /* the watcher's own spans are not reported */
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *watcher = Py_NewRef(ledger->watcher);
-    ledger->telling = true;
+    ledger->reporting = true;
     PyObject *answer =
         PyObject_CallFunctionObjArgs(watcher, span->operation->name, begins ? Py_True : Py_False, NULL);
-    ledger->telling = false;
+    ledger->reporting = false;
     if (answer == NULL && !pass_on_interrupt()) {
-        complain(ledger, "who watches the spans has failed, and is told no more");
+        complain(ledger, "the watcher of spans has failed and is no longer called");
         PyErr_Clear();
         ledger->mode &= ~MODE_WATCHED;
         Py_CLEAR(ledger->watcher);
@@ -27,7 +27,7 @@ watch_tell(Ledger *ledger, const Span *span, bool begins)
     PyErr_Restore(type, value, traceback);
 }
 
-/* watch(watcher): it is called with an operation's name, and whether a span of it begins; None: nobody is. */
+/* watch(watcher): called with an operation's name, and True if a span of it begins; None ends that. */
 PyObject *
 ledger_watch(Ledger *ledger, PyObject *watcher)
 {
@@ -39,17 +39,24 @@ ledger_watch(Ledger *ledger, PyObject *watcher)
     Py_RETURN_NONE;
 }
 
-/* open_operations(): of the spans that are open on the calling thread's lane, the outermost first. */
+/* open_operations(): names of the open spans on the calling thread's lane, the outermost first. */
 PyObject *
 ledger_open_operations(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     PyObject *names = PyList_New(0);
     Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
-    const Lane *lane = thread ? thread->lane : NULL;
-    for (const Entry *entry = lane ? lane->stack + 1 : NULL; names != NULL && lane != NULL && entry <= lane->top; entry++) {
-        if (PyList_Append(names, entry->span->operation->name) < 0) {
+    Py_ssize_t open = thread ? thread->lane->top - thread->lane->stack : 0;
+    for (Py_ssize_t i = 1; names != NULL && i <= open; i++) {
+        if (PyList_Append(names, thread->lane->stack[i].span->operation->name) < 0) {
             Py_CLEAR(names);
         }
     }
     return names;
+}
+
+PyObject *
+ledger_depth(Ledger *ledger, PyObject *Py_UNUSED(ignored))
+{
+    Thread *thread = ledger->mode & MODE_ENABLED ? thread_known(ledger) : NULL;
+    return PyLong_FromSsize_t(thread ? thread->lane->top - thread->lane->stack : 0);
 }

@@ -1,4 +1,4 @@
-"""Who gets each instant of the driver. The rules, and why this is exact, stand in core/attribution.c."""
+"""Which operation each instant of the driver is booked to. core/attribution.c has the rules, and why this is exact."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlprof.ledger.twin.records import Lane, Node, Thread
 
 
 class Attribution:
-    """The three clocks that share out the time the driver waits, and who works and waits now."""
+    """The three clocks that share out the driver's waiting, and which threads work and wait now."""
 
     def __init__(self, cpu: CpuClock) -> None:
         self.cpu = cpu
@@ -74,7 +74,7 @@ class Attribution:
         thread.cover_mark = self.wait_clock
 
     def restate(self, thread: Thread, now: int) -> None:
-        """After the running lane or its innermost span changed: who works, who waits from now on?"""
+        """After the running lane or its innermost span changed: decide which threads work and wait from now on."""
         if thread is self.driver:
             self.waiting = self._loop_idles() or thread.lane.top.waits
             self.waiting_mark = now
@@ -114,7 +114,7 @@ class Attribution:
         self.restate(thread, now)
 
     def settle(self, now: int) -> None:
-        """Book everybody's time up to now, open spans included."""
+        """Book the time of all lanes up to now, open spans included."""
         self._advance(now)
         for thread in self.threads:
             self.charge(thread, now)
@@ -123,7 +123,7 @@ class Attribution:
                 self._charge_displaced(lane, now)
 
     def resume(self, stopped: int, now: int) -> None:
-        """After a pause: no lane has a claim on it, and no open span has lasted through it."""
+        """After a pause of the recording, which belongs to no lane and to no open span."""
         gap = now - stopped
         for lane in self.lanes:
             if lane.host is not None:
@@ -135,7 +135,7 @@ class Attribution:
             self.cpu.collect(thread, now)
 
     def shift(self, start: int, end: int) -> None:
-        """All go on as if the clock had stood still from start to end; what is marked behind that start, from there."""
+        """All lanes go on as if the clock had stood still from start to end."""
 
         def behind(mark: int) -> int:
             return max(0, end - max(mark, start))
@@ -154,7 +154,7 @@ class Attribution:
             self.waiting_mark += behind(self.waiting_mark)
 
     def set_driver(self, driver: Thread, now: int) -> None:
-        """Follows a settle."""
+        """Call `settle` first."""
         previous = self.driver
         for lane in self.lanes:
             self._set_on_driver(lane, lane.host is driver)

@@ -25,9 +25,6 @@ class CpuClock:
         thread.synced_wall = now
         thread.synced_cpu = self._read(thread)
 
-    def close(self, thread: Thread) -> None:
-        thread.bound = False
-
     def collect(self, thread: Thread, now: int) -> int:
         if not thread.bound or self.kind == "off":
             return 0

@@ -1,17 +1,14 @@
-"""The twin's ring of span events and its iteration rows, packed as core/timeline.c and core/iteration.c do."""
+"""The twin's ring of span events, its iterations and their gains: core/timeline.c and core/iteration.c."""
 
 from __future__ import annotations
 
-import struct
 from collections import Counter, deque
 
+from rlprof.ledger import rows
 from rlprof.ledger.histogram import bucket_of
 from rlprof.ledger.twin.records import Entry, Node
 
 _MAX_ROWS = 1 << 13
-_EVENT = struct.Struct("=qqII")
-_MARK = struct.Struct("=qqIIqq")
-_ROW = struct.Struct("=IIQqqqqq")
 
 
 class Timeline:
@@ -24,7 +21,7 @@ class Timeline:
 
     def add(self, entry: Entry, duration: int, depth: int) -> None:
         if self.capacity:
-            self._events.append(_EVENT.pack(entry.start, duration, entry.node.id, depth))
+            self._events.append(rows.EVENT.pack(entry.start, duration, entry.node.id, depth))
             self._unread += 1
 
     def drain(self) -> tuple[bytes, int]:
@@ -52,23 +49,21 @@ class Iterations:
         self._emitted = 0
         self.open = False
         self._marks: list[bytes] = []
-        self._rows: list[bytes] = []
+        self._gains: list[bytes] = []
 
     def mark(self, nodes: list[Node], now: int, closes: bool) -> None:
         merges = self._emitted < self.count
         if self.open:
             self._count_duration(now - self._begun)
             self.count += 1
-            if self._write(nodes, now):
-                self._emitted = self.count
-                self._remember(nodes, now)
+            self._write(nodes, now)
         elif not merges:
             self._remember(nodes, now)
         self.open = not closes
         self._begun = now
 
     def leave_out(self, start: int, end: int) -> None:
-        """Of the open iteration, a stop."""
+        """Leave a stop of the process out of the open iteration."""
         self._begun += max(0, end - max(self._begun, start))
 
     def _count_duration(self, duration: int) -> None:
@@ -78,7 +73,7 @@ class Iterations:
         self.longest = max(self.longest, duration)
 
     def drop(self, nodes: list[Node], now: int) -> None:
-        """What was taken for an iteration was none. Earlier ones that wait to be written keep its time."""
+        """Discard the open iteration. Earlier ones that wait to be written keep its time."""
         self.open = False
         if self._emitted == self.count:
             self._remember(nodes, now)
@@ -88,28 +83,26 @@ class Iterations:
         """Steps and episodes since the last mark."""
         return self.steps - self._counted[0], self.episodes - self._counted[1]
 
-    def _write(self, nodes: list[Node], now: int) -> bool:
-        rows = [self._row(node) for node in nodes if node.marks()[:3] != node.marked[:3]]
+    def _write(self, nodes: list[Node], now: int) -> None:
+        """Write the iterations since the last mark as one mark. If there is no room, the next mark has them."""
+        gains = [self._gain(node) for node in nodes if node.marks()[:3] != node.marked[:3]]
         # One iteration always fits, whatever the number of its nodes: merging it with others would not help.
-        if len(self._marks) >= _MAX_ROWS or (self._rows and len(self._rows) + len(rows) > _MAX_ROWS):
-            return False
-        self._marks.append(_MARK.pack(self.start, now, self._emitted, self.count - 1, *self.gained))
-        self._rows += rows
-        return True
+        if len(self._marks) >= _MAX_ROWS or (self._gains and len(self._gains) + len(gains) > _MAX_ROWS):
+            return
+        self._marks.append(rows.MARK.pack(self.start, now, self._emitted, self.count - 1, *self.gained))
+        self._gains += gains
+        self._emitted = self.count
+        self._remember(nodes, now)
 
     def write_rest(self, nodes: list[Node], now: int) -> None:
         """No further mark will write what did not fit when recording stopped."""
-        if self._emitted < self.count and self._write(nodes, now):
-            self._emitted = self.count
-            self._remember(nodes, now)
+        if self._emitted < self.count:
+            self._write(nodes, now)
 
-    def _row(self, node: Node) -> bytes:
-        calls, own, shift, overlapped, waited, off_cpu = node.marked
-        ledger = node.ledger() - ((own if node.lane.on_driver else 0) + shift)
-        return _ROW.pack(
-            self.count - 1, node.id, node.calls - calls, node.self - own, ledger,
-            node.overlapped() - overlapped, node.waited - waited, node.off_cpu - off_cpu,
-        )  # fmt: skip
+    def _gain(self, node: Node) -> bytes:
+        calls, own, _shift, *rest = (now - before for now, before in zip(node.marks(), node.marked))
+        ledger = node.ledger() - node.marked_ledger()
+        return rows.GAIN.pack(self.count - 1, node.id, calls, own, ledger, *rest)
 
     def _remember(self, nodes: list[Node], now: int) -> None:
         for node in nodes:
@@ -119,7 +112,7 @@ class Iterations:
 
     def reset(self, now: int) -> None:
         self._marks.clear()
-        self._rows.clear()
+        self._gains.clear()
         self.count = self._emitted = 0
         self.steps = self.episodes = 0
         self._counted = (0, 0)
@@ -129,7 +122,7 @@ class Iterations:
         self.shortest = self.longest = self.sum = 0
 
     def drain(self) -> tuple[bytes, bytes]:
-        drained = b"".join(self._marks), b"".join(self._rows)
+        drained = b"".join(self._marks), b"".join(self._gains)
         self._marks.clear()
-        self._rows.clear()
+        self._gains.clear()
         return drained

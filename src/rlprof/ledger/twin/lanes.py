@@ -1,4 +1,4 @@
-"""Threads and lanes of the twin: who runs where, born and ended. Mirrors core/lane.c and core/tree.c."""
+"""Threads and lanes of the twin: where each runs, how it begins and ends. Mirrors core/lane.c and core/tree.c."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_OWN = 100_000
 
 
 class _Guard:
-    """Lives in a thread-local, which dies with its thread: the one place that tells of its end."""
+    """An object in a thread-local. It is destroyed with its thread, which reports the thread's end."""
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
@@ -121,7 +121,7 @@ class Lanes:
         return lane
 
     def end(self, lane: Lane) -> None:
-        """Leave the lane to whoever comes next."""
+        """Free the lane for the next thread or task."""
         lane.host = None
         lane.shared = False
         if lane.pool is not None:
@@ -215,14 +215,14 @@ class Lanes:
             loop = running_loop()
             return None if loop is None else current_task(loop)
         except Exception as error:  # whatever another event loop does, the span is recorded
-            self._hooks.warn("the running asyncio task cannot be told; its spans are booked to its thread", error)
+            self._hooks.warn("the running asyncio task cannot be found; its spans are booked to its thread", error)
             return None
 
     def follow(self, thread: Thread, entering: bool) -> Lane:
         """The lane to run on: the running task's, or the thread's own."""
         task = self._running_task()
         if task is None and thread.lane is thread.base:
-            return thread.lane  # asking is part of what a span usually costs
+            return thread.lane  # finding no task is part of a span's calibrated cost
         began = self._time()
         lane = thread.base if task is None else self._task_lane(thread, task, entering)
         stack = thread.lane.stack
@@ -245,7 +245,7 @@ class Lanes:
             return thread.base
 
     def _take_for_task(self, thread: Thread, task: Any) -> Lane:
-        """One that had a lane before gets the same again, if nobody took it meanwhile."""
+        """A task that had a lane gets the same again, unless another task has taken it."""
         now = self._time()
         name = task.get_name()
         on_driver = thread is self._attribution.driver
@@ -259,7 +259,7 @@ class Lanes:
                 self._tasks.pop(lane.task, None)
             former = self._tasks.get(id(task))
             if former is not None:
-                former.task = None  # an ended task was at this address, or this one under another name
+                former.task = None  # of an ended task at this address, or of this task under another name
             lane.task = id(task)
             self._tasks[id(task)] = lane
         lane.host = thread
@@ -303,7 +303,7 @@ class Lanes:
         self._book_own(node, now)
 
     def after_fork(self) -> None:
-        """The child has one thread and a life of its own: what was recorded, and what was open, is the parent's."""
+        """The child has one thread and records anew. Records and open spans belong to the parent."""
         attribution = self._attribution
         self._local = threading.local()
         self._tasks.clear()

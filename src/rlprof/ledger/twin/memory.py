@@ -39,7 +39,7 @@ class ProcessMemory:
             return None
 
     def _high_water(self) -> int:
-        """Below what was inherited from the process that started this one, only /proc tells: see core/memory.c."""
+        """Below the figure that was inherited from the parent process, only /proc is right: see core/memory.c."""
         usage = self._of_usage()
         if self._inherited is None:
             own = self._of_status()
@@ -73,7 +73,7 @@ class ProcessMemory:
     def exit(self, entry: Entry, tracked: Iterable[Entry]) -> None:
         self.fold(tracked)
         if not self._clearable and entry.memory_peak == entry.memory_start:
-            return  # the mark is an older peak's
+            return  # the mark is from an older peak
         node = entry.node
         node.memory_peak = max(node.memory_peak, entry.memory_peak)
         node.memory_rise = max(node.memory_rise, entry.memory_peak - entry.memory_start)
@@ -100,7 +100,7 @@ class DeviceSpans:
         self.device = device
         self.pending.clear()
 
-    def _ask(self, method: str, *args: Any) -> Any:
+    def _call(self, method: str, *args: Any) -> Any:
         if self.device is None:
             return None
         try:
@@ -111,7 +111,7 @@ class DeviceSpans:
             return None
 
     def _fold(self, tracked: Iterable[Entry]) -> int | None:
-        peak: int | None = self._ask("peak")
+        peak: int | None = self._call("peak")
         for entry in tracked:
             if peak is not None and entry.device_peak >= 0:
                 entry.device_peak = max(entry.device_peak, peak)
@@ -120,12 +120,12 @@ class DeviceSpans:
     def enter(self, entry: Entry, tracked: Iterable[Entry]) -> None:
         if entry.tracks_memory:
             self._fold(tracked)
-            start = self._ask("reset_peak")
+            start = self._call("reset_peak")
             entry.device_start = entry.device_peak = UNKNOWN if start is None else start
-        entry.device_event = self._ask("record")
+        entry.device_event = self._call("record")
 
     def exit(self, entry: Entry, tracked: Iterable[Entry]) -> None:
-        end = self._ask("record")
+        end = self._call("record")
         if entry.tracks_memory and entry.device_peak >= 0 and self._fold(tracked) is not None:
             node = entry.node
             node.device_peak = max(node.device_peak, entry.device_peak)
@@ -140,10 +140,10 @@ class DeviceSpans:
             self.lost += 1
 
     def resolve(self) -> None:
-        """Events pass in the order of the queue, so the first that has not passed ends the search."""
+        """Events pass in the order of the queue, so the first pending one ends the search."""
         done = 0
         for node, start, end in list(self.pending):
-            elapsed = self._ask("elapsed_ns", start, end)
+            elapsed = self._call("elapsed_ns", start, end)
             if elapsed is None:
                 break
             node.device_time += elapsed

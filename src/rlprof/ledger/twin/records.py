@@ -1,4 +1,4 @@
-"""What the twin keeps. The fields mean what the C core's of the same name do (core/core.h)."""
+"""The twin's records. core/data.h explains the fields."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rlprof.ledger.histogram import pack
+from rlprof.ledger.histogram import bucket_of, pack
+from rlprof.ledger.rows import LaneRow, NodeRow, OperationRow
 
 if TYPE_CHECKING:
     from rlprof.ledger.twin.span import Span
@@ -21,11 +22,11 @@ class Operation:
     name: str
     category: str
     on_device: bool
-    category_told: bool
+    category_given: bool
     spans: dict[tuple[bool, bool, bool | None], Span] = field(default_factory=dict)
 
-    def row(self) -> tuple[int, str, str]:
-        return self.id, self.name, self.category
+    def row(self) -> OperationRow:
+        return OperationRow(self.id, self.name, self.category)
 
 
 @dataclass(slots=True, eq=False)
@@ -63,17 +64,34 @@ class Node:
             return 0
         return self.overlap if self.lane.on_driver else self.self - self.waited - self.covered
 
+    def marked_ledger(self) -> int:
+        """Ledger time at the last iteration mark."""
+        _, own, shift, *_ = self.marked
+        return (own if self.lane.on_driver else 0) + shift
+
+    def count_call(self, duration: int) -> None:
+        self.calls += 1
+        self.busy += duration
+        self.min = min(self.min, duration)
+        self.max = max(self.max, duration)
+        self.durations[bucket_of(duration)] += 1
+
     def marks(self) -> tuple[int, int, int, int, int, int]:
         return self.calls, self.self, self.shift, self.overlapped(), self.waited, self.off_cpu
 
-    def row(self) -> tuple[Any, ...]:
-        return (
-            self.id, self.parent.id if self.parent else -1, self.lane.id, self.operation.id if self.operation else -1,
-            self.calls, self.busy, self.self, self.ledger(), self.overlapped(), self.waited, self.off_cpu, self.cost,
-            0 if self.min == LONGEST else self.min, self.max,
-            self.memory_peak, self.memory_rise, self.device_peak, self.device_rise,
-            self.device_time, self.device_calls, pack(self.durations),
-        )  # fmt: skip
+    def row(self) -> NodeRow:
+        return NodeRow(
+            id=self.id,
+            parent=self.parent.id if self.parent else -1,
+            lane=self.lane.id,
+            operation=self.operation.id if self.operation else -1,
+            ledger=self.ledger(),
+            overlapped=self.overlapped(),
+            min=0 if self.min == LONGEST else self.min,
+            device_ns=self.device_time,
+            histogram=pack(self.durations),
+            **{name: getattr(self, name) for name in _SAME_IN_ROW},
+        )
 
     def move_to(self, to: Node) -> None:
         """Everything but the place: see core/rename.c."""
@@ -95,6 +113,10 @@ class Node:
 
 _SUMS = (
     "self", "calls", "busy", "shift", "covered", "overlap", "waited", "off_cpu", "cost", "device_time", "device_calls",
+)  # fmt: skip
+_SAME_IN_ROW = (
+    "calls", "busy", "self", "waited", "off_cpu", "cost", "max", "memory_peak", "memory_rise", "device_peak",
+    "device_rise", "device_calls",
 )  # fmt: skip
 _LARGEST = ("max", "memory_peak", "memory_rise", "device_peak", "device_rise")
 
@@ -175,8 +197,8 @@ class Lane:
     def works(self) -> bool:
         return self.open and not self.top.waits
 
-    def row(self) -> tuple[Any, ...]:
-        return self.id, self.kind, self.name, self.on_driver, self.host is not None, self.uses
+    def row(self) -> LaneRow:
+        return LaneRow(self.id, self.kind, self.name, self.on_driver, self.host is not None, self.uses)
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,6 @@ from rlprof.ledger.compiled import compiling
 
 if TYPE_CHECKING:
     from rlprof.ledger.twin.ledger import Ledger
-    from rlprof.ledger.twin.loop import Loop
     from rlprof.ledger.twin.records import Operation
 
 
@@ -66,7 +65,7 @@ class Timed:
         outermost: bool = False,
         around: Callable[..., Any] | None = None,
         family: tuple[Span, ...] = (),
-        loop: Loop | None = None,
+        loop: Any = None,
         kind: str = "forward",
     ) -> None:
         self._span = span
@@ -89,7 +88,7 @@ class Timed:
         with self._span:
             return self.__wrapped__(*args, **kwargs)
 
-    def _in_loop(self, loop: Loop, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _in_loop(self, loop: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call = loop.before(self._kind, self._span, [*args, *kwargs.values()])
         try:
             with call[0]:

@@ -1,4 +1,4 @@
-"""Somebody who is told of every span: see core/watch.c."""
+"""A function that every span is reported to: see core/watch.c."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ class Watch:
     def __init__(self, hooks: Any) -> None:
         self._hooks = hooks
         self._watcher: Watcher | None = None
-        self._telling = False
-        self._untold: list[tuple[str, bool]] = []
+        self._reporting = False
+        self._pending: list[tuple[str, bool]] = []
 
     def set(self, watcher: Watcher | None) -> None:
         self._watcher = watcher
 
     def note(self, span: Span, begins: bool) -> None:
         """While the ledger is locked."""
-        if self._watcher is not None and not self._telling:
-            self._untold.append((span.operation.name, begins))
+        if self._watcher is not None and not self._reporting:
+            self._pending.append((span.operation.name, begins))
 
-    def tell(self) -> None:
-        """When it is not."""
-        if not self._untold or self._telling:
+    def report(self) -> None:
+        """When it is not locked: the watcher may use the ledger."""
+        if not self._pending or self._reporting:
             return
-        self._telling = True
-        untold, self._untold = self._untold, []
+        self._reporting = True
+        pending, self._pending = self._pending, []
         try:
-            for name, begins in untold:
+            for name, begins in pending:
                 if self._watcher is not None:
                     self._watcher(name, begins)
         except Exception as error:
             self._watcher = None
-            self._hooks.warn("who watches the spans has failed, and is told no more", error)
+            self._hooks.warn("the watcher of spans has failed and is no longer called", error)
         finally:
-            self._telling = False
+            self._reporting = False

@@ -1,4 +1,4 @@
-"""What the charts of the HTML report draw: plain data, of a bounded size, with every name as it is to be read."""
+"""Data for the charts of the HTML report: of a bounded size, with every name ready to be shown."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Row
 from rlprof.analysis.figures import duration, many, percent
 from rlprof.analysis.report import Report
-from rlprof.report.html.markup import plain_name
+from rlprof.render.html.markup import plain_name
 
 _MOST_PLACES = 600
-"""Of the call tree: more are thinner than a pixel, and take the browser seconds to place."""
+"""Most places of the call tree. More would be thinner than a pixel and take the browser seconds."""
 _MOST_AREAS = 10
 _MOST_BUCKETS = 60_000
-"""Of all histograms together: half a megabyte."""
+"""Most buckets of all histograms together: half a megabyte."""
 OTHER = "all other operations"
 
 
@@ -33,39 +33,27 @@ def _icicle(report: Report) -> dict[str, Any] | None:
     whole = report.facts.breakdown
     if not whole.wall_ns:
         return None
-    # A place is never larger than the one it is in, so whoever stays has its parents there too: the sort is stable.
+    # A place is never larger than its parent and the sort is stable, so the parents of a kept place are kept too.
     by_size = sorted(range(len(whole.rows)), key=lambda place: -whole.rows[place].subtree_ledger_ns)
     kept = sorted(place for place in by_size[:_MOST_PLACES] if whole.rows[place].subtree_ledger_ns > 0)
-    names, categories, parents, values, texts, hovers = ["wall time"], [""], [-1], [whole.wall_ns], [""], [""]
-    texts[0], hovers[0] = duration(whole.wall_ns), f"{duration(whole.wall_ns)} in all"
+    total = duration(whole.wall_ns)
+    places: list[tuple[Any, ...]] = [("wall time", "", -1, whole.wall_ns, total, f"{total} in total")]
     path: list[int] = []
     for place in kept:
         row = whole.rows[place]
         del path[row.depth :]
-        parents.append(path[-1] if path else 0)
-        path.append(len(names))
-        names.append(plain_name(row.operation))
-        categories.append(row.category)
-        values.append(row.subtree_ledger_ns)
-        texts.append(percent(row.share))
-        hovers.append(_hover(row))
+        parent, share = path[-1] if path else 0, percent(row.share)
+        path.append(len(places))
+        places.append((plain_name(row.operation), row.category, parent, row.subtree_ledger_ns, share, _hover(row)))
+    columns = ("names", "categories", "parents", "values", "texts", "hovers")
     hidden = sum(row.subtree_ledger_ns > 0 for row in whole.rows) - len(kept)
-    return {
-        "names": names,
-        "categories": categories,
-        "parents": parents,
-        "values": values,
-        "texts": texts,
-        "hovers": hovers,
-        "hidden": hidden,
-    }
+    return {**dict(zip(columns, map(list, zip(*places)))), "hidden": hidden}
 
 
 def _hover(row: Row) -> str:
-    """Lines of what one place of the tree cost."""
     lines = [f"{percent(row.share)} of the wall time: {duration(row.subtree_ledger_ns)}"]
     if row.ledger_ns != row.subtree_ledger_ns:
-        lines.append(f"of its own: {duration(row.ledger_ns)}")
+        lines.append(f"own time: {duration(row.ledger_ns)}")
     if row.calls and row.mean_ns is not None:
         lines.append(f"{many(row.calls, 'call')}, {duration(row.mean_ns)} on average")
     if row.p50_ns is not None and row.p95_ns is not None:
@@ -78,24 +66,19 @@ def _hover(row: Row) -> str:
 
 
 def _ledger(report: Report) -> dict[str, Any] | None:
-    """The largest operations over the iterations, neighbours of one category; then what is left."""
+    """The largest operations over the iterations, sorted by category; then the rest."""
     series = report.facts.series
     if not len(series):
         return None
     category_of = {operation.operation: operation.category for operation in report.facts.operations}
     totals = {name: sum(ns) for name, ns in series.ledger_ns.items() if name not in (UNATTRIBUTED, RLPROF)}
-    # What only ran beside the driver has no time here: it would be a colour that is nowhere in the chart.
+    # Operations that only ran on other lanes have no time here. They would be in the legend but not in the chart.
     by_size = sorted((name for name in totals if totals[name] > 0), key=lambda name: -totals[name])
     shown, rest = by_size[:_MOST_AREAS], by_size[_MOST_AREAS:]
-    order = [portion.name for portion in report.facts.breakdown.categories]
-
-    def place(name: str) -> tuple[int, int]:
-        category = category_of.get(name, "other")
-        return (order.index(category) if category in order else len(order), -totals[name])
-
-    areas = [
-        (plain_name(name), category_of.get(name, "other"), series.ledger_ns[name]) for name in sorted(shown, key=place)
-    ]
+    order = {portion.name: place for place, portion in enumerate(report.facts.breakdown.categories)}
+    named = [(category_of.get(name, "other"), name) for name in shown]
+    named.sort(key=lambda entry: (order.get(entry[0], len(order)), -totals[entry[1]]))
+    areas = [(plain_name(name), category, series.ledger_ns[name]) for category, name in named]
     if rest:
         summed = tuple(sum(values) for values in zip(*(series.ledger_ns[name] for name in rest)))
         areas.append((OTHER, "remaining", summed))
@@ -105,7 +88,7 @@ def _ledger(report: Report) -> dict[str, Any] | None:
         "last": series.last,
         "wall": series.wall_ns,
         "steps": series.steps,
-        # A gain may be a little below zero where a span was corrected afterwards; an area cannot be.
+        # A value may be slightly negative if a span was corrected afterwards; an area cannot be.
         "areas": [
             {"name": name, "category": category, "ns": [max(0, ns) for ns in values]}
             for name, category, values in areas
@@ -114,7 +97,7 @@ def _ledger(report: Report) -> dict[str, Any] | None:
 
 
 def _distributions(report: Report) -> list[dict[str, Any]]:
-    """The histograms as flat lists: bucket, calls, bucket, calls. As many as there is room for, the largest first."""
+    """Histograms as flat lists: bucket, calls, bucket, calls. As many as fit, the largest first."""
     room = _MOST_BUCKETS
     found = []
     for operation in report.facts.operations:
@@ -148,5 +131,5 @@ def _resources(report: Report) -> dict[str, Any] | None:
 
 
 def _rounded(column: Sequence[float | None]) -> list[float | None]:
-    """Three decimals are more than anyone sees. What is not a number is not measured."""
+    """Rounded to three decimals. Values that are not finite count as not measured."""
     return [None if value is None or not math.isfinite(value) else round(value, 3) for value in column]

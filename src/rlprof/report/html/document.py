@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no network, no other file."""
+"""The report as one self-contained HTML page: no network, no other file."""
 
 from __future__ import annotations
 
@@ -6,34 +6,23 @@ import base64
 import hashlib
 import importlib.util
 import json
-import re
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from rlprof.analysis.report import Report
 from rlprof.errors import MissingLibraryError
+from rlprof.render.html.markup import Markup, escape, plain_name
+from rlprof.render.html.plain import file, fill
 from rlprof.report.html import findings, machine, tables
 from rlprof.report.html.charts import chart_data
-from rlprof.report.html.markup import Markup, escape, plain_name
 
-_SCRIPTS = (
-    "figures.js",
-    "theme.js",
-    "icicle.js",
-    "ledger.js",
-    "distribution.js",
-    "resources.js",
-    "table.js",
-    "start.js",
-)
-"""Joined in this order, so that each may use what stands before it."""
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_SCRIPTS = ("figures", "theme", "icicle", "ledger", "distribution", "resources", "table", "start")
+"""Joined in this order, so that each may use the ones before it."""
 
 _SECTIONS = {
     "header": findings.header,
-    "verdict": findings.verdict,
+    "headline": findings.headline,
     "findings": findings.findings,
     "call_tree": tables.call_tree,
     "operations": tables.operations,
@@ -44,30 +33,28 @@ _SECTIONS = {
     "expectation": machine.expectation,
     "notes": machine.notes,
 }
-"""The places of page.html that a report fills."""
+"""The placeholders of page.html that a report fills."""
 
 
 def to_html(report: Report) -> str:
-    """The page. Without JavaScript its text and tables are still there."""
+    """The page. Its text and tables need no JavaScript."""
     plotly, script = _plotly(), _script()
     filled = {name: section(report) for name, section in _SECTIONS.items()}
     filled |= {
         "title": escape(plain_name(report.facts.session.name)),
         "policy": escape(_policy(plotly, script)),
-        "style": Markup(_file("page.css")),
         "plotly": Markup(plotly),
         "script": Markup(script),
         "data": Markup(_json(chart_data(report))),
     }
-    # In one pass: a name that looks like a place of the page is not filled in again.
-    return _PLACE.sub(lambda place: filled[place[1]], _file("page.html"))
+    return fill("page.html", filled)
 
 
 def _policy(*scripts: str) -> str:
-    """What the browser may load and run: these scripts and nothing else, whatever gets into the page."""
+    """The content security policy: the browser runs these scripts and nothing else."""
     digests = (hashlib.sha256(text.encode()).digest() for text in scripts)
     hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
-    # plotly styles its elements inline, and makes its pictures from data: and blob: addresses.
+    # plotly uses inline styles, and images from data: and blob: URLs.
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
@@ -75,24 +62,19 @@ def _policy(*scripts: str) -> str:
 
 
 def _json(data: Any) -> str:
-    """JSON that cannot end the script element it stands in, nor begin a comment or an entity."""
+    """JSON that cannot end its script element, nor begin a comment or an entity."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 @cache
 def _script() -> str:
-    joined = "\n".join(_file(name) for name in _SCRIPTS)
+    joined = "\n".join(file(f"{name}.js") for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{joined}\n}})();'
 
 
-@cache
-def _file(name: str) -> str:
-    return (resources.files("rlprof.report.html") / "page" / name).read_text(encoding="utf-8")
-
-
 def _plotly() -> str:
-    """plotly.js, read from the installed package without importing it: that alone would take a second."""
+    """plotly.js, read from the installed package without importing it, which would take a second."""
     found = importlib.util.find_spec("plotly")
     for folder in (found.submodule_search_locations or []) if found else []:
         path = Path(folder, "package_data", "plotly.min.js")

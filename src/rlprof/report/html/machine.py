@@ -1,44 +1,25 @@
-"""The bottom of the HTML report: how well the cores were used, how fast it should be, what the figures mean."""
+"""The bottom of the HTML report: use of the cores, expected speed, meaning of the figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlprof.analysis.figures import duration, many, percent, rate, size
+from rlprof.analysis.figures import duration, if_known, many, percent, rate
 from rlprof.analysis.parallelism import CHILDREN, IDLE, OUTSIDE
 from rlprof.analysis.report import Report
-from rlprof.report.html.markup import Markup, bar, element, figures, join, plain_name, short_name, swatch, table
+from rlprof.render.html.markup import Markup, bar_row, element, figures, join, plain_name, short_name, table
+from rlprof.report import breakdown
+from rlprof.report.sections import used
 
 _MOST_CONCURRENT = 20
 _LONGEST_NAME = 34
 _COLOURS = {OUTSIDE: "outside", CHILDREN: "children", IDLE: "idle"}
-"""Of what takes capacity and is no category."""
+"""Colours of the entries that are not categories."""
 
 
 def resources(report: Report) -> Markup:
-    """Means and peaks, beside the chart that shows them over time."""
-    used = report.facts.resources
-    cores = many(report.facts.session.machine_cores, "core")
-    found = []
-    for what, mean, of in (
-        ("process CPU", used.cpu_mean, "of one core, on average"),
-        ("children's CPU", used.children_cpu_mean if used.children_most else None, "of one core, on average"),
-        ("machine CPU", used.machine_cpu_mean, f"of {cores}, on average"),
-        ("without a core", used.held_up_mean, "of the time: ready to run, but others had the cores"),
-        ("GPU busy", used.device_busy_mean, "of the time, on average"),
-    ):
-        if mean is not None:
-            found.append((what, f"{mean:.0f}%", of))
-    children = f"up to {used.children_most:,} process{'es' if used.children_most > 1 else ''}, shared pages in each"
-    for what, peak, of in (
-        ("peak memory", used.rss_peak, ""),
-        ("children's peak", used.children_rss_peak if used.children_most else None, children),
-        ("GPU memory peak", used.device_memory_peak, ""),
-    ):
-        if peak is not None:
-            found.append((what, size(peak), of))
-    if used.torch_threads is not None:
-        found.append(("torch threads", f"{used.torch_threads}", ""))
+    """Means and peaks. The chart below them shows both over time."""
+    found = used(report)
     return figures(found) if found else Markup()
 
 
@@ -48,40 +29,33 @@ def parallelism(report: Report) -> Markup:
         return element("p", "No lane recorded a span.", class_="empty")
     equation = [
         ("efficiency", f"{100 * found.efficiency:.0f}%", f"of {many(found.lanes, 'lane')}"),
-        ("= load balance", f"{100 * found.load_balance:.0f}%", "mean over largest useful time"),
-        ("x communication", f"{100 * found.communication_efficiency:.0f}%", "largest useful time over wall time"),
+        ("= load balance", f"{100 * found.load_balance:.0f}%", "mean divided by largest useful time"),
+        ("x communication", f"{100 * found.communication_efficiency:.0f}%", "largest useful time divided by wall time"),
     ]
     parts: list[str] = [figures(equation)]
     if found.capacity is None:
-        parts.append(element("p", "CPU time was not measured: there is no cheap way to read it here.", class_="empty"))
+        parts.append(element("p", breakdown.NO_CPU_TIME, class_="empty"))
     else:
         rows = [
-            (
-                join([swatch(_COLOURS.get(item.name, item.name)), item.name]),
-                percent(item.share),
-                duration(item.cpu_ns),
-                bar(item.share, _COLOURS.get(item.name, item.name)),
+            bar_row(
+                item.name, (percent(item.share), duration(item.cpu_ns)), item.share, _COLOURS.get(item.name, item.name)
             )
             for item in found.capacity
             if item.cpu_ns
         ]
-        caption = f"CPU time, of what {many(found.cores, 'core')} could give"
+        caption = f"CPU time of {many(found.cores, 'core')}"
         parts.append(table(caption, ("taken by", "share", "CPU time", ""), rows, "bars"))
     if found.lanes > 1:
+        names = [short_name(f"{worker.kind} {worker.lane}", _LONGEST_NAME) for worker in found.workers]
         lanes = [
-            (
-                short_name(f"{worker.kind} {worker.lane}", _LONGEST_NAME),
-                percent(worker.share),
-                duration(worker.useful_ns),
-                bar(worker.share),
-            )
-            for worker in found.workers
+            bar_row(name, (percent(worker.share), duration(worker.useful_ns)), worker.share)
+            for name, worker in zip(names, found.workers)
         ]
-        parts.append(table("Lanes at work, of the wall time", ("lane", "share", "time", ""), lanes, "bars"))
+        parts.append(table("Working time of each lane", ("lane", "share", "time", ""), lanes, "bars"))
     several = [(item.operation, f"{item.mean:.2f}") for item in found.concurrency[:_MOST_CONCURRENT]]
     concurrent = [(short_name(name, _LONGEST_NAME), mean) for name, mean in several if mean != "0.00"]
     if concurrent:
-        caption = "Calls of operations on several lanes, open at the same time"
+        caption = "Concurrent calls of operations on several lanes"
         parts.append(table(caption, ("operation", "on average"), concurrent))
     return join(parts)
 
@@ -89,42 +63,29 @@ def parallelism(report: Report) -> Markup:
 def expectation(report: Report) -> Markup:
     expected = report.findings.expectation
     if expected is None:
-        return element("p", "Nothing was recorded to expect a speed from.", class_="empty")
+        return element("p", "No operation was recorded, so there is no expected speed.", class_="empty")
     reached = report.facts.progress.steps_per_second
     shown = [("reached", f"{100 * expected.ratio:.0f}%", "of what the parts could do")]
     if reached is not None and expected.steps_per_second is not None:
         shown.append(("steps per second", rate(reached), f"of {rate(expected.steps_per_second)}"))
     parts: list[str] = [figures(shown)]
-    if expected.poor:
-        warning = "Below half of what its parts could do: something is probably set up wrongly. See what is lost."
-        parts.append(element("p", warning, class_="warning", role="note"))
     whole = report.facts.breakdown.wall_ns or 1
-    needed = [
-        (
-            join([swatch(part.category), part.category]),
-            duration(part.typical_ns),
-            "" if part.steps_per_second is None else rate(part.steps_per_second),
-            bar(100 * part.typical_ns / whole, part.category),
-        )
-        for part in expected.parts
-        if part.typical_ns
-    ]
+    needed = []
+    for part in expected.parts:
+        if part.typical_ns:
+            cells = duration(part.typical_ns), if_known(rate, part.steps_per_second)
+            needed.append(bar_row(part.category, cells, 100 * part.typical_ns / whole, part.category))
     headers = ("category", "needs", "steps/s alone", "")
-    parts.append(table("At their typical pace, one after the other", headers, needed, "bars"))
-    # The two that are rows of the breakdown have their shares there, rounded so that all rows sum to 100.
+    parts.append(table("Parts one after the other, at their typical pace", headers, needed, "bars"))
+    # For rows of the breakdown, show the same share as there, which is rounded so that all rows sum to 100.
     shares = {row.category: row.share for row in report.facts.breakdown.rows[-2:]}
-    lost = [
-        (
-            loss.what,
-            duration(loss.ns),
-            percent(shares.get(loss.what, 100 * loss.ns / whole)),
-            bar(100 * loss.ns / whole),
-        )
-        for loss in expected.losses
-        if loss.ns
-    ]
+    lost = []
+    for loss in expected.losses:
+        if loss.ns:
+            share = 100 * loss.ns / whole
+            lost.append(bar_row(loss.what, (duration(loss.ns), percent(shares.get(loss.what, share))), share))
     if lost:
-        parts.append(table("Lost, of the wall time", ("to", "time", "share", ""), lost, "bars"))
+        parts.append(table("Lost wall time", ("to", "time", "share", ""), lost, "bars"))
     return join(parts)
 
 
@@ -136,26 +97,16 @@ def _notes(report: Report) -> Iterator[str]:
     whole = report.facts.breakdown
     used = report.facts.resources
     yield (
-        "Share and time: the part of the wall time that something accounts for. Every instant of the driver, the lane "
-        "whose progress is the training's, is in exactly one account, so shares sum to 100%."
+        "Share and time: the wall time that a row accounts for. Every instant of the driver (the lane whose progress "
+        "is the progress of the training) is in exactly one account, so shares sum to 100%."
     )
-    yield "In the call tree they include what was called; in the operations table they are the operation's own."
-    yield "Total: the durations of all calls on all lanes, with what they called. It may exceed the wall time."
-    yield "Unattributed: the driver had no span open. rlprof: what measuring cost, taken out of everything else."
+    yield "In the call tree, share and time include the rows below. In the operations table they do not."
+    yield "Total: the durations of all calls on all lanes, including what they called. It may exceed the wall time."
+    yield "Unattributed: the driver had no span open. rlprof: the cost of measuring, which no other row includes."
     yield "Percentiles come from buckets 2.2% wide. Min and max are exact."
-    if whole.overlapped:
-        most = plain_name(next(iter(whole.overlapped)))
-        total = duration(sum(whole.overlapped.values()))
-        yield f"Overlapped: {total} of other lanes' work beside the driver's own, most of it in {most}. It is no share."
-    if whole.lanes.by_kind:
-        kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
-        yield f"Lanes: {kinds}, on average {whole.lanes.concurrency:.2f} at work at the same time."
-    if whole.open_spans:
-        yield f"Still open, and counted up to the end of the recording: {many(whole.open_spans, 'span')}."
-    if whole.cpu == "off":
-        yield "CPU time was not measured: there is no cheap way to read it here."
+    yield from breakdown.notes(whole, plain_name)
     if used.flushing_share is not None and used.sampling_share is not None:
         yield (
-            f"Beside the training, rlprof used {used.flushing_share:.2f}% of one core to write the session, and "
+            f"In the background, rlprof used {used.flushing_share:.2f}% of one core to write the session, and "
             f"{used.sampling_share:.2f}% to sample the machine."
         )

@@ -1,4 +1,4 @@
-"""The share of an operation, the same wherever the page shows it."""
+"""The share of an operation, the same everywhere on the page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from rlprof.analysis.report import Report
 
 
 def own_shares(report: Report) -> dict[str, float]:
-    """By operation, with `unattributed` and `rlprof`: percent of the wall time that it accounts for itself.
+    """Own share of the wall time in percent by operation, including `unattributed` and `rlprof`.
 
-    Where an operation is one row of the call tree and nothing below it took time, that row has the figure already,
-    rounded so that rows sum to 100. Rounded again from nanoseconds it might read 0.1 more or less.
+    The share of a row that stands for the whole operation is used as it is, rounded so that rows sum to 100.
     """
     *rows, unattributed, rlprof = report.facts.breakdown.rows
     places: defaultdict[str, list[Row]] = defaultdict(list)

@@ -1,4 +1,4 @@
-/* Growing arrays. realloc moves the pages of large ones and copies nothing, so a column never takes twice its size. */
+/* Growing arrays. realloc moves the pages of large arrays without copying, so a column never needs twice its size. */
 #include "scan.h"
 
 #include <string.h>

@@ -1,63 +1,29 @@
-/* One event of a trace: what every event has goes into columns, what only some have into pairs of row and value. */
+/* Reads one event. Members of every event go into columns, members of some events into pairs of row and value. */
 #include "scan.h"
 
 #include <string.h>
 
-/* What was read of an event that is not complete yet. */
+/* Members of an event that is not complete yet. */
 typedef struct {
     Text phase, category, name, process, thread, start, duration;
     Text of_key[MAX_KEYS];
 } Draft;
 
-static uint8_t
-hash_of(const char *name, size_t size)
-{
-    return (uint8_t)(size * 7 + (uint8_t)name[0] * 31 + (uint8_t)name[size - 1]);
-}
-
-/* Keys of one hash stand one behind the other. */
-void
-events_index_keys(Events *events)
-{
-    for (int i = 1; i < events->key_count; i++) {
-        for (int j = i; j > 0; j--) {
-            Key *one = &events->keys[j - 1], *other = &events->keys[j];
-            if (hash_of(one->name, one->size) <= hash_of(other->name, other->size)) {
-                break;
-            }
-            Key moved = *one;
-            *one = *other;
-            *other = moved;
-        }
-    }
-    memset(events->by_hash, -1, sizeof events->by_hash);
-    for (int i = events->key_count - 1; i >= 0; i--) {
-        events->by_hash[hash_of(events->keys[i].name, events->keys[i].size)] = (int8_t)i;
-    }
-}
-
+/* There are few keys, and most members differ from all of them in size. */
 static int
 key_named(const Events *events, Text quoted)
 {
-    const char *name = quoted.at + 1;
     size_t size = quoted.size - 2;
-    if (size == 0) {
-        return -1;
-    }
-    uint8_t hash = hash_of(name, size);
-    for (int i = events->by_hash[hash]; i >= 0 && i < events->key_count; i++) {
+    for (int i = 0; i < events->key_count; i++) {
         const Key *key = &events->keys[i];
-        if (key->size == size && memcmp(key->name, name, size) == 0) {
+        if (key->size == size && memcmp(key->name, quoted.at + 1, size) == 0) {
             return i;
-        }
-        if (hash_of(key->name, key->size) != hash) {
-            return -1;
         }
     }
     return -1;
 }
 
-/* On to the value of the next member of an object; `*ended` where there is none. */
+/* Moves to the value of the next member of an object; sets `*ended` if there is none. */
 static Scan
 next_member(Cursor *cursor, Text *key, bool *ended)
 {
@@ -93,7 +59,7 @@ read_args(const Events *events, Cursor *cursor, Draft *draft)
     Text key, value;
     bool ended;
     if (*cursor->at != '{') {
-        return json_value(cursor, &value); /* null, or something nobody knows */
+        return json_value(cursor, &value); /* null or an unknown type */
     }
     cursor->at++;
     for (;;) {
@@ -170,7 +136,7 @@ add_key(Events *events, Key *key, Text text, int64_t row)
     return add_index(&key->rows, row) < 0 || column_add(&key->values, &value, sizeof value) < 0 ? -1 : 0;
 }
 
-/* Arrows between events say what numbers in the events say again. */
+/* Arrows between events repeat the correlation numbers of the events. */
 static bool
 is_wanted(char phase)
 {
@@ -187,7 +153,6 @@ add_place(Events *events, const char *begin, const char *end)
 static Scan
 add(Events *events, const Draft *draft)
 {
-    events->seen++;
     char phase = draft->phase.at != NULL && draft->phase.size == 3 ? draft->phase.at[1] : 0;
     if (!is_wanted(phase) && !events->keeps_places) {
         return SCAN_OK;
@@ -210,7 +175,7 @@ add(Events *events, const Draft *draft)
     return SCAN_OK;
 }
 
-/* The cursor stands on the first byte of an element of the events; it is moved behind it, or not at all. */
+/* Reads the element at the cursor. Moves the cursor behind the element if it is complete. */
 Scan
 events_read(Events *events, Cursor *cursor)
 {

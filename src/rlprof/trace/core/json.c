@@ -1,5 +1,5 @@
-/* Where strings, numbers and values end. This is no validator: it finds what is there in text that is JSON, and does not
- * run away in text that is not. */
+/* Finds the ends of strings, numbers and values. It is not a validator: it finds them in valid JSON, and stays inside
+ * the text if that is not JSON. */
 #include "scan.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ ends_plain(char byte)
            byte == ':' || byte == '"' || byte == '{' || byte == '[';
 }
 
-/* The cursor stands on its first byte. */
+/* The cursor is on the first byte. */
 Scan
 json_value(Cursor *cursor, Text *text)
 {
@@ -112,7 +112,7 @@ without_quotes(Text text)
     return text.size >= 2 && *text.at == '"' ? (Text){text.at + 1, text.size - 2} : text;
 }
 
-/* A decimal number times 10^shift, rounded half away from zero; false for whatever else, and what is too large. */
+/* A decimal number times 10^shift, rounded half away from zero. False for other text and for numbers too large. */
 static bool
 decimal(Text text, int shift, int64_t *value)
 {
@@ -122,7 +122,7 @@ decimal(Text text, int shift, int64_t *value)
     at += negative || (at < end && *at == '+');
     uint64_t digits = 0;
     int kept = 0, point = 0, exponent = 0;
-    bool any = false, after_point = false, half = false; /* the first digit that is left out is a 5 or more */
+    bool any = false, after_point = false, half = false; /* the first dropped digit is 5 or more */
     for (; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && !after_point)); at++) {
         if (*at == '.') {
             after_point = true;
@@ -134,7 +134,7 @@ decimal(Text text, int shift, int64_t *value)
             kept += digits != 0;
             point += after_point;
         }
-        else { /* a digit that is too many for 64 bits */
+        else { /* a digit beyond 64 bits */
             half = kept == 19 ? *at >= '5' : half;
             kept = 20;
             point -= !after_point;
@@ -182,7 +182,7 @@ json_integer(Text text, int64_t *value)
     return decimal(text, 0, value);
 }
 
-/* Of a number of microseconds, exactly: time stamps of today have more digits than a double. */
+/* Nanoseconds of a number of microseconds, exactly: today's timestamps have more digits than a double. */
 bool
 json_nanoseconds(Text text, int64_t *value)
 {

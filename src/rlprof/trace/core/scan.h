@@ -1,8 +1,8 @@
 /* Reads the JSON of a trace into columns, one event at a time, without building an object per event.
  *
- * The text comes in pieces. Whatever is not complete in what has come so far (an event, a value beside the events) is
- * left where it is and looked at again when there is more. An event enters the columns when its last brace is read, so
- * what comes before a break in the text is whole.
+ * The text comes in pieces. An event or a value of the header that is not complete yet stays in the buffer and is read
+ * again when there is more text. An event enters the columns when its last brace is read, so all events before a
+ * damaged place are complete.
  *
  *   json.c      where strings, numbers and values end
  *   texts.c     every text once
@@ -24,7 +24,7 @@ typedef struct {
     const char *at, *end;
 } Cursor;
 
-/* A piece of the text; for a string, its quotes included. */
+/* A part of the text; a string includes its quotes. */
 typedef struct {
     const char *at;
     size_t size;
@@ -45,24 +45,24 @@ typedef struct {
 
 int column_add(Column *column, const void *item, size_t size);
 void column_free(Column *column);
-PyObject *column_give(Column *column); /* to Python, which owns it from then on */
+PyObject *column_give(Column *column); /* hands it over to Python, which then owns it */
 int column_setup(PyObject *module);
 
 /* texts.c */
 typedef struct {
-    Column bytes;  /* of all texts, one behind the other */
-    Column ends;   /* uint64_t: where each ends */
+    Column bytes;  /* all texts, one after the other */
+    Column ends;   /* uint64_t: the end of each */
     uint32_t *table; /* index + 1; 0 is free */
     size_t capacity; /* a power of two */
-    uint64_t seed;   /* as random as Python's hashes: nobody can choose names that all have one hash */
+    uint64_t seed;   /* random, so that a file cannot choose names that all have one hash */
 } Texts;
 
-int64_t texts_add(Texts *texts, Text text); /* its index; -1: no memory */
-int64_t texts_add_after(Texts *texts, Text text, int64_t *last); /* which may well be the same */
+int64_t texts_add(Texts *texts, Text text); /* its index; -1 without memory */
+int64_t texts_add_after(Texts *texts, Text text, int64_t *last); /* `last` is checked first, because texts repeat */
 void texts_free(Texts *texts);
 
 /* event.c */
-enum { MAX_KEYS = 48 };
+enum { MAX_KEYS = 16 };
 
 typedef struct {
     char name[40];
@@ -76,18 +76,16 @@ typedef struct {
     Texts texts;
     Key keys[MAX_KEYS];
     int key_count;
-    int8_t by_hash[256]; /* the first key with that hash, or -1: others follow in order */
-    int64_t last_category, last_process, last_thread; /* mostly the same again */
-    uint64_t rows, seen, odd;
-    bool keeps_places;     /* of every event in the text; then arrows are rows, too */
+    int64_t last_category, last_process, last_thread; /* the last event's, because they repeat */
+    uint64_t rows, odd;
+    bool keeps_places;     /* keeps the place of each event in the text; then arrows are rows, too */
     Column at, size;       /* int64_t, bytes */
-    const char *origin;    /* the first byte of what is being read, */
-    uint64_t origin_offset; /* and where that is in the whole text */
+    const char *origin;    /* the first byte of the buffer */
+    uint64_t origin_offset; /* and its place in the whole text */
 } Events;
 
 #define ABSENT INT64_MIN
 
-void events_index_keys(Events *events);
 Scan events_read(Events *events, Cursor *cursor);
 void events_free(Events *events);
 

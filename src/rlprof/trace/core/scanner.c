@@ -1,21 +1,21 @@
-/* The text around the events, and the Scanner as Python sees it. */
+/* Reads the text around the events, and defines the type Scanner. */
 #include "scan.h"
 
 #include <string.h>
 #include <structmember.h>
 
 typedef enum { AT_START, IN_OBJECT, IN_EVENTS, IN_ARRAY, AT_END } Place;
-/* IN_EVENTS: in the array that the object has under "traceEvents". IN_ARRAY: the text is such an array and no more. */
+/* IN_EVENTS: inside the array under "traceEvents". IN_ARRAY: the whole text is such an array. */
 
 typedef struct {
     PyObject_HEAD
     Events events;
     Place place;
-    Column rest;     /* what has come and is not used */
-    size_t wanted;   /* bytes, before it is worth looking again */
-    size_t waiting;  /* bytes of a value that was not whole when it was last looked at */
-    uint64_t offset; /* of the first of these in the whole text */
-    Column header;   /* "key":value, of all that stands beside the events */
+    Column rest;     /* text that is not used yet */
+    size_t wanted;   /* bytes to wait for before reading again */
+    uint64_t waiting; /* bytes of an incomplete value */
+    uint64_t offset; /* place of `rest` in the whole text */
+    Column header;   /* "key":value of all members beside the events */
     long long broken_at;
     bool has_events, busy;
 } Scanner;
@@ -55,7 +55,7 @@ read_member(Scanner *scanner, Cursor *cursor)
     return SCAN_OK;
 }
 
-/* One thing more: a bracket, a comma, a member, an event. The cursor stands on it. */
+/* Reads one more bracket, comma, member or event at the cursor. */
 static Scan
 step(Scanner *scanner, Cursor *cursor)
 {
@@ -90,7 +90,7 @@ step(Scanner *scanner, Cursor *cursor)
         cursor->at++;
         return SCAN_OK;
     default:
-        cursor->at = cursor->end; /* whatever follows is not the trace's */
+        cursor->at = cursor->end; /* text after the trace is ignored */
         return SCAN_OK;
     }
 }
@@ -109,8 +109,8 @@ scan(Scanner *scanner, Cursor *cursor)
     }
 }
 
-/* Reads what can be read. A piece that ends inside an event is joined to the next one; where that does not help either,
- * it is looked at again only when there is twice as much. */
+/* Reads as much as possible. A piece that ends inside an event is joined with the next one. If the event is still not
+ * complete, it is read again only when there is twice as much text. */
 static Scan
 take(Scanner *scanner, const char *data, size_t size)
 {
@@ -124,8 +124,8 @@ take(Scanner *scanner, const char *data, size_t size)
             return found;
         }
         scanner->wanted = 0;
-        scanner->waiting = (size_t)(cursor.end - cursor.at);
-        return column_add(&scanner->rest, cursor.at, scanner->waiting) < 0 ? SCAN_MEMORY : SCAN_MORE;
+        scanner->waiting = (uint64_t)(cursor.end - cursor.at);
+        return column_add(&scanner->rest, cursor.at, (size_t)scanner->waiting) < 0 ? SCAN_MEMORY : SCAN_MORE;
     }
     if (column_add(&scanner->rest, data, size) < 0) {
         return SCAN_MEMORY;
@@ -184,7 +184,7 @@ give(PyObject *columns, const char *name, Column *column)
     return result;
 }
 
-/* columns(): no more text comes. */
+/* columns(): ends the text and returns the columns. */
 static PyObject *
 scanner_columns(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -243,7 +243,7 @@ take_keys(Events *events, PyObject *names, bool are_texts)
     return 0;
 }
 
-/* Scanner(numbers, texts, places=False): the members of `args` to keep, and whether to keep where each event stands. */
+/* Scanner(numbers, texts, places=False): the members of `args` to keep, and whether to keep the place of each event. */
 static PyObject *
 scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -267,7 +267,6 @@ scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_DECREF(scanner);
         return NULL;
     }
-    events_index_keys(&scanner->events);
     return (PyObject *)scanner;
 }
 
@@ -289,13 +288,7 @@ scanner_ended(PyObject *self, void *Py_UNUSED(closure))
     return PyBool_FromLong(((Scanner *)self)->place == AT_END);
 }
 
-static PyObject *
-scanner_waiting(PyObject *self, void *Py_UNUSED(closure))
-{
-    return PyLong_FromSize_t(((Scanner *)self)->waiting);
-}
-
-/* Bytes of all different texts, and of what stands beside the events. */
+/* Bytes of all different texts and of the header. */
 static PyObject *
 scanner_text_bytes(PyObject *self, void *Py_UNUSED(closure))
 {
@@ -305,7 +298,6 @@ scanner_text_bytes(PyObject *self, void *Py_UNUSED(closure))
 
 static PyGetSetDef scanner_getset[] = {
     {"ended", scanner_ended, NULL, NULL, NULL},
-    {"waiting", scanner_waiting, NULL, NULL, NULL},
     {"text_bytes", scanner_text_bytes, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -315,7 +307,7 @@ static PyMemberDef scanner_members[] = {
     {"broken_at", T_LONGLONG, offsetof(Scanner, broken_at), READONLY, NULL},
     {"has_events", T_BOOL, offsetof(Scanner, has_events), READONLY, NULL},
     {"rows", T_ULONGLONG, offsetof(Scanner, events.rows), READONLY, NULL},
-    {"seen", T_ULONGLONG, offsetof(Scanner, events.seen), READONLY, NULL},
+    {"waiting", T_ULONGLONG, offsetof(Scanner, waiting), READONLY, NULL},
     {"odd", T_ULONGLONG, offsetof(Scanner, events.odd), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
@@ -353,7 +345,7 @@ PyMODINIT_FUNC
 PyInit__scan(void)
 {
 #ifdef Py_GIL_DISABLED
-    /* Nothing here is safe without the lock, and importing it would bring the lock back for the whole program. */
+    /* This module is not safe without the GIL, and importing it would enable the GIL for the whole program. */
     PyErr_SetString(PyExc_ImportError, "rlprof's C reader of traces needs the interpreter's lock");
     return NULL;
 #endif

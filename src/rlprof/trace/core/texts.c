@@ -1,4 +1,4 @@
-/* Every text once: a trace has millions of events and some thousand names. */
+/* Stores every text once: a trace has millions of events but only thousands of names. */
 #include "scan.h"
 
 #include <string.h>

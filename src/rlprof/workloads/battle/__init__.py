@@ -1,13 +1,14 @@
-"""Pokemon battles on a real game server, a Pokemon Showdown of one's own: recurrent PPO, one thread an environment.
+"""Pokemon battles on a local Pokemon Showdown server: recurrent PPO, one thread per environment.
 
-The bottleneck is planted where the agents act: every thread asks the networks for itself, one observation at a time.
+The bottleneck is in the agents: every thread calls the networks by itself, with one observation at a time.
 `--batched-inference` answers all threads together, in one forward pass.
 """
 
 from __future__ import annotations
 
+from rlprof.workloads.battle.install import prepare
 from rlprof.workloads.battle.settings import BattleSettings
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
 COMPONENTS = {
     "Environment Operations": {
@@ -22,18 +23,13 @@ COMPONENTS = {
         "Advantages": "advantage",
         "Batches": "update",
     },
-    "Agent Operations": {
-        "Action Selection": "agent_action_selection",
-        "Value Calculation": "agent_value_calculation",
-    },
+    "Agent Operations": {"Action Selection": "agent_action_selection", "Value Calculation": "agent_value_calculation"},
 }
 
-WORKLOAD = Workload(
-    name="battle",
-    settings=BattleSettings,
-    program="rlprof.workloads.battle.training",
-    score="mean return",
-    components=COMPONENTS,
-    cure="batched_inference",
-    before="rlprof.workloads.battle.install:prepare",
+WORKLOAD = Workload("battle", BattleSettings, COMPONENTS, cure="batched_inference", prepare=prepare)
+
+declare(
+    environment="env_parallel_execution server_reply message_parsing observation_encoding",
+    policy="agent_action_selection agent_value_calculation",
+    learning="gradient_calculation loss_calculation",
 )

@@ -1,4 +1,4 @@
-"""The agent that plays: asked by many threads, each for one decision of its battle."""
+"""The agent that plays. Many threads call it, each for one decision of its battle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import random
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -22,10 +21,9 @@ from rlprof.workloads.devices import find_device
 
 class Networks:
     def __init__(self, settings: BattleSettings) -> None:
-        device = find_device(settings.device)
-        self.device = device
-        self.policy = BattleNetwork(ACTIONS, 0.01, settings).to(device)
-        self.value = BattleNetwork(1, 1.0, settings).to(device)
+        self.device = find_device(settings.device)
+        self.policy = BattleNetwork(ACTIONS, 0.01, settings).to(self.device)
+        self.value = BattleNetwork(1, 1.0, settings).to(self.device)
 
     def parameters(self) -> list[torch.nn.Parameter]:
         return [*self.policy.parameters(), *self.value.parameters()]
@@ -40,39 +38,30 @@ class Choice:
 
 def agent_of(networks: Networks, settings: BattleSettings) -> Agent:
     players = settings.envs * settings.players
-    return (
-        TogetherAgent(networks, players, settings.envs) if settings.batched_inference else AloneAgent(networks, players)
-    )
+    if settings.batched_inference:
+        return BatchedAgent(networks, players, settings.envs)
+    return SingleAgent(networks, players)
 
 
-class Agent(Protocol):
-    """Players are numbered: those who learn first, then their opponents where these are the agent, too."""
+class Agent:
+    """Chooses at random, which costs nothing. Subclasses use the networks.
 
-    def begin(self, player: int) -> None:
-        """Its battle begins."""
-
-    def choose(self, player: int, seen: Observation, mask: Mask, chance: random.Random) -> Choice:
-        """On the thread of the battle."""
-
-    def end(self, player: int) -> None:
-        """Its battle is over, or was broken off."""
-
-
-class RandomAgent:
-    """Costs nothing."""
+    Players are numbered: first those that learn, then their opponents if the agent plays those, too.
+    """
 
     def begin(self, player: int) -> None:
-        pass
+        """A battle of this player begins."""
 
     def choose(self, player: int, seen: Observation, mask: Mask, chance: random.Random) -> Choice:  # noqa: ARG002
+        """Choose an action. Called on the thread of the battle."""
         return Choice(int(chance.choice(np.flatnonzero(mask))), 0.0, 0.0)
 
     def end(self, player: int) -> None:
-        pass
+        """The battle of this player has ended or was aborted."""
 
 
-class AloneAgent:
-    """Every thread calls the networks for itself, with one observation."""
+class SingleAgent(Agent):
+    """Every thread calls the networks by itself, with one observation."""
 
     def __init__(self, networks: Networks, players: int) -> None:
         self._networks = networks
@@ -93,14 +82,11 @@ class AloneAgent:
                 value, self._value_memory[player] = self._networks.value(observation, self._value_memory[player])
                 return Choice(action, log_prob, value.item())
 
-    def end(self, player: int) -> None:
-        pass
 
+class BatchedAgent(Agent):
+    """Answers all threads together. One thread computes for all, as soon as every running battle waits.
 
-class TogetherAgent:
-    """The threads are answered together: one of them does it for all, as soon as every battle that goes on waits.
-
-    Every player has a row of its own in a batch of one size, so that an answer does not depend on who else has asked.
+    Every player has its own row in a batch of constant size, so an answer does not depend on which others wait.
     """
 
     def __init__(self, networks: Networks, players: int, battles: int) -> None:
@@ -111,8 +97,8 @@ class TogetherAgent:
         self._value_memory = networks.value.empty(players)
         self._playing: set[int] = set()
         self._fresh: set[int] = set()
-        """Whose battle has begun, and who has not asked since."""
-        self._asked: dict[int, Observation] = {}
+        """Players whose battle has begun, and who have made no decision in it yet."""
+        self._waiting: dict[int, Observation] = {}
         self._answers: dict[int, tuple[Tensor, float]] = {}
         self._answering = False
         self._failure: BaseException | None = None
@@ -137,20 +123,20 @@ class TogetherAgent:
 
     def _answer(self, player: int, seen: Observation) -> tuple[Tensor, float]:
         with self._changed:
-            self._asked[player] = seen
+            self._waiting[player] = seen
             self._changed.notify_all()
-            while player not in self._answers and not self._is_turn():
+            while player not in self._answers and (self._answering or len(self._waiting) < len(self._playing)):
                 with profile("inference_wait", wait=True):
                     self._changed.wait()
                 if self._failure is not None:
                     raise RuntimeError("the networks have failed on another thread") from self._failure
             if player in self._answers:
                 return self._answers.pop(player)
-            asked, self._asked = self._asked, {}
-            fresh, self._fresh = self._fresh & asked.keys(), self._fresh - asked.keys()
+            waiting, self._waiting = self._waiting, {}
+            fresh, self._fresh = self._fresh & waiting.keys(), self._fresh - waiting.keys()
             self._answering = True
         try:
-            answers = self.forward(asked, fresh)
+            answers = self.forward(waiting, fresh)
         except BaseException as failure:
             with self._changed:
                 self._failure = failure
@@ -162,18 +148,15 @@ class TogetherAgent:
             self._changed.notify_all()
             return self._answers.pop(player)
 
-    def _is_turn(self) -> bool:
-        return not self._answering and len(self._asked) >= len(self._playing)
-
     @torch.inference_mode()
-    def forward(self, asked: Mapping[int, Observation], fresh: set[int]) -> dict[int, tuple[Tensor, float]]:
-        """Logits and values. For one thread at a time."""
+    def forward(self, waiting: Mapping[int, Observation], fresh: set[int]) -> dict[int, tuple[Tensor, float]]:
+        """Logits and values. Only one thread at a time may call this."""
         networks, players = self._networks, self._players
         observations = torch.zeros(players, OBSERVATION)
-        for player, seen in asked.items():
+        for player, seen in waiting.items():
             observations[player] = torch.from_numpy(seen)
         observations = observations.to(networks.device)[None]
-        rows = torch.tensor([player in asked for player in range(players)], device=networks.device)
+        rows = torch.tensor([player in waiting for player in range(players)], device=networks.device)
         begun = torch.tensor([player in fresh for player in range(players)], device=networks.device)
         with profile("agent_action_selection"):
             before = networks.policy.empty(players).where(begun, self._policy_memory)
@@ -183,12 +166,12 @@ class TogetherAgent:
             before = networks.value.empty(players).where(begun, self._value_memory)
             values, after = networks.value(observations, before)
             self._value_memory = after.where(rows, before)
-            told = values[0, :, 0].tolist()
-        return {player: (logits[0, player], told[player]) for player in asked}
+            numbers = values[0, :, 0].tolist()
+        return {player: (logits[0, player], numbers[player]) for player in waiting}
 
 
 def sample(logits: Tensor, mask: Mask, chance: random.Random) -> tuple[int, float]:
-    """One of the allowed actions, and the logarithm of its probability."""
+    """Sample one of the allowed actions. Returns it with the logarithm of its probability."""
     log_probs = torch.where(torch.from_numpy(mask), logits.cpu(), -torch.inf).log_softmax(-1).numpy()
     cumulated: NDArray[np.float64] = np.cumsum(np.exp(log_probs, dtype=np.float64))
     action = int(np.searchsorted(cumulated, chance.random() * cumulated[-1], side="right"))

@@ -1,4 +1,4 @@
-"""The game server: Pokemon Showdown from npm, in a folder of the user's."""
+"""Installs the game server, Pokemon Showdown from npm, in a folder of the user's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+
+import click
 
 from rlprof.errors import RlprofError
 from rlprof.workloads.battle.settings import BattleSettings
@@ -17,10 +18,10 @@ VERSION = "0.11.11"
 INSTALL_SECONDS = 600
 
 STARTED_BY = "RLPROF_STARTED"
-"""In the server's environment, when it is to end with whoever started it."""
+"""Environment variable that makes the server end with the process that started it."""
 
 CONFIG = """\
-// Written by `rlprof train battle --setup`. What is not here is as in config-example.js.
+// Written by `rlprof train battle --setup`. All other settings have the defaults of config-example.js.
 'use strict';
 
 exports.bindaddress = '127.0.0.1';
@@ -29,13 +30,14 @@ exports.repl = false;
 exports.watchconfig = false;
 exports.reportjoins = false;
 exports.reportbattles = false;
-// Nobody is asked who a player is, nor told who has won, nor for lists of suspicious addresses.
+
+// The server contacts no other host: no login server, no ladder server, no lists of suspicious addresses.
 const dns = require('dns');
 const { isIP } = require('net');
 const lookup = dns.lookup;
 dns.lookup = (host, ...rest) => {
 	if (isIP(host) || host === 'localhost') return lookup(host, ...rest);
-	process.nextTick(rest[rest.length - 1], new Error(`this server asks nobody, not ${host}`));
+	process.nextTick(rest[rest.length - 1], new Error(`this server contacts no other host, so not ${host}`));
 };
 exports.loginserver = 'http://127.0.0.1:9/';
 exports.routes = {
@@ -44,12 +46,12 @@ exports.routes = {
 
 exports.startuphook = () => {
 	if (process.env.RLPROF_STARTED) {
-		// The other end closes however its holder ends, even by kill -9.
+		// The pipe closes when the training ends, however it ends, even by kill -9.
 		process.stdin.resume().on('end', () => process.exit(0));
 	}
 
-	// Players whom rlprof names have the seed of their battles in their names: b, 12 digits of it, 4 digits that make
-	// the name unique, and their side. So neither the order in which battles begin matters nor what was played before.
+	// rlprof puts the seed into the names of its players: b, 12 digits of the seed, 4 digits that make the name unique,
+	// and 1 or 2 for the side. So a battle depends neither on other battles nor on the order in which they begin.
 	const { createHash } = require('crypto');
 	const played = new Map();
 	const createBattle = Rooms.createBattle;
@@ -73,18 +75,18 @@ exports.startuphook = () => {
 """
 
 READY = "rlprof: ready"
-"""What it says then. It listens seconds before it answers."""
+"""The server prints this when it is ready. It listens some seconds earlier."""
 
 
 def prepare(settings: BattleSettings) -> bool:
-    """Before anything is recorded: install the server if that is asked for, and see that what is needed is there.
-    Returns whether that was all."""
+    """Install the server and return True with --setup. Otherwise check that everything needed is installed."""
     if settings.setup:
         folder = folder_of(settings)
-        _say(f"{PACKAGE} {VERSION} is in {folder}" + ("" if install(folder) else " already"))
+        already = "" if install(folder) else " already"
+        click.echo(f"battle: {PACKAGE} {VERSION} is{already} installed in {folder}", err=True)
         return True
     if settings.hidden % settings.heads:
-        raise RlprofError(f"hidden={settings.hidden} is not a multiple of heads={settings.heads}; choose one that is")
+        raise RlprofError(f"hidden={settings.hidden} is not a multiple of heads={settings.heads}; use one that is")
     if not settings.server:
         check_installed(folder_of(settings))
     return False
@@ -98,22 +100,23 @@ def folder_of(settings: BattleSettings) -> Path:
 
 
 def package_of(folder: Path) -> Path:
-    """Where npm puts it."""
+    """Folder into which npm installs the package."""
     return folder / "node_modules" / PACKAGE
 
 
-def is_installed(folder: Path) -> bool:
-    """This version, configured by this rlprof."""
+def config_of(folder: Path) -> str | None:
+    """The configuration of the installed server. None if this version is not installed."""
     package = package_of(folder)
     try:
-        version = json.loads((package / "package.json").read_text(encoding="utf-8"))["version"]
-        return bool(version == VERSION) and (package / "config" / "config.js").read_text(encoding="utf-8") == CONFIG
+        if json.loads((package / "package.json").read_text(encoding="utf-8"))["version"] != VERSION:
+            return None
+        return (package / "config" / "config.js").read_text(encoding="utf-8")
     except (OSError, ValueError, KeyError):
-        return False
+        return None
 
 
 def check_installed(folder: Path) -> None:
-    if not is_installed(folder):
+    if config_of(folder) != CONFIG:
         again = f" --server-dir {folder}" if folder != folder_of(BattleSettings()) else ""
         raise RlprofError(
             f"the game server {PACKAGE} {VERSION} is not installed in {folder}; run rlprof train battle --setup{again}"
@@ -122,12 +125,23 @@ def check_installed(folder: Path) -> None:
 
 
 def install(folder: Path) -> bool:
-    """False if it is there already."""
-    if is_installed(folder):
+    """Install and configure the server. Returns False if nothing is left to do."""
+    config = config_of(folder)
+    if config == CONFIG:
         return False
     find("node")
+    if config is None:
+        _install_package(folder)
+    package = package_of(folder)
+    for name in ("logs", "config/chat-plugins"):  # the server writes into both folders, and creates neither
+        (package / name).mkdir(parents=True, exist_ok=True)
+    (package / "config" / "config.js").write_text(CONFIG, encoding="utf-8")
+    return True
+
+
+def _install_package(folder: Path) -> None:
     npm = find("npm")
-    _say(f"installing {PACKAGE} {VERSION} with npm into {folder}: about 150 MB, half a minute")
+    click.echo(f"battle: installing {PACKAGE} {VERSION} with npm into {folder} (about 150 MB)", err=True)
     command = [
         npm, "install", "--prefix", str(folder), "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund",
         "--loglevel=error", f"{PACKAGE}@{VERSION}",
@@ -142,8 +156,6 @@ def install(folder: Path) -> bool:
     if done.returncode:
         reason = next(iter(done.stderr.strip().splitlines()[:1]), f"npm ended with {done.returncode}")
         raise RlprofError(f"{PACKAGE} could not be installed into {folder}: {reason}")
-    _configure(package_of(folder))
-    return True
 
 
 def find(program: str) -> str:
@@ -153,14 +165,3 @@ def find(program: str) -> str:
             f"rlprof train battle needs {program}, which is not on the PATH; install Node.js 20 or later, with npm"
         )
     return found
-
-
-def _configure(package: Path) -> None:
-    for name in ("logs", "config/chat-plugins"):  # it writes into both, and makes neither
-        (package / name).mkdir(parents=True, exist_ok=True)
-    (package / "config" / "config.js").write_text(CONFIG, encoding="utf-8")
-
-
-def _say(text: str) -> None:
-    if sys.stderr is not None:
-        sys.stderr.write(f"battle: {text}\n")

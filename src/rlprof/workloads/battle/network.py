@@ -1,6 +1,6 @@
-"""A recurrent network that looks back: a linear layer, an LSTM, attention over what the LSTM said lately, an MLP.
+"""A recurrent network: a linear layer, an LSTM, attention over the LSTM's last outputs, and an MLP.
 
-The policy and the value network are one each, with nothing in common.
+The policy and the value network are two separate ones.
 """
 
 from __future__ import annotations
@@ -15,27 +15,22 @@ from rlprof.workloads.battle.settings import BattleSettings
 
 
 class Memory(NamedTuple):
-    """Of battles (B) that are under way."""
+    """Memory of B battles that are being played."""
 
     hidden: Tensor
-    """1 x B x hidden, as the LSTM has it."""
+    """State of the LSTM: 1 x B x hidden."""
     cell: Tensor
     keys: Tensor
-    """Of what the LSTM said lately: memory x B x hidden, the latest last."""
+    """Attention keys of the LSTM's last outputs: memory x B x hidden, the latest last."""
     values: Tensor
     known: Tensor
-    """How many of these there were: B."""
+    """Number of valid keys per battle: B."""
 
     def where(self, rows: Tensor, other: Memory) -> Memory:
-        """These in some rows, the others elsewhere."""
-        column = rows[None, :, None]
-        return Memory(
-            torch.where(column, self.hidden, other.hidden),
-            torch.where(column, self.cell, other.cell),
-            torch.where(column, self.keys, other.keys),
-            torch.where(column, self.values, other.values),
-            torch.where(rows, self.known, other.known),
-        )
+        """This memory in `rows`, and the other one elsewhere."""
+        pairs = zip(self[:-1], other[:-1])
+        hidden, cell, keys, values = (torch.where(rows[None, :, None], own, its) for own, its in pairs)
+        return Memory(hidden, cell, keys, values, torch.where(rows, self.known, other.known))
 
 
 class BattleNetwork(nn.Module):
@@ -53,24 +48,23 @@ class BattleNetwork(nn.Module):
         nn.init.zeros_(self.head[-1].bias)  # type: ignore[arg-type]
 
     def empty(self, battles: int) -> Memory:
-        """At the beginning of battles."""
         weight = self.embedding.weight
         state = weight.new_zeros(1, battles, self._hidden)
         recent = weight.new_zeros(self._look_back, battles, self._hidden)
         return Memory(state, state, recent, recent, torch.zeros(battles, dtype=torch.int64, device=weight.device))
 
     def forward(self, observations: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Of T decisions in B battles each, T x B x features: T x B x outputs, and what is remembered of them."""
-        said, (hidden, cell) = self.lstm(torch.relu(self.embedding(observations)), memory[:2])
-        keys = torch.cat([memory.keys, self.key(said)])
-        values = torch.cat([memory.values, self.value(said)])
-        seen = self._attend(self.query(said), keys, values, memory.known)
+        """Outputs (T x B x outputs) of T decisions in B battles each (T x B x features), and the memory after them."""
+        outputs, (hidden, cell) = self.lstm(torch.relu(self.embedding(observations)), memory[:2])
+        keys = torch.cat([memory.keys, self.key(outputs)])
+        values = torch.cat([memory.values, self.value(outputs)])
+        seen = self._attend(self.query(outputs), keys, values, memory.known)
         back = self._look_back
-        known = (memory.known + len(said)).clamp(max=back)
-        return self.head(torch.cat([said, seen], -1)), Memory(hidden, cell, keys[-back:], values[-back:], known)
+        known = (memory.known + len(outputs)).clamp(max=back)
+        return self.head(torch.cat([outputs, seen], -1)), Memory(hidden, cell, keys[-back:], values[-back:], known)
 
     def _attend(self, query: Tensor, keys: Tensor, values: Tensor, known: Tensor) -> Tensor:
-        """Each decision to itself and those before it that are remembered."""
+        """Attention from each decision to itself and to the remembered ones before it."""
         back = self._look_back
         positions = torch.arange(len(keys), device=keys.device)
         now = back + torch.arange(len(query), device=keys.device)[:, None]

@@ -1,7 +1,7 @@
-"""What a player sees of a battle, and what it may do: 11 actions.
+"""Observations and the 11 actions of a player.
 
-0 to 3 are the moves of the Pokemon that fights, 4 to 9 put the first to sixth of the team in its place, and 10 is what
-a Pokemon does that has no other choice: struggle, or recharge.
+0 to 3 are the moves of the active Pokemon, 4 to 9 switch to the first to sixth of the team, and 10 is the only option
+of a Pokemon without a choice: struggle or recharge.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Mask = NDArray[np.bool_]
 
 
 def choices(battle: Battle) -> list[str]:
-    """For each action the order that the server understands; empty where it may not be taken."""
+    """The order to the server for each action. Empty if the action is not allowed."""
     request = battle.last_request
     found = [""] * ACTIONS
     if not battle.force_switch:
@@ -47,19 +47,19 @@ def choices(battle: Battle) -> list[str]:
 
 
 def observe(battle: Battle, orders: list[str]) -> Observation:
-    """orders: the `choices`."""
+    """Encode a battle. `orders` comes from `choices`."""
     return np.fromiter(_features(battle, orders), dtype=np.float32, count=OBSERVATION)
 
 
 def worth(battle: Battle) -> float:
-    """How much better one stands than the other, from -2 to 2: health that is left, and who has won."""
+    """The player's lead over the opponent, from -2 to 2: remaining health, and who has won."""
     ahead = sum(pokemon.current_hp_fraction for pokemon in battle.team.values()) - TEAM
     ahead -= sum(pokemon.current_hp_fraction - 1 for pokemon in battle.opponent_team.values())
     return ahead / TEAM + (1 if battle.won else -1 if battle.lost else 0)
 
 
 def damage(move: Move, own: Pokemon, other: Pokemon) -> float:
-    """About how much a move hurts; 1 for a usual one."""
+    """Estimated damage of a move. 1 for a typical one."""
     kind = _kind(move.id, move.gen)
     if not kind.power:
         return 0.0
@@ -69,7 +69,7 @@ def damage(move: Move, own: Pokemon, other: Pokemon) -> float:
 
 
 class _Kind(NamedTuple):
-    """What a move always is. poke-env looks it up anew whenever it is asked."""
+    """Constant properties of a move, cached because poke-env looks them up on each access."""
 
     power: float
     type: PokemonType

@@ -1,4 +1,4 @@
-"""One player at the game server, as a thread sees it that sends orders and reads what follows."""
+"""One player on the game server, for a thread that sends orders and reads the replies."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from rlprof.errors import RlprofError
 LOGIN_SECONDS = 60
 ANSWER_SECONDS = 60
 NOWHERE = "http://127.0.0.1:9/"
-"""Where passwords are checked: players have none, so nobody is asked."""
+"""Address of the login server. Unused, because players have no passwords."""
 SILENT = logging.CRITICAL + 1
 
 Message = list[list[str]]
 
 
 class Seat:
-    """poke-env's client does the talking, on its own thread; what it hears waits here for the environment's thread,
-    which makes a `Battle` of it."""
+    """poke-env's client communicates with the server on its own thread. Its messages wait here for the environment's
+    thread, which builds a `Battle` from them."""
 
     def __init__(self, name: str, address: str, battle_format: str) -> None:
         self.name = name
@@ -35,7 +35,7 @@ class Seat:
         self._address = address
         self._format = battle_format
         self._generation = GenData.from_format(battle_format).gen
-        # Unlike other queues, these block outside of Python: for rlprof an environment that the server works for works.
+        # Unlike other queues, these block outside of Python, so that waiting for the server counts as environment work.
         self._inbox: SimpleQueue[Message | None] = SimpleQueue()
         self._entered: SimpleQueue[bool | None] = SimpleQueue()
         self._challenged: SimpleQueue[bool | None] = SimpleQueue()
@@ -52,7 +52,7 @@ class Seat:
         self._listening.add_done_callback(lambda _: self._hang_up())
 
     def log_in(self) -> None:
-        """Wait until the server has let the player in."""
+        """Wait until the server has accepted the player."""
         entered = self._do(self._client.logged_in.wait())
         entered.add_done_callback(lambda _: self._entered.put(True))
         try:
@@ -70,78 +70,67 @@ class Seat:
             self._do(self._client.stop_listening())  # type: ignore[no-untyped-call]
 
     def challenge(self, other: Seat) -> None:
-        """A battle begins between the two."""
+        """Begin a battle between the two players."""
         self.battle = other.battle = None
         self._do(self._client.challenge(other.name, self._format, None))
         self._get(other._challenged)
         other._do(other._client.accept_challenge(self.name, None))
 
     def read(self) -> bool:
-        """Until the server wants something of this or the other player, or the battle has ended. Returns whether this
+        """Read until the server requests a decision from either player, or the battle has ended. Returns True if this
         player has to decide."""
-        asked = None
-        while asked is None:
+        decides = None
+        while decides is None:
             with profile("server_reply"):
                 message = self._get(self._inbox)
             with profile("message_parsing"):
-                asked = self._parse(message)
-        return asked
+                decides = self._parse(message)
+        return decides
 
-    def order(self, order: str) -> None:
-        self._say(f"/choose {order}")
-
-    def give_up(self) -> None:
-        self._say("/forfeit")
-
-    def leave(self) -> None:
-        self._say("/leave")
+    def send(self, command: str) -> None:
+        """Send a command in the battle: `/choose ORDER`, `/forfeit` or `/leave`."""
+        assert self.battle is not None
+        self._do(self._client.send_message(command, self.battle.battle_tag))
 
     def _parse(self, message: Message) -> bool | None:
-        """None: there is more to read."""
+        """True if this player has to decide, None if there is more to read."""
         tag = message[0][0].removeprefix(">")
-        asked = None
+        decides = None
         for words in message[1:]:
             kind = words[1] if len(words) > 1 else ""
             if kind == "init" and self.battle is None:
                 self.battle = Battle(tag, self.name, self._client.logger, self._generation)
             elif self.battle is None or self.battle.battle_tag != tag:
-                return None  # of a battle that is over
+                return None  # from a battle that has ended
             elif kind == "request" and words[2]:
                 request: dict[str, Any] = json.loads("|".join(words[2:]))
                 self.battle.parse_request(request)
-                asked = None if request.get("update") else not request.get("wait", False)
+                decides = None if request.get("update") else not request.get("wait", False)
             elif kind == "win":
                 self.battle.won_by(words[2])
-                asked = False
+                decides = False
             elif kind == "tie":
                 self.battle.tied()  # type: ignore[no-untyped-call]
-                asked = False
-            elif kind == "error":  # what only the server knows forbids it: a hidden trap
-                self.order("default")
+                decides = False
+            elif kind == "error":  # forbidden by something that only the server knows, such as a hidden trap
+                self.send("/choose default")
             elif kind not in ("", "t:", "expire", "uhtmlchange", "bigerror", "deinit", "request"):
                 self.battle.parse_message(words)
-        return asked
-
-    def _say(self, text: str) -> None:
-        assert self.battle is not None
-        self._do(self._client.send_message(text, self.battle.battle_tag))
+        return decides
 
     def _do(self, coroutine: Any) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop)
 
     def _get(self, queue: SimpleQueue[Any]) -> Any:
+        problem = "closed the connection during a battle"
         try:
             item = queue.get(timeout=ANSWER_SECONDS)
         except Empty:
-            raise RlprofError(
-                f"the game server at {self._address} has not answered for {ANSWER_SECONDS} s;"
-                " see whether it still runs, and train again"
-            ) from None
+            item, problem = None, f"did not answer for {ANSWER_SECONDS} s"
         if item is None:
-            self._hang_up()  # whoever reads next is to hear of it, too
+            self._hang_up()  # the next reader must find the end, too
             raise RlprofError(
-                f"the game server at {self._address} has closed the connection in mid-battle;"
-                " see whether it still runs, and train again"
+                f"the game server at {self._address} {problem}; check that it still runs, then train again"
             )
         return item
 
@@ -153,6 +142,6 @@ class Seat:
         self._inbox.put(message)
 
     async def _receive_challenge(self, words: list[str]) -> None:
-        # Both hear of it; the one who is challenged is told by whom.
+        # Both get the message. The challenged player's names the challenger.
         if words[2].strip().lower() != self.name and len(words) >= 6 and words[5] == self._format:
             self._challenged.put(True)

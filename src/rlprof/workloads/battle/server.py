@@ -1,4 +1,4 @@
-"""A game server for one training, that listens on this machine only and ends with the training, however that ends."""
+"""A game server for one training. It listens on this machine only and ends with the training, however that ends."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import click
 
 from rlprof.errors import RlprofError
 from rlprof.workloads.battle.install import READY, STARTED_BY, check_installed, find, folder_of, package_of
@@ -26,7 +27,7 @@ _ADDRESS = re.compile(r"(?:ws://)?(?P<host>[\w.-]+|\[[0-9a-fA-F:]+\]):(?P<port>\
 
 @contextmanager
 def serving(settings: BattleSettings) -> Iterator[str]:
-    """The address of the server to play on: the one that was named, or one that is started and stopped here."""
+    """Address of the server to play on: the configured one, or one that is started and stopped here."""
     if settings.server:
         yield address_of(settings.server)
         return
@@ -39,16 +40,16 @@ def serving(settings: BattleSettings) -> Iterator[str]:
 
 
 def address_of(named: str) -> str:
-    """`host:port` or a whole address as a whole one."""
+    """The full address for `host:port` or a full address."""
     found = _ADDRESS.fullmatch(named)
     if found is None:
-        raise RlprofError(f"{named!r} is no address of a server; write host:port or ws://host:port/showdown/websocket")
+        raise RlprofError(f"{named!r} is not a server address; write host:port or ws://host:port/showdown/websocket")
     return f"ws://{found['host']}:{found['port']}{found['path'] or '/showdown/websocket'}"
 
 
 class Server:
-    """A process of its own group, so that Ctrl-C reaches only the training. It holds the reading end of a pipe whose
-    other end is here: when this process is gone, it goes too."""
+    """The server, in a process group of its own so that Ctrl-C reaches only the training. It reads from a pipe whose
+    other end is here, and exits when this process is gone."""
 
     def __init__(self, folder: Path) -> None:
         check_installed(folder)
@@ -69,19 +70,18 @@ class Server:
             )
 
     def wait_until_ready(self) -> None:
-        if sys.stderr is not None:
-            sys.stderr.write(f"battle: starting the game server at 127.0.0.1:{self._port}\n")
+        click.echo(f"battle: starting the game server at 127.0.0.1:{self._port}", err=True)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise RlprofError(f"the game server has ended as it started; its last words are in {self._log}")
+                raise RlprofError(f"the game server exited while it started; its output is in {self._log}")
             if READY in self._log.read_text(encoding="utf-8", errors="replace"):
                 return
             time.sleep(0.05)
-        raise RlprofError(f"the game server did not get ready within {START_SECONDS} s; what it says is in {self._log}")
+        raise RlprofError(f"the game server was not ready within {START_SECONDS} s; its output is in {self._log}")
 
     def stop(self) -> None:
-        """A second call does nothing."""
+        """Stop the server. A second call does nothing."""
         with contextlib.suppress(OSError):
             self.process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
         try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rlprof.workloads.settings import Count, Positive, Settings, Share, setting
+from rlprof.workloads.settings import Count, Positive, PPOSettings, Settings, Share, setting
 
 TYPICAL_TURNS = 50
-"""Of a battle between players that choose at random; what decides how many battles `timesteps` are thought to take."""
+"""Typical number of decisions in a battle, to estimate how many battles `timesteps` take."""
 
 Format = Literal[
     "gen1randombattle", "gen2randombattle", "gen3randombattle", "gen4randombattle", "gen5randombattle",
@@ -17,54 +17,46 @@ Format = Literal[
 
 
 @dataclass(frozen=True)
-class BattleSettings(Settings):
+class BattleSettings(PPOSettings, Settings):
     batched_inference: bool = False
-    """answer all threads together, in one forward pass, instead of each for itself"""
+    """Run the networks once for all threads, instead of once per thread."""
     setup: bool = False
-    """only install the game server, with npm, and end"""
+    """Install the game server with npm and exit."""
     server: str = ""
-    """a running server to play on, host:port or ws://host:port/showdown/websocket; none is started then"""
+    """Address of a running game server, as host:port or ws://host:port/showdown/websocket (default: start one)."""
     server_dir: str = ""
-    """where the game server is installed; rlprof/pokemon-showdown in the user's data folder unless told"""
+    """Folder of the game server (default: rlprof/pokemon-showdown in $XDG_DATA_HOME or ~/.local/share)."""
     battle_format: Format = "gen1randombattle"
-    """rules of the battles; the first generation's are the fastest"""
+    """Rules of the battles. The first generation is the fastest."""
     opponent: Literal["random", "max_damage", "self"] = "random"
-    """what the other side does: anything, what hurts most, or what the policy says"""
+    """Opponent that plays random moves, the move with the most damage, or the policy itself."""
     iterations: Count = setting(14, "--episodes")
-    """episodes: one battle in every environment, then an update"""
+    """Number of iterations. Each plays one battle per environment and updates the policy."""
     envs: Count = setting(8, "--parallel")
-    """battles at the same time, a thread each"""
+    """Number of battles at the same time, one thread each."""
     max_turns: Count = 200
-    """decisions after which a battle is given up"""
+    """Most decisions of a battle, after which it is forfeited."""
     hidden: Count = 256
-    """units of a network's first layer, its LSTM and its attention"""
+    """Units of the first layer, the LSTM and the attention of each network."""
     heads: Count = 8
-    """of the attention; a divisor of hidden"""
+    """Number of attention heads. Must divide --hidden."""
     memory: Count = 16
-    """earlier decisions of a battle that the attention looks back on"""
+    """Number of earlier decisions that the attention sees."""
     batch_size: Count = 4
-    """battles in a gradient step"""
+    """Battles per gradient step."""
     epochs: Count = 4
-    """passes over the battles of an episode"""
+    """Passes over the battles of each iteration."""
     learning_rate: Positive = 5e-4
-    """of Adam"""
     gamma: Share = 0.997
-    """discount of the reward"""
-    gae_lambda: Share = 0.95
-    """how far an advantage looks ahead"""
-    clip: Positive = 0.2
-    """how far a probability ratio may leave 1"""
-    entropy: float = 0.01
-    """weight of the entropy bonus"""
     max_gradient: Positive = 0.5
-    """norm that gradients are clipped to"""
+    """Largest norm of the gradients."""
 
     @property
     def players(self) -> int:
-        """Of a battle, that the agent plays for."""
+        """Players of a battle for which the agent plays."""
         return 2 if self.opponent == "self" else 1
 
     @property
     def steps_per_iteration(self) -> int:
-        """About: a battle takes as long as it takes."""
+        """An estimate, because battles differ in length."""
         return self.envs * TYPICAL_TURNS

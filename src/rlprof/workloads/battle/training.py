@@ -1,28 +1,28 @@
-"""PPO over whole battles: play one in every environment, learn from them, play on."""
+"""PPO over whole battles: play one in every environment, learn from them, repeat."""
 
 from __future__ import annotations
 
 import atexit
 import random
 from contextlib import ExitStack
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rlprof import get_profiler, profile, profile_function
-from rlprof.workloads.battle.agent import Networks, RandomAgent, TogetherAgent, agent_of
-from rlprof.workloads.battle.collecting import Played, arena
+from rlprof.workloads.battle.agent import Agent, BatchedAgent, Networks, agent_of
+from rlprof.workloads.battle.environment import Played, arena
 from rlprof.workloads.battle.server import serving
 from rlprof.workloads.battle.settings import BattleSettings
+from rlprof.workloads.devices import prepare_torch
 from rlprof.workloads.progress import Progress
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Battles side by side, the longest one's decisions x battles; shorter ones are filled up."""
+class BattleBatch(NamedTuple):
+    """Battles side by side: decisions of the longest battle x battles. Shorter battles are padded."""
 
     observations: Tensor
     masks: Tensor
@@ -31,15 +31,15 @@ class Batch:
     returns: Tensor
     advantages: Tensor
     real: Tensor
-    """Where nothing was filled up."""
+    """True except for padding."""
 
-    def pick(self, battles: Tensor) -> Batch:
-        return Batch(*(getattr(self, name)[:, battles] for name in self.__dataclass_fields__))
+    def pick(self, battles: Tensor) -> BattleBatch:
+        return BattleBatch(*(column[:, battles] for column in self))
 
 
 @profile_function("advantage")
 def advantages_of(played: Played, settings: BattleSettings) -> list[float]:
-    """Generalised advantage estimation, from the last decision back: after it nothing follows."""
+    """Generalised advantage estimation, backwards from the last decision, which nothing follows."""
     values = [choice.value for choice in played.choices] + [0.0]
     advantages, advantage = [], 0.0
     for step in reversed(range(len(played.rewards))):
@@ -50,7 +50,7 @@ def advantages_of(played: Played, settings: BattleSettings) -> list[float]:
 
 
 @profile_function("batch_preparation")
-def batch_of(battles: list[Played], settings: BattleSettings) -> Batch:
+def batch_of(battles: list[Played], settings: BattleSettings) -> BattleBatch:
     advantages = [advantages_of(played, settings) for played in battles]
     flat = np.concatenate(advantages)
     mean, spread = float(flat.mean()), float(flat.std()) + 1e-8
@@ -64,9 +64,9 @@ def batch_of(battles: list[Played], settings: BattleSettings) -> Batch:
     masks = [torch.from_numpy(np.stack(played.masks)) for played in battles]
     gained = side_by_side([torch.tensor(column) for column in advantages])
     real = side_by_side([torch.ones(len(played.rewards), dtype=torch.bool) for played in battles])
-    return Batch(
+    return BattleBatch(
         side_by_side([torch.from_numpy(np.stack(played.observations)) for played in battles]),
-        side_by_side(masks) | ~real[..., None],  # what was filled up has a distribution, too
+        side_by_side(masks) | ~real[..., None],  # padding needs a valid distribution, too
         each("action"),
         each("log_prob"),
         gained + each("value"),
@@ -76,7 +76,7 @@ def batch_of(battles: list[Played], settings: BattleSettings) -> Batch:
 
 
 @profile_function("loss_calculation")
-def loss_of(networks: Networks, batch: Batch, settings: BattleSettings) -> Tensor:
+def loss_of(networks: Networks, batch: BattleBatch, settings: BattleSettings) -> Tensor:
     battles = batch.actions.shape[1]
     logits, _ = networks.policy(batch.observations, networks.policy.empty(battles))
     values, _ = networks.value(batch.observations, networks.value.empty(battles))
@@ -103,7 +103,7 @@ def update(
             with profile("zero_grad"):
                 optimizer.zero_grad()
             with profile("gradient_calculation"):
-                loss.backward()
+                loss.backward()  # type: ignore[no-untyped-call]  # torch's own has no types
             torch.nn.utils.clip_grad_norm_(networks.parameters(), settings.max_gradient)
             optimizer.step()
 
@@ -112,7 +112,7 @@ def train(settings: BattleSettings, progress: Progress) -> None:
     networks, optimizer = _made(settings)
     profiler = get_profiler()
     with serving(settings) as address, arena(settings, address, agent_of(networks, settings)) as played_in:
-        progress.begin(settings.turns)
+        progress.begin(settings.total_iterations)
         while not _is_done(settings, progress):
             with profiler.iteration():
                 battles = played_in.play()
@@ -125,12 +125,12 @@ def train(settings: BattleSettings, progress: Progress) -> None:
 
 
 def parts(settings: BattleSettings) -> Parts:
-    """What an episode consists of: battles of an agent that costs nothing, the agent, and the update."""
+    """Battles of an agent that costs nothing, the agent, and the update, each measured separately."""
     networks, optimizer = _made(settings)
     kept = ExitStack()
-    atexit.register(kept.close)  # they are called until the program ends
+    atexit.register(kept.close)  # the parts are called until the program ends
     address = kept.enter_context(serving(settings))
-    cheaply = kept.enter_context(arena(settings, address, RandomAgent()))
+    cheaply = kept.enter_context(arena(settings, address, Agent()))
     agent = agent_of(networks, settings)
     battles = kept.enter_context(arena(settings, address, agent)).play()
     steps = sum(len(played.rewards) for played in battles)
@@ -142,20 +142,16 @@ def parts(settings: BattleSettings) -> Parts:
     def play() -> int:
         return sum(len(played.rewards) for played in cheaply.play())
 
-    def choose() -> int:
-        if isinstance(agent, TogetherAgent):
+    def choose() -> None:
+        if isinstance(agent, BatchedAgent):
             for _ in range(settings.players):
                 agent.forward({player: first[player] for player in range(settings.envs)}, set())
-            return settings.envs
+            return
         for player, seen in first.items():
             agent.choose(player, seen, battles[player % settings.envs].masks[0], chance)
-        return settings.envs
 
-    def learn() -> int:
-        update(networks, optimizer, battles, settings)
-        return steps
-
-    return {"battles": play, "agent": choose, "update": learn}
+    learn = part(lambda: update(networks, optimizer, battles, settings), steps)
+    return {"battles": play, "agent": part(choose, settings.envs), "update": learn}
 
 
 def _is_done(settings: BattleSettings, progress: Progress) -> bool:
@@ -165,8 +161,7 @@ def _is_done(settings: BattleSettings, progress: Progress) -> bool:
 
 
 def _made(settings: BattleSettings) -> tuple[Networks, torch.optim.Optimizer]:
-    torch.set_num_threads(settings.torch_threads)
-    torch.manual_seed(settings.seed)
+    prepare_torch(settings)
     random.seed(settings.seed)
     np.random.seed(settings.seed % 2**32)
     networks = Networks(settings)

@@ -1,14 +1,14 @@
 """From a scripted teacher to PPO: agents that carry ore in a grid world, with a recurrent Perceiver as their policy.
 
-The bottleneck is the teacher. While it teaches, it is asked environment by environment, and looks at one agent's
-observation after the other in Python; `--batched-teacher` finds the same actions for all agents at once on arrays.
-`--preallocated` keeps the tensors of the way there and back, and of the replay, instead of making new ones.
+The bottleneck is the teacher. It is called environment by environment, and reads one agent's observation after the
+other in Python. `--batched-teacher` computes the same actions for all agents at once on arrays. `--preallocated` keeps
+the tensors of the copies and of the replay, instead of allocating new ones.
 """
 
 from __future__ import annotations
 
 from rlprof.workloads.distill.settings import DistillSettings
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
 ROLLOUT = {
     "Student Forward": "policy_forward action_sampling",
@@ -39,11 +39,6 @@ COMPONENTS = {
     "Logging": "logging",
 }
 
-WORKLOAD = Workload(
-    name="distill",
-    settings=DistillSettings,
-    program="rlprof.workloads.distill.training",
-    score="mean return",
-    components=COMPONENTS,
-    cure="batched_teacher",
-)
+WORKLOAD = Workload("distill", DistillSettings, COMPONENTS, cure="batched_teacher")
+
+declare(teacher="teacher_total teacher_reshape agent_calls", transfer="stack_and_back", storage="replay_store")

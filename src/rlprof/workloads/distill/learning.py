@@ -1,11 +1,11 @@
-"""Learning from a rollout: what the teacher did while there is one, then PPO; a value function all along."""
+"""Learning from a rollout: imitation while there is a teacher, then PPO. The value function learns in both."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from rlprof import profile
+from rlprof import profile, profile_function
 from rlprof.workloads.distill.policy import Student, precision
 from rlprof.workloads.distill.rollout import Rollout
 from rlprof.workloads.distill.settings import DistillSettings
@@ -22,13 +22,13 @@ class Learner:
         self.optimizer = torch.optim.Adam(student.parameters(), lr=settings.learning_rate, eps=1e-5)
 
     def learn(self, rollout: Rollout, supervised: bool) -> None:
-        advantages = self._advantages(rollout)
-        with profile("update"):
-            self._update(rollout, advantages, supervised)
+        self._update(rollout, self._advantages(rollout), supervised)
 
     def _advantages(self, rollout: Rollout) -> Tensor:
-        """Generalised advantage estimation. An episode is cut off, not over, where a world is made anew: what would
-        have followed is estimated."""
+        """Generalised advantage estimation.
+
+        An episode does not end where a world is replaced by a new one, so the value of its continuation is estimated.
+        """
         gamma, decay = self.settings.gamma, self.settings.gamma * self.settings.gae_lambda
         with profile("value_forward"), torch.no_grad(), precision(self.settings, self.device):
             _, next_values, _ = self.student(rollout.after[None], rollout.after_state)
@@ -42,6 +42,7 @@ class Learner:
                 advantages[step] = advantage
         return advantages
 
+    @profile_function("update")
     def _update(self, rollout: Rollout, advantages: Tensor, supervised: bool) -> None:
         settings, steps = self.settings, rollout.steps
         for group in self.optimizer.param_groups:
@@ -58,12 +59,11 @@ class Learner:
                     log_probs, values, _ = self.student(observations, state)
                 with profile("loss"):
                     value_loss = (values - returns).square().mean()
-                    if supervised:
-                        policy_loss = imitation_loss(log_probs, steps.taught[:, pupils])
+                    if supervised:  # negative log-likelihood of the teacher's actions
+                        policy_loss = -_of(log_probs, steps.taught[:, pupils]).mean()
                     else:
-                        policy_loss = self._ppo_loss(
-                            log_probs, steps.actions[:, pupils], steps.log_probs[:, pupils], advantage
-                        )
+                        before = steps.log_probs[:, pupils]
+                        policy_loss = self._ppo_loss(log_probs, steps.actions[:, pupils], before, advantage)
                     loss = policy_loss + VALUE_WEIGHT * value_loss
                 self.optimizer.zero_grad()
                 loss.backward()
@@ -77,11 +77,6 @@ class Learner:
         gain = torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
         entropy = -(log_probs.exp() * log_probs).sum(-1)
         return -(gain + self.settings.entropy * entropy).mean()
-
-
-def imitation_loss(log_probs: Tensor, taught: Tensor) -> Tensor:
-    """How unlikely the student finds what the teacher does."""
-    return -_of(log_probs, taught).mean()
 
 
 def _of(log_probs: Tensor, actions: Tensor) -> Tensor:

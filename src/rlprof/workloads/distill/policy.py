@@ -1,4 +1,4 @@
-"""The student: a Perceiver that looks at the nearest tokens, and an LSTM."""
+"""The student: a Perceiver that reads the nearest tokens, and an LSTM."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from rlprof.workloads.distill.settings import DistillSettings, PolicySettings
 from rlprof.workloads.distill.tokens import ACTIONS, FEATURES, NOTHING, OWN, RADIUS
 
 State = tuple[Tensor, Tensor]
-"""Of the LSTM: [1, pupils, width] twice."""
+"""State of the LSTM: [1, pupils, width] twice."""
 
 _WRITTEN = 8 * FEATURES
 
 
 class Layer(nn.Module):
-    """Latents look at the tokens, and each is computed upon."""
+    """Latents attend to the tokens, then pass through an MLP."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.ask_norm, self.norm = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.ask, self.told = nn.Linear(width, width), nn.Linear(width, width)
+        self.query_norm, self.norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query, self.output = nn.Linear(width, width), nn.Linear(width, width)
         self.widen, self.narrow = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
 
     def forward(self, latents: Tensor, keys: Tensor, values: Tensor, there: Tensor) -> Tensor:
-        """latents [n, latents, width]; keys and values [n, heads, tokens, ...]; there [n, tokens]: the tokens there
-        are."""
-        ask = split(self.ask(self.ask_norm(latents)), self.heads)
-        told = scaled_dot_product_attention(ask, keys, values, attn_mask=there[:, None, None])
-        latents = latents + self.told(told.transpose(1, 2).flatten(2))
+        """latents [n, latents, width]; keys and values [n, heads, tokens, ...]; there [n, tokens]: True for real
+        tokens."""
+        query = split(self.query(self.query_norm(latents)), self.heads)
+        attended = scaled_dot_product_attention(query, keys, values, attn_mask=there[:, None, None])
+        latents = latents + self.output(attended.transpose(1, 2).flatten(2))
         computed: Tensor = latents + self.narrow(gelu(self.widen(self.norm(latents))))
         return computed
 
@@ -64,7 +64,7 @@ class Student(nn.Module):
         there = near[..., 0] != NOTHING
         tokens = self.norm(self.embed(written(near)))
         keys, values = split(self.keys(tokens), self.heads), split(self.values(tokens), self.heads)
-        latents = self.latents + self.bid(near[:, :OWN, 2].float())[:, None]  # what to look for depends on the load
+        latents = self.latents + self.bid(near[:, :OWN, 2].float())[:, None]  # what is relevant depends on the load
         for layer in self.layers:
             latents = layer(latents, keys, values, there)
         seen = gelu(self.gather(latents.flatten(1))).view(steps, pupils, -1)
@@ -72,25 +72,25 @@ class Student(nn.Module):
             seen = seen.float()
             remembered, state = self.memory(seen, state)
             seen = seen + remembered
-        # bfloat16 cannot tell the probabilities of two policies apart that PPO must.
+        # PPO compares probabilities that differ by less than bfloat16 can represent.
         return self.actor(seen).float().log_softmax(-1), self.critic(seen).float().squeeze(-1), state
 
 
 def split(vectors: Tensor, heads: int) -> Tensor:
-    """[n, m, width] as [n, heads, m, width of a head]."""
+    """Reshape [n, m, width] to [n, heads, m, width of a head]."""
     return vectors.view(*vectors.shape[:2], heads, -1).transpose(1, 2)
 
 
 def written(tokens: Tensor) -> Tensor:
-    """Tokens [..., 3] as numbers [..., _WRITTEN]: value and place, in columns that each feature has of its own."""
+    """Encode tokens [..., 3] as numbers [..., _WRITTEN]: value and place, in separate columns per feature."""
     location, feature, value = tokens.long().unbind(-1)
     place = (torch.stack((location >> 4, location & 15), -1) - RADIUS) / RADIUS
     near = (place * (torch.pi / 2)).cos()
     described = torch.cat((torch.ones_like(place[..., :1]), value[..., None] / 4, place, place.sign(), near), -1)
-    kind = one_hot(feature.clamp(max=FEATURES - 1), FEATURES)  # what is NOTHING is not looked at
+    kind = one_hot(feature.clamp(max=FEATURES - 1), FEATURES)  # NOTHING is masked out
     return (kind[..., None] * described[..., None, :]).flatten(-2)
 
 
 def precision(settings: DistillSettings, device: torch.device) -> torch.autocast:
-    """Around a forward pass."""
+    """Context for a forward pass: autocast if mixed precision is on."""
     return torch.autocast(device.type, torch.bfloat16, enabled=settings.trainer.mixed_precision)

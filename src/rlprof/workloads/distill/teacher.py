@@ -1,23 +1,11 @@
-"""The teacher: a script that knows from an observation what to do. It looks at one agent at a time, in plain Python."""
+"""The teacher: a script that chooses an action from an observation, one agent at a time, in plain Python."""
 
 from __future__ import annotations
 
 from collections import deque
 
-from rlprof.workloads.distill.tokens import (
-    AGENT,
-    EXTRACTOR,
-    HOME_COLUMN,
-    HOME_ROW,
-    HUB,
-    LOAD,
-    MOVES,
-    NOTHING,
-    RADIUS,
-    SIDE,
-    STAY,
-    Grid,
-)
+from rlprof.workloads.distill import tokens
+from rlprof.workloads.distill.tokens import HOME_COLUMN, HOME_ROW, LOAD, MOVES, RADIUS, SIDE, STAY, Grid
 
 Cell = tuple[int, int]
 """Row and column in the view."""
@@ -27,14 +15,11 @@ _MOVES = {action: (int(row), int(column)) for action, (row, column) in enumerate
 
 
 class View:
-    """What one observation tells."""
-
     def __init__(self, observation: Grid) -> None:
         self.own: dict[int, int] = {}
         self.objects: dict[Cell, tuple[int, int]] = {}
-        """What stands where, and its value."""
         for location, feature, value in observation.tolist():
-            if location == NOTHING:
+            if location == tokens.NOTHING:
                 break
             if feature in (LOAD, HOME_ROW, HOME_COLUMN):
                 self.own[feature] = value
@@ -42,22 +27,22 @@ class View:
                 self.objects[location >> 4, location & 15] = (feature, value)
 
     def goals(self) -> dict[Cell, int]:
-        """The hub with a load, the extractors without one; and how long each still rests."""
-        wanted = HUB if self.own[LOAD] else EXTRACTOR
+        """The goals with their remaining rest: the hub for an agent with a load, else the extractors."""
+        wanted = tokens.HUB if self.own[LOAD] else tokens.EXTRACTOR
         return {cell: value for cell, (feature, value) in self.objects.items() if feature == wanted}
 
     def rivals(self) -> list[Cell]:
-        """Who wants an ore, too: nobody, for an agent that has one."""
-        return [] if self.own[LOAD] else [cell for cell, found in self.objects.items() if found == (AGENT, 0)]
+        """Other agents that also want an ore. None if this agent has a load."""
+        return [] if self.own[LOAD] else [cell for cell, found in self.objects.items() if found == (tokens.AGENT, 0)]
 
     def is_free(self, cell: Cell) -> bool:
         return cell not in self.objects and 0 <= cell[0] < SIDE and 0 <= cell[1] < SIDE
 
 
 def choose(observation: Grid) -> int:
-    """One agent's action: a step on a shortest way to the goal that serves it first, or home where it sees none.
+    """One agent's action: a step on a shortest path to the goal that serves it first, or to the hub if it sees none.
 
-    An extractor to which a rival has a shorter way is left to it, if there is another.
+    An extractor that a rival reaches sooner is left to the rival if there is another one.
     """
     view = View(observation)
     rivals = view.rivals()
@@ -77,7 +62,7 @@ def choose(observation: Grid) -> int:
 
 
 def _distances(view: View, goal: Cell) -> dict[Cell, int]:
-    """To a goal, of the free cells from which there is a way."""
+    """Distance to a goal, for the free cells that have a path to it."""
     distances = {goal: 0}
     reached = deque([goal])
     while reached:
@@ -95,7 +80,7 @@ def _way(distances: dict[Cell, int], rival: Cell) -> float:
 
 
 def _homewards(view: View) -> int:
-    """North or south first; where that is not free, or not needed, west or east."""
+    """North or south first. West or east if that is blocked or not needed."""
     for wanted in ((view.own[HOME_ROW] - 1, 0), (0, view.own[HOME_COLUMN] - 1)):
         for action, move in _MOVES.items():
             if move == wanted and view.is_free(_beside(CENTRE, move)):

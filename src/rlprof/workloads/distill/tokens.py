@@ -1,5 +1,5 @@
-"""What an agent sees: tokens of location, feature and value. Its own state first, then what is around it, the nearest
-first."""
+"""Observations: tokens of location, feature and value. An agent's own state comes first, then its surroundings, the
+nearest first."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Grid = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
 TOKENS = 200
-"""In an observation; those that are not needed are NOTHING in all three parts."""
+"""Tokens per observation. Unused ones are NOTHING in all three parts."""
 NOTHING = 255
 
 RADIUS = 5
-"""How far an agent sees, in each direction."""
+"""How far an agent sees in each direction."""
 SIDE = 2 * RADIUS + 1
 HERE = RADIUS << 4 | RADIUS
-"""Where an agent sees itself: a location is its row and its column in the view, four bits each."""
+"""The agent's own location. A location is a row and a column of the view, four bits each."""
 
 EMPTY, WALL, AGENT, EXTRACTOR, HUB, LOAD, HOME_ROW, HOME_COLUMN = range(8)
 """Features. The first five are what a cell may hold: the value of an extractor is how long it still rests, that of an
@@ -29,7 +29,7 @@ OWN = 3
 
 STAY, NORTH, SOUTH, WEST, EAST = range(5)
 MOVES = np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)])
-"""Row and column, by action."""
+"""Change of row and column, by action."""
 ACTIONS = len(MOVES)
 
 _rows, _columns = np.divmod(np.arange(SIDE * SIDE), SIDE)

@@ -8,18 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlprof.errors import RlprofError
-from rlprof.workloads.distill.tokens import (
-    AGENT,
-    EMPTY,
-    EXTRACTOR,
-    HUB,
-    MOVES,
-    RADIUS,
-    WALL,
-    Grid,
-    Places,
-    observe,
-)
+from rlprof.workloads.distill.tokens import AGENT, EMPTY, EXTRACTOR, HUB, MOVES, RADIUS, WALL, Grid, Places, observe
 
 TAKEN, DELIVERED = 0.2, 1.0
 """Rewards."""
@@ -28,19 +17,19 @@ TAKEN, DELIVERED = 0.2, 1.0
 @dataclass(frozen=True)
 class Mission:
     size: int
-    """Of the square, walls included. The hub is in its middle."""
+    """Side of the square, including walls. The hub is in the middle."""
     extractors: int
     nearest: int
     farthest: int
-    """Of the extractors, rows or columns away from the hub; agents begin no farther away."""
+    """Distance of the extractors from the hub, in rows or columns. Agents begin no farther away."""
     walls: float
-    """Share of the other cells."""
+    """Fraction of the other cells that are walls."""
     rest: int
-    """Steps that an extractor needs after each ore."""
+    """Steps that an extractor rests after each ore."""
 
     @property
     def room(self) -> int:
-        """Agents that certainly find a place."""
+        """Number of agents that always have room."""
         return (2 * self.farthest + 1) ** 2 // 2
 
 
@@ -52,21 +41,23 @@ MISSIONS = {
 
 
 class Worlds:
-    """`envs` worlds of one mission. A world is drawn anew each time it is reset, from a generator of its own.
+    """`envs` worlds of one mission. Each reset generates a world again, with the world's own random generator.
 
-    An agent that moves into an extractor which has rested takes an ore, if it has none; one that moves into the hub
-    delivers it. Agents move one after the other, and neither into walls nor into each other.
+    An agent without a load that moves into a rested extractor takes an ore. An agent that moves into the hub delivers
+    its ore. Agents move one after the other, and neither into walls nor into each other.
     """
 
     def __init__(self, mission: str, envs: int, agents: int, seed: tuple[int, int]) -> None:
         self.mission = MISSIONS[mission]
         if agents > self.mission.room:
-            raise RlprofError(f"agents={agents}: {mission} has room for {self.mission.room}; a larger one has more")
+            raise RlprofError(
+                f"agents={agents}: {mission} has room for {self.mission.room}; use a larger mission or fewer agents"
+            )
         side = self.mission.size + 2 * RADIUS
         self.home = np.array([RADIUS + self.mission.size // 2] * 2)
         self.cells: Grid = np.zeros((envs, side, side), np.uint8)
         self.values: Grid = np.zeros((envs, side, side), np.uint8)
-        """Of agents their load, of extractors the steps they still rest."""
+        """Load of agents, remaining rest of extractors."""
         self.positions: Places = np.zeros((envs, agents, 2), np.int64)
         self.load: Grid = np.zeros((envs, agents), np.uint8)
         self._extractors: Places = np.zeros((envs, self.mission.extractors, 2), np.int64)
@@ -75,16 +66,14 @@ class Worlds:
         self.reset(self._env)
 
     def reset(self, envs: Places) -> None:
-        """Draw these worlds anew."""
         for env in envs:
             self._draw(env)
 
     def observe(self) -> Grid:
-        """[envs, agents, TOKENS, 3]."""
         return observe(self.cells, self.values, self.positions, self.load, self.home)
 
     def step(self, actions: Places) -> NDArray[np.float32]:
-        """The rewards [envs, agents] of actions [envs, agents]."""
+        """Take the actions [envs, agents]. Returns the rewards [envs, agents]."""
         at = self._at(self._extractors)
         self.values[at] -= self.values[at] > 0
         rewards = np.zeros(actions.shape, np.float32)
@@ -107,7 +96,7 @@ class Worlds:
         return rewards
 
     def _at(self, places: Places) -> tuple[NDArray[np.int64], ...]:
-        """What indexes the grids at places [envs, n, 2]."""
+        """Index of the grids for the places [envs, n, 2]."""
         return self._env[:, None], places[..., 0], places[..., 1]
 
     def _draw(self, env: int) -> None:
@@ -123,7 +112,7 @@ class Worlds:
         ring = np.argwhere((away >= mission.nearest) & (away <= mission.farthest))
         self._extractors[env] = random.choice(ring, mission.extractors, replace=False)
         places = np.concatenate((self._extractors[env], self.home[None]))
-        for move in MOVES:  # a wall beside them might shut them off
+        for move in MOVES:  # a wall next to them might enclose them
             cells[tuple((places + move).T)] = EMPTY
         cells[tuple(self._extractors[env].T)] = EXTRACTOR
         cells[tuple(self.home)] = HUB

@@ -1,4 +1,4 @@
-"""The controller: a recurrent network that looks at hosts and chooses, and PPO's update of it."""
+"""The controller: a recurrent network that observes hosts and chooses actions, and its update with PPO."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from rlprof.workloads.morph.environment import HEADS, OBSERVATION
 from rlprof.workloads.morph.settings import ControllerSettings
 
 State = tuple[Tensor, Tensor]
-"""Of the LSTM."""
 
 
 class Controller(nn.Module):
-    """Of sequences: the first dimension is time, the second one environments."""
+    """The network. In sequences the first dimension is time, the second one environments."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -24,25 +23,25 @@ class Controller(nn.Module):
         self.memory = nn.LSTM(hidden, hidden)
         self.heads = nn.Linear(hidden, sum(HEADS))
         self.critic = nn.Linear(hidden, 1)
-        nn.init.orthogonal_(self.heads.weight, 0.01)  # all choices alike at first
+        nn.init.orthogonal_(self.heads.weight, 0.01)  # nearly uniform at first
         nn.init.zeros_(self.heads.bias)
 
     def forward(self, observations: Tensor, state: State | None = None) -> tuple[list[Tensor], Tensor, State]:
-        """Log-probabilities of each head's choices, values, and what it remembers."""
+        """Log-probabilities of each head's choices, values, and the next state."""
         remembered, state = self.memory(self.encoder(observations), state)
         heads = [logits.log_softmax(-1) for logits in self.heads(remembered).split(HEADS, -1)]
         return heads, self.critic(remembered).squeeze(-1), state
 
 
 def log_prob(heads: list[Tensor], actions: Tensor) -> Tensor:
-    """Of whole actions: their parts are chosen independently."""
+    """Log-probability of whole actions, whose parts are independent."""
     chosen = [head.gather(-1, part[..., None]).squeeze(-1) for head, part in zip(heads, actions.unbind(-1))]
     return torch.stack(chosen).sum(0)
 
 
 @dataclass
 class Rollout:
-    """A round: tensors of epochs x environments. All of its episodes begin and end with it."""
+    """A round: tensors of epochs x environments. All episodes begin and end with the round."""
 
     observations: Tensor
     actions: Tensor
@@ -61,7 +60,7 @@ class Rollout:
 
 @profile_function("advantage")
 def advantages_of(rollout: Rollout, settings: ControllerSettings) -> Tensor:
-    """Generalised advantage estimation. After the last epoch nothing follows."""
+    """Generalised advantage estimation. Nothing follows the last epoch."""
     advantages = torch.zeros_like(rollout.rewards)
     advantage = next_value = torch.zeros_like(rollout.rewards[0])
     for epoch in reversed(range(len(advantages))):
@@ -74,13 +73,10 @@ def advantages_of(rollout: Rollout, settings: ControllerSettings) -> Tensor:
 
 @profile_function("update")
 def update(
-    controller: Controller,
-    optimizer: torch.optim.Optimizer,
-    rollout: Rollout,
-    advantages: Tensor,
-    settings: ControllerSettings,
+    controller: Controller, optimizer: torch.optim.Optimizer, rollout: Rollout, settings: ControllerSettings
 ) -> float:
-    """Some passes over the round, each with its whole sequences; the loss of the last one."""
+    """Learn from whole sequences in several passes over the round. Returns the loss of the last pass."""
+    advantages = advantages_of(rollout, settings)
     with profile("batch_preparation"):
         returns = advantages + rollout.values
         advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)

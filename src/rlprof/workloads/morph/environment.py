@@ -1,4 +1,4 @@
-"""The environments: hosts that are trained side by side, each under the actions of the controller."""
+"""The environments: hosts that are trained side by side, controlled by the actions."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rlprof import profile, profile_function
-from rlprof.workloads.morph.feeding import Batch
 from rlprof.workloads.morph.host import Host
-from rlprof.workloads.morph.images import chance_of
+from rlprof.workloads.morph.images import Batch, chance_of
 from rlprof.workloads.morph.settings import BLOCKS, MorphSettings
 
 LEARNING_RATE_FACTORS = (0.1, 1.0, 10.0, 30.0)
 WEIGHT_DECAYS = (0.0, 1e-3, 1e-2)
 KEEP, GROW, PRUNE = range(3)
 HEADS = (len(LEARNING_RATE_FACTORS), len(WEIGHT_DECAYS), 3)
-"""Choices of each part of an action: the learning rate, the weight decay, and what becomes of the network."""
+"""Number of choices per part of an action: learning rate, weight decay, and change of the network."""
 
 OBSERVATION = 128
 HISTORY = 8
-"""Epochs that an observation looks back."""
-LOSS, ACCURACY, VALIDATION_LOSS, VALIDATION_ACCURACY, STATISTICS = range(5)
-"""What is measured of a host after an epoch, by column; the last is the first of several."""
+"""Number of past epochs in an observation."""
+MEASURED = ("loss", "accuracy", "validation_loss", "validation_accuracy")
+"""First columns of the measurements of a host after an epoch. Statistics of the layers follow."""
+VALIDATION_LOSS = MEASURED.index("validation_loss")
 LIMIT = 10.0
-"""Of everything that is measured: a host whose training has failed is not infinitely bad."""
+"""Limit of every measurement, so that a host whose training has failed is not infinitely bad."""
 
 Actions = NDArray[np.int64]
 """Hosts x heads."""
 
 
 class Environments:
-    """As many as `devices` has; there the hosts are. An episode is one host's training, and all end together."""
+    """One environment per entry of `devices`, the device of its host. An episode is the training of one host, and all
+    episodes end together."""
 
     def __init__(
         self, settings: MorphSettings, devices: Sequence[torch.device], feed: Iterator[list[Batch]], validation: Batch
@@ -42,16 +43,16 @@ class Environments:
         self.feed = feed
         self.hosts: list[Host] = []
         self.measured: NDArray[np.float32] = np.zeros((len(devices), 0), np.float32)
-        """Hosts x what was measured of each."""
+        """Measurements: hosts x columns."""
         self._settings = settings
         self._devices = devices
         self._validation = {device: (validation[0].to(device), validation[1].to(device)) for device in devices}
-        self._history = np.zeros((len(devices), HISTORY, STATISTICS), np.float32)
+        self._history = np.zeros((len(devices), HISTORY, len(MEASURED)), np.float32)
         self._episode = self._epoch = 0
 
     @profile_function("env_reset")
     def reset(self) -> Tensor:
-        """New hosts, which know nothing; the observations of them."""
+        """Replace all hosts by untrained ones. Returns their observations."""
         seeds = chance_of(self._settings.seed, 3, self._episode).integers(2**63, size=len(self._devices)).tolist()
         self.hosts = [Host(self._settings, device, seed) for device, seed in zip(self._devices, seeds)]
         self._episode += 1
@@ -62,7 +63,7 @@ class Environments:
 
     @profile_function("env_step")
     def step(self, actions: Actions) -> tuple[Tensor, Tensor]:
-        """One epoch of every host: observations, and rewards."""
+        """Train every host for one epoch. Returns observations and rewards."""
         with profile("host_morph"):
             for host, action in zip(self.hosts, actions.tolist()):
                 self._act(host, *action)
@@ -78,11 +79,13 @@ class Environments:
             host.grow()
         elif morph == PRUNE:
             host.prune()
-        factor = LEARNING_RATE_FACTORS[learning_rate]
-        host.set(factor * self._settings.host.learning_rate, WEIGHT_DECAYS[weight_decay])
+        rate = LEARNING_RATE_FACTORS[learning_rate] * self._settings.host.learning_rate
+        for group in host.optimizer.param_groups:
+            group.update(lr=rate, weight_decay=WEIGHT_DECAYS[weight_decay])
 
     def _train(self) -> list[Tensor]:
-        """For an epoch; mean loss and accuracy of each host. Nothing waits for a device here, so that they overlap."""
+        """Train for an epoch. Returns mean loss and accuracy per host. Nothing waits for a device here, so that the
+        devices work in parallel."""
         learned = []
         for _ in range(self._settings.host.batches):
             batches = next(self.feed)
@@ -102,15 +105,15 @@ class Environments:
 
     def _observe(self, actions: Actions | None) -> Tensor:
         """Hosts x OBSERVATION: progress, the epochs so far (the last one first), statistics of the layers, the last
-        action, what was grown; then zeros."""
+        action, grown branches, then zeros."""
         with profile("host_statistics"):
             self._history = np.roll(self._history, 1, axis=1)
-            self._history[:, 0] = self.measured[:, :STATISTICS]
+            self._history[:, 0] = self.measured[:, : len(MEASURED)]
             hosts = len(self.hosts)
             parts = [
                 np.full((hosts, 1), self._epoch / self._settings.episode_length),
                 self._history.reshape(hosts, -1),
-                self.measured[:, STATISTICS:],
+                self.measured[:, len(MEASURED) :],
                 *(
                     np.zeros((hosts, choices)) if actions is None else np.eye(choices)[actions[:, head]]
                     for head, choices in enumerate(HEADS)

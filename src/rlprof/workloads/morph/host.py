@@ -1,4 +1,4 @@
-"""A host: the small network that is trained, and that may grow and shrink meanwhile."""
+"""A host: the small network that is trained, and that can grow and shrink while it is trained."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from rlprof import profile
-from rlprof.workloads.morph.feeding import Batch
-from rlprof.workloads.morph.images import CHANNELS
+from rlprof.workloads.morph.images import CHANNELS, Batch
 from rlprof.workloads.morph.settings import BLOCKS, MorphSettings
 
 
@@ -16,10 +15,9 @@ class Block(nn.Module):
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
-        # A host lives for some batches only: running statistics would lag behind.
+        # A host lives for a few batches only, so running statistics would lag behind.
         self.norm = nn.BatchNorm2d(outputs, track_running_stats=False)
         self.branch: nn.Conv2d | None = None
-        """What was grown beside it."""
 
     def forward(self, image: Tensor) -> Tensor:
         seen = functional.max_pool2d(functional.relu(self.norm(self.convolution(image))), 2)
@@ -45,10 +43,8 @@ class HostNetwork(nn.Module):
 
 
 class Host:
-    """A network under training, on its device."""
-
     def __init__(self, settings: MorphSettings, device: torch.device, seed: int) -> None:
-        with torch.random.fork_rng([]):  # the controller's sampling goes on as if no host had been made
+        with torch.random.fork_rng([]):  # so that making a host does not change the controller's sampling
             torch.default_generator.manual_seed(seed)
             self.network = HostNetwork(settings.host.channels, settings.images.classes).to(device)
         self.device = device
@@ -58,15 +54,11 @@ class Host:
 
     @property
     def grown(self) -> int:
-        """Branches. They are grown from the first block to the last, and pruned the other way round."""
+        """Number of branches. They grow from the first block to the last, and are pruned in reverse."""
         return len(self.optimizer.param_groups) - 1
 
-    def set(self, learning_rate: float, weight_decay: float) -> None:
-        for group in self.optimizer.param_groups:
-            group.update(lr=learning_rate, weight_decay=weight_decay)
-
     def grow(self) -> None:
-        """A branch that starts as nothing, so that the network computes what it did."""
+        """Add a branch that starts at zero, so that the network's output does not change."""
         if self.grown == BLOCKS:
             return
         block = self.network.blocks[self.grown]
@@ -87,7 +79,7 @@ class Host:
         self.network.blocks[self.grown].branch = None
 
     def learn(self, batch: Batch) -> Tensor:
-        """From one batch; loss and accuracy, which nobody has waited for yet."""
+        """Learn from one batch. Returns loss and accuracy, still being computed on the device."""
         with profile("host_forward", device=True):
             scores = self.network(batch[0])
             loss = functional.cross_entropy(scores, batch[1])
@@ -100,13 +92,12 @@ class Host:
 
     @torch.no_grad()
     def judge(self, batch: Batch) -> Tensor:
-        """Loss and accuracy on images that nothing is learned from."""
         scores = self.network(batch[0])
         return torch.stack((functional.cross_entropy(scores, batch[1]), _accuracy(scores, batch[1])))
 
     @torch.no_grad()
     def statistics(self) -> Tensor:
-        """Of each layer: mean size and spread of its weights, and the norm of their last gradient."""
+        """Per layer: mean size and spread of the weights, and the norm of their last gradient."""
         weights = [*(block.convolution.weight for block in self.network.blocks), self.network.classify.weight]
         return torch.stack(
             [weight.abs().mean() for weight in weights]

@@ -7,80 +7,73 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from rlprof.workloads.settings import Count, Number, Positive, Settings, Share, setting
+from rlprof.workloads.settings import Count, Number, Positive, PPOSettings, Settings, Several, Share, setting
 
 BLOCKS = 3
-"""Convolutions of a host. Each halves the image."""
+"""Convolutions per host. Each halves the image."""
 
 
 @dataclass(frozen=True)
 class HostSettings:
     channels: Count = 8
-    """of the first block; each block has twice as many as the one before"""
+    """Channels of the first block. Each block has twice as many as the one before."""
     batch_size: Count = 128
-    """images in a batch"""
+    """Images per batch."""
     batches: Count = 2
-    """in an epoch; there are as many training images as they hold"""
+    """Batches per epoch, which together hold all training images."""
     learning_rate: Positive = 0.01
-    """that the controller's factor is applied to"""
+    """Learning rate of SGD, which the controller scales."""
     momentum: Share = 0.9
-    """of SGD"""
+    """Momentum of SGD."""
     rent: Share = 0.01
-    """taken from the reward for each grown branch in each epoch"""
+    """Penalty on the reward per grown branch and epoch."""
 
 
 @dataclass(frozen=True)
 class ImageSettings:
     size: Annotated[int, msgspec.Meta(ge=2**BLOCKS)] = 8
-    """pixels in a row and in a column"""
-    classes: Annotated[int, msgspec.Meta(ge=2)] = 10
-    """patterns to be told apart"""
+    """Width and height in pixels."""
+    classes: Several = 10
+    """Number of classes, each with a pattern of its own."""
     noise: Positive = 0.3
-    """standard deviation, where a pattern's is 0.25"""
+    """Standard deviation of the noise. That of a pattern is 0.25."""
     validation: Count = 64
-    """images that the reward is measured on"""
+    """Number of validation images, from which the reward is computed."""
 
 
 @dataclass(frozen=True)
-class ControllerSettings:
+class ControllerSettings(PPOSettings):
     hidden: Count = 512
-    """units of the encoder and of the LSTM"""
-    learning_rate: Positive = 3e-4
-    """of Adam"""
+    """Units of the encoder and of the LSTM."""
     passes: Count = 4
-    """over the epochs of a round, in an update"""
+    """Passes of an update over the episodes of an iteration."""
     gamma: Share = 0.995
-    """discount of the reward"""
     gae_lambda: Share = 0.98
-    """how far an advantage looks ahead"""
-    clip: Positive = 0.2
-    """how far a probability ratio may leave 1"""
     entropy: float = 0.05
-    """weight of the entropy bonus"""
     max_gradient: Positive = 0.5
-    """norm that gradients are clipped to"""
+    """Largest norm of the gradients."""
 
 
 @dataclass(frozen=True)
 class MorphSettings(Settings):
     iterations: Count = setting(20, "--rounds")
-    """rounds: every host is trained for an episode, then the controller learns"""
+    """Number of iterations. Each trains every host for one episode, then updates the controller."""
     envs: Count = 4
-    """hosts, trained side by side"""
+    """Number of hosts, trained side by side."""
     episode_length: Count = 8
-    """epochs that a host is trained for"""
+    """Epochs per episode, the training of one host."""
     devices: tuple[str, ...] = ()
-    """where hosts are, in turn; on the controller's device unless told"""
+    """Devices of the hosts, used in rotation (default: --device)."""
     num_workers: Number = 0
-    """processes that load batches; none where the images are on the device"""
+    """Number of processes that load batches. Ignored with --gpu-preload."""
     gpu_preload: bool = False
-    """all images on the hosts' devices from the start; a DataLoader still collates them one by one"""
+    """Copy all images to the hosts' devices at the start. A DataLoader still collates them one by one."""
     experimental_gpu_preload_gather: bool = False
-    """cut whole batches out of the preloaded images, without a DataLoader"""
+    """Cut whole batches out of the preloaded images, without a DataLoader."""
     telemetry_dir: str | None = None
-    """a folder whose events.jsonl gets what happens in the training, one JSON line each"""
+    """Folder for events.jsonl, with one JSON line per event of the training."""
     telemetry_level: Literal["off", "normal", "debug"] = "normal"
-    """debug also tells every epoch of every host"""
+    """Events to write. The level debug adds every epoch of every host."""
     host: HostSettings = HostSettings()
     images: ImageSettings = ImageSettings()
     controller: ControllerSettings = ControllerSettings()

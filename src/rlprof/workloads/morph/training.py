@@ -1,40 +1,58 @@
-"""Train the controller: rounds of hosts that it trains, and a PPO update after each."""
+"""Trains the controller: in each round it trains the hosts, then PPO updates it."""
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import asdict, replace
 from itertools import repeat
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
 
 import torch
 from torch import Tensor
 
 from rlprof import get_profiler, profile
-from rlprof.workloads.devices import find_device
-from rlprof.workloads.morph.controller import Controller, Rollout, State, advantages_of, log_prob, update
-from rlprof.workloads.morph.environment import (
-    ACCURACY,
-    HEADS,
-    LOSS,
-    VALIDATION_ACCURACY,
-    VALIDATION_LOSS,
-    Environments,
-)
-from rlprof.workloads.morph.feeding import Feed, feed
-from rlprof.workloads.morph.images import chance_of, make_images, middle
+from rlprof.errors import RlprofError
+from rlprof.workloads.devices import find_device, prepare_torch
+from rlprof.workloads.morph.controller import Controller, Rollout, State, log_prob, update
+from rlprof.workloads.morph.environment import HEADS, MEASURED, Environments
+from rlprof.workloads.morph.images import Feed, chance_of, feed, make_images, middle
 from rlprof.workloads.morph.settings import MorphSettings
-from rlprof.workloads.morph.telemetry import Telemetry
 from rlprof.workloads.progress import Progress
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 TRAINING, VALIDATION = range(2)
-"""Splits of the images."""
+
+
+class Telemetry:
+    """Writes events if there is a folder and the level is not off. Runs that share a folder append to one file."""
+
+    def __init__(self, settings: MorphSettings) -> None:
+        self._file: TextIO | None = None
+        self.is_debug = settings.telemetry_level == "debug"
+        if settings.telemetry_dir is None:
+            if self.is_debug:
+                raise RlprofError("telemetry_level=debug writes nothing without --telemetry-dir; give a folder")
+        elif settings.telemetry_level != "off":
+            folder = Path(settings.telemetry_dir)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._file = (folder / "events.jsonl").open("a", encoding="utf-8")
+            except OSError as error:
+                raise RlprofError(f"telemetry cannot be written to {folder}: {error.strerror}") from error
+
+    def write(self, event: str, **facts: Any) -> None:
+        if self._file is not None:
+            with profile("telemetry"):
+                self._file.write(json.dumps({"event": event, **facts}) + "\n")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 class Setup(NamedTuple):
-    """What is trained, and with what."""
-
     feed: Feed
     environments: Environments
     controller: Controller
@@ -43,29 +61,26 @@ class Setup(NamedTuple):
 
 
 def train(settings: MorphSettings, progress: Progress) -> None:
-    """Until `settings` are fulfilled; `progress` hears of each round and of the mean return of its episodes."""
+    """Train for as many rounds as `settings` has. `progress` gets the mean return of the episodes of each round."""
     profiler = get_profiler()
-    with Telemetry(settings) as telemetry:
+    with closing(Telemetry(settings)) as telemetry:
         made = set_up(settings)
-        telemetry.tell("run_began", settings=asdict(settings))
-        progress.begin(settings.turns)
-        profiler.plan(iteration=settings.turns, epoch=settings.turns * settings.episode_length)
+        telemetry.write("run_began", settings=asdict(settings))
+        progress.begin(settings.total_iterations)
+        profiler.plan(iteration=settings.total_iterations, epoch=settings.total_iterations * settings.episode_length)
         with closing(made.feed):
-            for number in range(1, settings.turns + 1):
+            for number in range(1, settings.total_iterations + 1):
                 with profiler.iteration():
                     collect(made, telemetry)
-                    advantages = advantages_of(made.rollout, settings.controller)
-                    loss = update(made.controller, made.optimizer, made.rollout, advantages, settings.controller)
+                    loss = update(made.controller, made.optimizer, made.rollout, settings.controller)
                     with profile("logging"):
                         score = made.rollout.rewards.sum(0).mean().item()
                         progress.advance(score, settings.steps_per_iteration)
-                    telemetry.tell("round_ended", round=number, mean_return=score, loss=loss)
+                    telemetry.write("round_ended", round=number, mean_return=score, loss=loss)
 
 
 def set_up(settings: MorphSettings) -> Setup:
-    torch.set_num_threads(settings.torch_threads)
-    torch.manual_seed(settings.seed)
-    device = find_device(settings.device)
+    device = prepare_torch(settings)
     places = [find_device(name) for name in settings.devices] or [device]
     hosts = [places[host % len(places)] for host in range(settings.envs)]
     images = make_images(settings.images, settings.host.batches * settings.host.batch_size, settings.seed, TRAINING)
@@ -82,7 +97,6 @@ def set_up(settings: MorphSettings) -> Setup:
 
 
 def collect(made: Setup, telemetry: Telemetry) -> None:
-    """An episode of every host."""
     profiler = get_profiler()
     rollout, environments = made.rollout, made.environments
     with profile("rollout"):
@@ -90,7 +104,7 @@ def collect(made: Setup, telemetry: Telemetry) -> None:
         state: State | None = None
         for epoch in range(len(rollout.rewards)):
             profiler.epoch()
-            heads, value, state = look(made.controller, seen, state)
+            heads, value, state = observe(made.controller, seen, state)
             action = choose(heads)
             following, reward = environments.step(action.cpu().numpy())
             with profile("buffer_add"):
@@ -102,12 +116,11 @@ def collect(made: Setup, telemetry: Telemetry) -> None:
                 seen = following.to(seen.device)
             profiler.add_steps(len(reward))
             if telemetry.is_debug:
-                tell_epoch(telemetry, epoch, action, reward, environments)
+                write_epoch(telemetry, epoch, action, reward, environments)
         profiler.add_episodes(len(environments.hosts))
 
 
-def look(controller: Controller, seen: Tensor, state: State | None) -> tuple[list[Tensor], Tensor, State]:
-    """The controller's view of one moment."""
+def observe(controller: Controller, seen: Tensor, state: State | None) -> tuple[list[Tensor], Tensor, State]:
     with profile("policy_forward"), torch.no_grad():
         heads, value, state = controller(seen[None], state)
         return [head[0] for head in heads], value[0], state
@@ -118,55 +131,43 @@ def choose(heads: list[Tensor]) -> Tensor:
         return torch.cat([torch.multinomial(head.exp(), 1) for head in heads], -1)
 
 
-def tell_epoch(telemetry: Telemetry, epoch: int, action: Tensor, reward: Tensor, environments: Environments) -> None:
+def write_epoch(telemetry: Telemetry, epoch: int, action: Tensor, reward: Tensor, environments: Environments) -> None:
     for number, (host, measured) in enumerate(zip(environments.hosts, environments.measured.tolist())):
-        telemetry.tell(
+        telemetry.write(
             "epoch_ended",
             env=number,
             epoch=epoch + 1,
             action=action[number].tolist(),
             reward=reward[number].item(),
             grown=host.grown,
-            loss=measured[LOSS],
-            accuracy=measured[ACCURACY],
-            validation_loss=measured[VALIDATION_LOSS],
-            validation_accuracy=measured[VALIDATION_ACCURACY],
+            **dict(zip(MEASURED, measured)),
         )
 
 
 def parts(settings: MorphSettings) -> Parts:
-    """The feeding of hosts, their training, the controller's choices and its learning, each alone."""
     made = set_up(settings)
     collect(made, Telemetry(replace(settings, telemetry_level="off")))
     rollout, controller, environments = made.rollout, made.controller, made.environments
     environments.feed = repeat(next(made.feed))
     chance = chance_of(settings.seed)
 
-    def load() -> int:
+    def load() -> None:
         for _ in range(settings.host.batches):
             next(made.feed)
-        return settings.envs
 
-    def train_hosts() -> int:
+    def train_hosts() -> None:
         environments.step(chance.integers(0, HEADS, (settings.envs, len(HEADS))))
-        return settings.envs
 
-    def make_hosts() -> int:
-        environments.reset()
-        return settings.steps_per_iteration
+    def choose_actions() -> None:
+        choose(observe(controller, rollout.observations[0], None)[0])
 
-    def choose_actions() -> int:
-        choose(look(controller, rollout.observations[0], None)[0])
-        return settings.envs
-
-    def learn() -> int:
-        update(controller, made.optimizer, rollout, advantages_of(rollout, settings.controller), settings.controller)
-        return settings.steps_per_iteration
+    def learn() -> None:
+        update(controller, made.optimizer, rollout, settings.controller)
 
     return {
-        "data loading": load,
-        "host training": train_hosts,
-        "new hosts": make_hosts,
-        "choice of actions": choose_actions,
-        "update": learn,
+        "data loading": part(load, settings.envs),
+        "host training": part(train_hosts, settings.envs),
+        "new hosts": part(environments.reset, settings.steps_per_iteration),
+        "choice of actions": part(choose_actions, settings.envs),
+        "update": part(learn, settings.steps_per_iteration),
     }

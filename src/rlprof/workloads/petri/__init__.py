@@ -1,13 +1,13 @@
 """A wafer cluster tool as a timed Petri net, scheduled by TorchRL's PPO.
 
-`--no-turbo` is a net as it is drawn, places with tokens and transitions with arcs; `--turbo` does the same step for
-step on numbers. The rest of an environment's step is TorchRL's, and has an account of its own.
+`--no-turbo` is a net of objects: places with tokens and transitions with arcs. `--turbo` does the same, step for step,
+on numbers. The rest of an environment's step is TorchRL's and has its own account.
 """
 
 from __future__ import annotations
 
 from rlprof.workloads.petri.settings import PetriSettings
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
 COMPONENTS = {
     "Data Collection": {
@@ -28,11 +28,6 @@ COMPONENTS = {
     "Logging": "logging",
 }
 
-WORKLOAD = Workload(
-    name="petri",
-    settings=PetriSettings,
-    program="rlprof.workloads.petri.training",
-    score="mean return",
-    components=COMPONENTS,
-    cure="turbo",
-)
+WORKLOAD = Workload("petri", PetriSettings, COMPONENTS, cure="turbo")
+
+declare(environment="net_step net_reset")

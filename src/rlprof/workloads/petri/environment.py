@@ -20,9 +20,9 @@ _MOST_SECONDS = 1 << 31
 
 
 class ClusterTools(EnvBase):  # type: ignore[misc]  # TorchRL has no type hints
-    """What TorchRL does around a net is in `env_step` itself; the nets' own work is `net_step` inside it."""
+    """TorchRL's own work is the self time of `env_step`. The nets' work is `net_step` inside it."""
 
-    def __init__(self, nets: Nets | TurboNets, count: int) -> None:
+    def __init__(self, nets: Nets, count: int) -> None:
         super().__init__(device="cpu", batch_size=[count])
         self._nets = nets
         self.observation_spec = Composite(
@@ -60,11 +60,11 @@ class ClusterTools(EnvBase):  # type: ignore[misc]  # TorchRL has no type hints
         return TensorDict({**seen, **more}, self.batch_size)
 
     def _set_seed(self, seed: int | None) -> None:
-        """Nothing in a net is left to chance."""
+        """Nothing in a net is random."""
 
 
 def make_environment(settings: PetriSettings) -> TransformedEnv:
-    """With masked actions, a horizon, and the return of each episode."""
+    """The environment with masked actions, a horizon, and the return of each episode."""
     nets = TurboNets(settings.envs) if settings.turbo else Nets(settings.envs)
     env = TransformedEnv(ClusterTools(nets, settings.envs), ActionMask())
     env.append_transform(StepCounter(max_steps=settings.horizon))

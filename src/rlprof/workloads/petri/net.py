@@ -1,10 +1,11 @@
-"""The net as it is drawn: places that hold tokens, transitions with arcs from and to places."""
+"""The net as objects: places that hold tokens, transitions with arcs from and to places."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,11 @@ Bools = NDArray[np.bool_]
 
 @dataclass
 class Token:
-    """A wafer, or a robot that is free."""
+    """A wafer, or a free robot."""
 
     number: int
     seconds: int = 0
-    """Since it is where it is."""
+    """Seconds since the token came to its place."""
 
 
 @dataclass
@@ -31,44 +32,34 @@ class Place:
     processing_seconds: int = 0
     limit: int | None = None
     tokens: deque[Token] = field(default_factory=deque)
-    """The first has been here longest."""
+    """Tokens, the oldest first."""
 
     @property
     def ready(self) -> bool:
-        """Whether its first token may leave."""
+        """True if the first token may leave."""
         return bool(self.tokens) and self.tokens[0].seconds >= self.processing_seconds
 
     @property
     def has_room(self) -> bool:
         return len(self.tokens) < self.capacity
 
-    @property
-    def type(self) -> int:
-        if self.name in rules.ARMS:
-            return rules.ON_AN_ARM
-        if self.limit is not None:
-            return rules.MUST_LEAVE
-        return rules.AT_A_PORT if self.name.startswith("LP") else rules.FREE_TO_STAY
-
     def pass_time(self, seconds: int) -> int:
-        """The reward for it."""
+        """Let time pass. Returns the reward."""
         reward = 0
+        allowed = rules.ARM_SECONDS if self.name in rules.ARMS else self.processing_seconds
         for token in self.tokens:
             before, token.seconds = token.seconds, token.seconds + seconds
             in_process = min(token.seconds, self.processing_seconds) - min(before, self.processing_seconds)
             reward += rules.PROCESSING_REWARD * in_process
-            if self.limit is not None:
-                over = max(0, token.seconds - self.processing_seconds) - max(0, before - self.processing_seconds)
-                reward += rules.OVERTIME_REWARD * over
-            elif self.name in rules.ARMS:
-                over = max(0, token.seconds - rules.ARM_SECONDS) - max(0, before - rules.ARM_SECONDS)
+            if self.limit is not None or self.name in rules.ARMS:
+                over = max(0, token.seconds - allowed) - max(0, before - allowed)
                 reward += rules.OVERTIME_REWARD * over
         return reward
 
 
 @dataclass
 class Transition:
-    """Fires for a wafer; takes a robot along, or gives it back."""
+    """Moves a wafer, and takes or returns a robot."""
 
     source: Place
     target: Place
@@ -81,8 +72,6 @@ class Transition:
 
 
 class Net:
-    """One cluster tool."""
-
     def __init__(self) -> None:
         places = [
             Place(name, capacity, seconds, rules.limit_of(name))
@@ -107,13 +96,12 @@ class Net:
             self.places[robot].tokens.append(Token(0))
 
     def mask(self) -> list[bool]:
-        """Which actions there are; waiting always is."""
+        """Mask of the enabled actions. Waiting always is."""
         return [*(transition.enabled for transition in self.transitions), True]
 
     def step(self, action: int) -> tuple[int, bool]:
-        """The reward, and whether the tool has finished or made scrap."""
-        moving = None
-        transition = None
+        """Take an action. Returns the reward, and True if the tool has finished or made scrap."""
+        moving = transition = None
         if action != rules.WAIT:
             transition = self.transitions[action]
             if not transition.enabled:
@@ -133,9 +121,8 @@ class Net:
             if transition.target.name == "LP_done":
                 reward += rules.WAFER_REWARD
         scrap = any(
-            token.seconds > place.limit
+            place.limit is not None and token.seconds > place.limit
             for place in self.places.values()
-            if place.limit is not None
             for token in place.tokens
         )
         finished = len(self.places["LP_done"].tokens) == rules.WAFERS
@@ -148,17 +135,18 @@ class Net:
         for index, place in enumerate(self.places.values()):
             if place.name in rules.ROBOTS:
                 continue
+            kind = rules.type_of(place.name)
             for token in place.tokens:
                 left = -1 if place.limit is None else place.limit - token.seconds
-                wafers[token.number] = [token.number, index, place.type, token.seconds, left]
+                wafers[token.number] = [token.number, index, kind, token.seconds, left]
         return [feature for number in sorted(wafers) for feature in wafers[number]]
 
 
 class Nets:
-    """Several, one after the other: what an environment steps."""
+    """Several nets, stepped one after the other."""
 
     def __init__(self, count: int) -> None:
-        self._nets = [Net() for _ in range(count)]
+        self._nets: list[Any] = [Net() for _ in range(count)]
 
     def reset(self, which: Bools) -> None:
         for net, chosen in zip(self._nets, which):
@@ -166,9 +154,9 @@ class Nets:
                 net.reset()
 
     def step(self, actions: Ints) -> tuple[Ints, Bools]:
-        """Rewards, and which have finished or made scrap."""
-        results = [net.step(int(action)) for net, action in zip(self._nets, actions)]
-        return np.array([reward for reward, _ in results]), np.array([ended for _, ended in results])
+        """Take one action per net. Returns rewards, and True for nets that have finished or made scrap."""
+        rewards, ended = zip(*(net.step(action) for net, action in zip(self._nets, actions.tolist())))
+        return np.array(rewards), np.array(ended)
 
     def observations(self) -> Ints:
         return np.array([net.observation() for net in self._nets])

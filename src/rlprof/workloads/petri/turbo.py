@@ -1,9 +1,9 @@
 """The same nets without objects.
 
 Stations and arms alternate along one route, and a wafer never overtakes another: the first wafer of a place is the one
-with as many before it as have left the place. So where each wafer is, and since when, is the whole marking. Nothing is
-looked for, time is not counted token by token, and what an agent sees is kept in one buffer for all nets, of which a
-step writes what has changed.
+whose number is the count of wafers that have left the place. So the place of each wafer, and since when it is there, is
+the whole marking. No search is needed, and time is not counted token by token. The observations of all nets are in one
+buffer, in which a step writes only what has changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlprof.workloads.petri import rules
-from rlprof.workloads.petri.net import Bools, Ints
+from rlprof.workloads.petri.net import Bools, Ints, Nets
 
 _NEVER = 1 << 40
 """Seconds."""
@@ -20,7 +20,7 @@ _HOPS = len(rules.HOPS)
 
 
 def _along_the_route(stations: list[int], arms: list[int]) -> tuple[int, ...]:
-    """One figure a place: LP, d1, s1, d2, ..., LP_done."""
+    """One figure per place: LP, d1, s1, d2, ..., LP_done."""
     route = [0] * (len(stations) + len(arms))
     route[0::2], route[1::2] = stations, arms
     return tuple(route)
@@ -34,13 +34,7 @@ _OVERTIME = _along_the_route(
 )
 _CAPACITY = _along_the_route(list(rules.CAPACITIES), [1] * _HOPS)
 _INDEX = _along_the_route([*range(_HOPS + 1)], [*range(_HOPS + 1, 2 * _HOPS + 1)])
-_TYPE = _along_the_route(
-    [
-        rules.MUST_LEAVE if name in rules.LIMITED else rules.AT_A_PORT if name.startswith("LP") else rules.FREE_TO_STAY
-        for name in rules.STATIONS
-    ],
-    [rules.ON_AN_ARM] * _HOPS,
-)
+_TYPE = _along_the_route([rules.type_of(name) for name in rules.STATIONS], [rules.type_of(name) for name in rules.ARMS])
 _DONE = 2 * _HOPS
 
 # Transition `k` of the route takes a wafer from its place `k` to the next; the even ones are the u-transitions.
@@ -52,7 +46,7 @@ _SEEN_AT_FIRST = np.array([x for n in range(rules.WAFERS) for x in (n + 1, 0, ru
 
 
 class _TurboNet:
-    """One cluster tool. `seen` and `mask` are its rows of what all nets show."""
+    """One cluster tool. `seen` and `mask` are its rows of the buffers of all nets."""
 
     def __init__(self, seen: memoryview, mask: memoryview) -> None:
         self._seen = seen
@@ -65,14 +59,13 @@ class _TurboNet:
         self._since = [0] * rules.WAFERS
         self._held = [rules.WAFERS, *[0] * _DONE]
         self._left = [0] * _DONE
-        """How many wafers have left a place: the number of its first one."""
+        """Count of wafers that have left each place, which is the number of its first wafer."""
         self._free = [True] * len(rules.ROBOTS)
         self._seen[:] = _SEEN_AT_FIRST
         self._enable()
 
     def step(self, action: int) -> tuple[int, bool]:
-        moving = -1
-        k = 0
+        moving, k = -1, 0
         if action != rules.WAIT:
             if not self._mask[action]:
                 raise ValueError(f"{rules.TRANSITIONS[action]} is not enabled")
@@ -88,13 +81,12 @@ class _TurboNet:
         return reward + rules.SCRAP_REWARD * scrap + rules.FINISH_REWARD * finished, scrap or finished
 
     def _pass_time(self, moving: int) -> tuple[int, bool]:
-        """The reward for it, and whether it made scrap. A wafer that is moved is nowhere meanwhile."""
+        """Let time pass. Returns the reward, and True if there is scrap. A wafer being moved is in no place."""
         self._now = now = self._now + _STEP
         seen, route, since = self._seen, self._route, self._since
         reward, scrap = rules.TIME_REWARD * _STEP, False
         for wafer in range(rules.WAFERS):
-            seconds = now - since[wafer]
-            seen[5 * wafer + 3] = seconds
+            seen[5 * wafer + 3] = now - since[wafer]
         for wafer in range(self._left[_DONE - 1], self._left[0]):  # neither waiting at LP nor done
             if wafer == moving:
                 continue
@@ -126,7 +118,7 @@ class _TurboNet:
         seen[at + 4] = -1 if limit == _NEVER else limit
 
     def _enable(self) -> None:
-        """Which transitions may fire: only those from where a wafer is."""
+        """Mask of the transitions that may fire, which are only those from places with a wafer."""
         mask, held, left = self._mask, self._held, self._left
         mask[:] = _ONLY_WAIT
         now, since, free = self._now, self._since, self._free
@@ -140,23 +132,11 @@ class _TurboNet:
                 mask[_ACTION_OF_ROUTE[k]] = 1
 
 
-class TurboNets:
-    """What `Nets` does."""
-
+class TurboNets(Nets):
     def __init__(self, count: int) -> None:
         self._seen = np.zeros((count, rules.OBSERVATION), np.int64)
         self._masks = np.zeros((count, rules.ACTIONS), np.bool_)
         self._nets = [_TurboNet(seen.data, mask.data) for seen, mask in zip(self._seen, self._masks.view(np.uint8))]
-
-    def reset(self, which: Bools) -> None:
-        for net, chosen in zip(self._nets, which):
-            if chosen:
-                net.reset()
-
-    def step(self, actions: Ints) -> tuple[Ints, Bools]:
-        results = [net.step(action) for net, action in zip(self._nets, actions.tolist())]
-        rewards, ended = zip(*results)
-        return np.array(rewards), np.array(ended)
 
     def observations(self) -> Ints:
         return self._seen.copy()

@@ -1,13 +1,13 @@
 """Ricochet Robots from RGB images, with a ConvLSTM on sb3-contrib's RecurrentPPO.
 
-The bottleneck is planted in the drawing: the grid and the walls of a board never change, and are drawn anew for every
-observation. `--cached-rendering` draws them once a board; the images are the same to the last bit.
+The bottleneck is the drawing: the grid and the walls of a board never change, but are drawn again for every
+observation. `--cached-rendering` draws them once per board. The images are the same to the last bit.
 """
 
 from __future__ import annotations
 
 from rlprof.workloads.ricochet.settings import RicochetSettings
-from rlprof.workloads.workload import Workload
+from rlprof.workloads.workload import Workload, declare
 
 COMPONENTS = {
     "Environment": {
@@ -46,11 +46,10 @@ COMPONENTS = {
     },
 }
 
-WORKLOAD = Workload(
-    name="ricochet",
-    settings=RicochetSettings,
-    program="rlprof.workloads.ricochet.training",
-    score="targets per 100 steps",
-    components=COMPONENTS,
-    cure="cached_rendering",
+WORKLOAD = Workload("ricochet", RicochetSettings, COMPONENTS, cure="cached_rendering", score="targets per 100 steps")
+
+_operations = " ".join(words for inside in COMPONENTS.values() for words in inside.values()).split()
+declare(
+    rendering=" ".join(name for name in _operations if name.startswith("env_rgb_")),
+    policy=" ".join(name for name in _operations if name.startswith(("convlstm_", "recurrent_policy_"))),
 )

@@ -14,14 +14,14 @@ UP, RIGHT, DOWN, LEFT = range(4)
 DIRECTIONS = 4
 
 Wall = tuple[int, int]
-"""A cell, and the side of it where the wall is: RIGHT or DOWN."""
+"""A cell, and the side of the cell where the wall is: RIGHT or DOWN."""
 
 ATTEMPTS = 1000
-"""At a level in which the first robot can move."""
+"""Attempts to draw a level in which the first robot can move."""
 
 
 class Board:
-    """Cells are numbered row by row. Nothing about it changes."""
+    """A board, which never changes. Cells are numbered row by row."""
 
     def __init__(self, size: int, walls: Iterable[Wall] = ()) -> None:
         self.size = size
@@ -33,16 +33,16 @@ class Board:
         for cell, side in self.walls:
             blocked |= {(cell, side), (cell + self._delta[side], (side + 2) % DIRECTIONS)}
         self.blocked = frozenset(blocked)
-        """Each cell with each side where there is a wall."""
+        """Every cell and side with a wall."""
 
     def slide(self, cell: int, direction: int, others: Collection[int]) -> int:
-        """Where a robot stops that leaves a cell: before a wall, the edge, or another robot."""
+        """The cell where a moving robot stops: before a wall, the edge, or another robot."""
         while (cell, direction) not in self.blocked and cell + self._delta[direction] not in others:
             cell += self._delta[direction]
         return cell
 
     def stops(self, robots: Sequence[int], moves: int) -> list[int]:
-        """Where else the first robot can stop within so many moves, if the others stay."""
+        """Other cells where the first robot can stop within so many moves, if the other robots stay."""
         others = robots[1:]
         found = edge = {robots[0]}
         for _ in range(moves):
@@ -53,17 +53,17 @@ class Board:
 
 @dataclass(frozen=True)
 class Level:
-    """What an episode begins with."""
+    """The start of an episode."""
 
     board: Board
     robots: tuple[int, ...]
-    """The cell of each."""
+    """The cell of each robot."""
     target: int
-    """The cell that the first robot has to stop on."""
+    """The cell on which the first robot has to stop."""
 
 
 def make_levels(settings: BoardSettings, chance: np.random.Generator) -> list[Level]:
-    """Drawn by lot, and such that they can be solved."""
+    """Draw random levels that can be solved."""
     size = settings.size
     places = [(row * size + column, RIGHT) for row in range(size) for column in range(size - 1)]
     places += [(row * size + column, DOWN) for row in range(size - 1) for column in range(size)]
@@ -71,7 +71,7 @@ def make_levels(settings: BoardSettings, chance: np.random.Generator) -> list[Le
         if getattr(settings, what) > most:
             raise RlprofError(
                 f"board.{what}={getattr(settings, what)}: a board of {size} x {size} has room for {most}; "
-                "take fewer, or a larger board.size"
+                "use fewer, or a larger board.size"
             )
     return [_make_level(settings, places, chance) for _ in range(settings.levels)]
 
@@ -84,5 +84,5 @@ def _make_level(settings: BoardSettings, places: Sequence[Wall], chance: np.rand
         if stops := board.stops(robots, settings.moves):
             return Level(board, robots, stops[chance.integers(len(stops))])
     raise RlprofError(
-        f"board.walls={settings.walls}, board.robots={settings.robots}: the first robot cannot move; take fewer of them"
+        f"board.walls={settings.walls}, board.robots={settings.robots}: the first robot cannot move; use fewer"
     )

@@ -15,13 +15,12 @@ from rlprof.workloads.ricochet.settings import ImageSettings
 
 FLOOR, INLAY, LINE, WALL = (236, 228, 208), (226, 216, 192), (180, 170, 150), (60, 50, 45)
 ROBOTS = ((214, 48, 49), (9, 132, 227), (0, 160, 90), (240, 180, 20))
-"""Colours, again from the first where there are more robots. The target has the first robot's."""
+"""Colours of robots, repeated if there are more robots. The target has that of the first robot."""
 POINTS = 5
-"""Of the target's star."""
 
 
 class Drawing:
-    """Draws boards of one size. With `cached`, what is the same in all images of a board is drawn once and kept."""
+    """Draws boards of one size. With `cached`, grid and walls of a board are drawn once and kept."""
 
     def __init__(self, board_size: int, settings: ImageSettings, cached: bool) -> None:
         self._cell = settings.cell
@@ -36,7 +35,7 @@ class Drawing:
 
     @profile_function("env_rgb_observation_generation")
     def observe(self, board: Board, robots: Sequence[int], target: int) -> NDArray[np.uint8]:
-        """Channels, rows, columns."""
+        """The image: channels, rows, columns."""
         image = self._render(board, robots, target)
         with profile("env_rgb_resizing"):
             resized = image.resize(self._resized, Image.Resampling.LANCZOS)
@@ -64,18 +63,16 @@ class Drawing:
 
     @profile_function("env_rgb_draw_grid")
     def _draw_grid(self, pen: ImageDraw.ImageDraw, board: Board) -> None:
-        """A tile with an inlay for each cell."""
+        """Draw a tile with an inlay for each cell."""
         for cell in range(board.size**2):
-            left, top = self._corner(board, cell)
-            right, bottom = left + self._cell - 1, top + self._cell - 1
+            left, top, right, bottom = self._box(board, cell)
             pen.rectangle((left, top, right, bottom), fill=FLOOR, outline=LINE)
             pen.rectangle((left + 2, top + 2, right - 2, bottom - 2), fill=INLAY)
 
     @profile_function("env_rgb_draw_walls")
     def _draw_walls(self, pen: ImageDraw.ImageDraw, board: Board) -> None:
         for cell, side in sorted(board.blocked):
-            left, top = self._corner(board, cell)
-            right, bottom = left + self._cell - 1, top + self._cell - 1
+            left, top, right, bottom = self._box(board, cell)
             edges = (
                 (left, top, right, top),
                 (right, top, right, bottom),
@@ -86,17 +83,18 @@ class Drawing:
 
     @profile_function("env_rgb_draw_target")
     def _draw_target(self, pen: ImageDraw.ImageDraw, board: Board, target: int) -> None:
-        left, top = self._corner(board, target)
-        x, y = left + (self._cell - 1) / 2, top + (self._cell - 1) / 2
+        left, top, right, bottom = self._box(board, target)
+        x, y = (left + right) / 2, (top + bottom) / 2
         pen.polygon([(x + across, y + down) for across, down in self._star], fill=ROBOTS[0])
 
     @profile_function("env_rgb_draw_robots")
     def _draw_robots(self, pen: ImageDraw.ImageDraw, board: Board, robots: Sequence[int]) -> None:
         for number, cell in enumerate(robots):
-            left, top = self._corner(board, cell)
-            box = (left + 2, top + 2, left + self._cell - 3, top + self._cell - 3)
-            pen.ellipse(box, fill=ROBOTS[number % len(ROBOTS)], outline=WALL)
+            left, top, right, bottom = self._box(board, cell)
+            pen.ellipse((left + 2, top + 2, right - 2, bottom - 2), fill=ROBOTS[number % len(ROBOTS)], outline=WALL)
 
-    def _corner(self, board: Board, cell: int) -> tuple[int, int]:
+    def _box(self, board: Board, cell: int) -> tuple[int, int, int, int]:
+        """Left, top, right and bottom pixels of a cell."""
         row, column = divmod(cell, board.size)
-        return column * self._cell, row * self._cell
+        side = self._cell
+        return column * side, row * side, (column + 1) * side - 1, (row + 1) * side - 1

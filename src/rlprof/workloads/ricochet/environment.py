@@ -14,10 +14,8 @@ from rlprof.workloads.ricochet.board import DIRECTIONS, RIGHT, Board, Level
 from rlprof.workloads.ricochet.drawing import Drawing
 from rlprof.workloads.ricochet.settings import RicochetSettings
 
-SOLVED = 1.0
-"""The reward for the move that brings the first robot onto the target."""
-MOVE = -0.01
-"""The reward for any other."""
+SOLVED, MOVE = 1.0, -0.01
+"""Rewards for the move that brings the first robot onto the target, and for any other move."""
 
 Observation = NDArray[Any]
 
@@ -37,7 +35,6 @@ class Ricochet(gymnasium.Env[Observation, Any]):
             self.observation_space = spaces.Box(0, 1, (robots + 3, size, size), np.float32)
         self.board = levels[0].board
         self.robots: list[int] = []
-        """The cell of each."""
         self.target = 0
         self._steps = 0
 
@@ -67,7 +64,7 @@ class Ricochet(gymnasium.Env[Observation, Any]):
 
 
 def planes(board: Board, robots: Sequence[int], target: int) -> NDArray[np.float32]:
-    """One for each robot, the target, walls to the right of a cell and walls below it."""
+    """One plane for each robot, the target, walls to the right of a cell, and walls below it."""
     marked = np.zeros((len(robots) + 3, board.size**2), np.float32)
     for plane, cell in enumerate((*robots, target)):
         marked[plane, cell] = 1

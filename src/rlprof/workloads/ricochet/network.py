@@ -1,4 +1,4 @@
-"""What looks at observations, and the ConvLSTM that remembers what it saw."""
+"""The encoder of observations, and the ConvLSTM."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from torch import Tensor, nn
 from rlprof.workloads.ricochet.settings import NetworkSettings
 
 States = tuple[Tensor, ...]
-"""Hidden and cell states: layers x sequences x what one sequence has."""
+"""Hidden and cell states: layers x sequences x size of one state."""
 
 
 class Encoder(BaseFeaturesExtractor):
-    """Two convolutions and a mean over each cell of the board: channels x cells x cells. Takes observations as they
-    are, and scales them itself."""
+    """Two convolutions and a mean over each cell of the board: channels x cells x cells. Takes raw observations and
+    scales them."""
 
     def __init__(self, observation_space: spaces.Box, network: NetworkSettings, board_size: int) -> None:
         planes, rows, columns = observation_space.shape
         first, second = network.encoder_channels
         super().__init__(observation_space, second * board_size**2)
-        # Planes have a pixel a cell as they are.
+        # Planes already have one pixel per cell.
         strides = network.strides if rows > board_size else (1, 1)
         self.convolutions = nn.Sequential(
             nn.Conv2d(planes + 1, first, 3, strides[0], padding=1),
@@ -30,18 +30,19 @@ class Encoder(BaseFeaturesExtractor):
             nn.ReLU(),
             nn.AdaptiveAvgPool2d(board_size),
         )
-        brightest = int(observation_space.high.max())
-        self._brightest = brightest
+        self._brightest = brightest = int(observation_space.high.max())
+        boundary = torch.full((rows, columns), float(brightest))
+        boundary[1:-1, 1:-1] = 0
         self.boundary: Tensor
-        self.register_buffer("boundary", _boundary(rows, columns) * brightest, persistent=False)
+        self.register_buffer("boundary", boundary, persistent=False)
 
     def mark_boundary(self, observations: Tensor) -> Tensor:
-        """With a plane more, that is bright at the edges: convolutions cannot tell them by themselves."""
+        """Add a plane that is bright at the edges, which convolutions cannot recognise by themselves."""
         plane = self.boundary.to(observations.dtype).expand(len(observations), 1, -1, -1)
         return torch.cat((observations, plane), 1)
 
     def encode(self, marked: Tensor) -> Tensor:
-        # With so few channels, convolutions learn faster where a pixel's channels are side by side.
+        # With so few channels, convolutions are faster if the channels of a pixel are side by side.
         bright = marked.to(torch.float32, memory_format=torch.channels_last).div_(self._brightest)
         cells: Tensor = self.convolutions(bright)
         return cells
@@ -51,8 +52,8 @@ class Encoder(BaseFeaturesExtractor):
 
 
 class ConvLstm(nn.Module):
-    """An LSTM whose states are images, and whose weights are convolutions. To RecurrentPPO it looks like an nn.LSTM:
-    states are flat there."""
+    """An LSTM whose states are images and whose weights are convolutions. For RecurrentPPO it looks like an nn.LSTM,
+    with flat states."""
 
     def __init__(self, inputs: int, channels: int, layers: int, size: int) -> None:
         super().__init__()
@@ -84,7 +85,7 @@ class ConvLstmLayer(nn.Module):
 
     def forward(self, cells: Tensor, state: States, starts: Tensor) -> tuple[Tensor, States]:
         hidden, cell = state
-        # What does not depend on the step before is computed for all steps at once.
+        # Everything that does not depend on the step before is computed for all steps at once.
         gates_of_input = self.of_input(cells.flatten(0, 1)).unflatten(0, cells.shape[:2])
         keeps = (1 - starts)[..., None, None, None]
         outputs = []
@@ -97,9 +98,3 @@ class ConvLstmLayer(nn.Module):
             hidden = leave * cell.tanh()
             outputs.append(hidden)
         return torch.stack(outputs), (hidden, cell)
-
-
-def _boundary(rows: int, columns: int) -> Tensor:
-    boundary = torch.ones(rows, columns)
-    boundary[1:-1, 1:-1] = 0
-    return boundary

@@ -1,4 +1,4 @@
-"""Policies of RecurrentPPO: with an LSTM each for actor and critic, or with a ConvLSTM that they share."""
+"""Policies of RecurrentPPO: actor and critic have an LSTM each, or share a ConvLSTM."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rlprof.workloads.ricochet.settings import NetworkSettings
 
 
 class LstmPolicy(RecurrentActorCriticPolicy):
-    def forward(  # type: ignore[override]  # as all recurrent policies do, it takes states
+    def forward(  # type: ignore[override]  # like all recurrent policies, it takes states
         self, obs: Tensor, lstm_states: RNNStates, episode_starts: Tensor, deterministic: bool = False
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
         with profile("recurrent_policy_forward", track_memory=True):
@@ -51,7 +51,7 @@ class ConvLstmPolicy(RecurrentActorCriticPolicy):
         )
         encoded = network.encoder_channels[1]
         memory = ConvLstm(encoded, network.channels, network.layers, board_size)
-        self.lstm_actor = memory  # type: ignore[assignment]  # in the place of an nn.LSTM, which it can be used like
+        self.lstm_actor = memory  # type: ignore[assignment]  # used like the nn.LSTM that it replaces
         self.lstm_hidden_state_shape = (memory.num_layers, 1, memory.hidden_size)
         self.skip = nn.Conv2d(encoded, network.channels, 1)
         self.projection = nn.Sequential(
@@ -97,7 +97,7 @@ class ConvLstmPolicy(RecurrentActorCriticPolicy):
         return self._distribution(features), states
 
     def _remember(self, obs: Tensor, states: States, episode_starts: Tensor) -> tuple[Tensor, States]:
-        """Features of observations that are sequences, one after the other and all as long, and the states after
+        """Features of observations, which are sequences of equal length one after the other, and the states after
         them."""
         with profile("recurrent_policy_get_hidden_states"):
             sequences = states[0].shape[1]
@@ -114,7 +114,7 @@ class ConvLstmPolicy(RecurrentActorCriticPolicy):
             with profile("convlstm_skip_connection"):
                 outputs = outputs + self.skip(cells)
             with profile("convlstm_global_pooling"):
-                # Few cells have a robot on them: in the mean they are lost.
+                # Few cells hold a robot, so a mean would lose them.
                 pooled = torch.cat((outputs.mean((2, 3)), outputs.amax((2, 3))), 1)
             with profile("convlstm_projection"):
                 return self.projection(pooled), states

@@ -7,81 +7,73 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from rlprof.workloads.settings import Count, Number, Positive, Settings, Share
-
-Several = Annotated[int, msgspec.Meta(ge=2)]
+from rlprof.workloads.settings import Count, LearningSettings, Number, Positive, Settings, Several
 
 
 @dataclass(frozen=True)
 class BoardSettings:
     size: Several = 8
-    """cells a side"""
+    """Cells per side."""
     robots: Count = 2
-    """on the board; the first has to reach the target"""
+    """Robots on the board. The first one has to reach the target."""
     walls: Number = 16
-    """between two cells, beside those around the board"""
+    """Walls between cells, besides those around the board."""
     levels: Count = 4
-    """boards, each with places for robots and target; every episode is one of them"""
+    """Different boards, each with places for robots and target. Every episode plays one of them."""
     moves: Count = 2
-    """within which the target can be reached"""
+    """Moves within which the target can be reached."""
 
 
 @dataclass(frozen=True)
 class ImageSettings:
     cell: Annotated[int, msgspec.Meta(ge=5)] = 11
-    """pixels a side that a cell is drawn with"""
+    """Pixels per side of a drawn cell."""
     size: Annotated[int, msgspec.Meta(ge=16)] = 48
-    """pixels a side that the drawing is resized to"""
+    """Pixels per side of the resized image."""
 
 
 @dataclass(frozen=True)
 class NetworkSettings:
     encoder_channels: tuple[Count, Count] = (8, 16)
-    """of the two convolutions that look at the observation"""
+    """Channels of the two convolutions that encode the observation."""
     strides: tuple[Count, Count] = (3, 2)
-    """of the two, on images"""
+    """Strides of the two convolutions, on images."""
     channels: Count = 8
-    """of a layer of the ConvLSTM, at each cell of the board"""
+    """Channels of a ConvLSTM layer, at each cell of the board."""
     layers: Count = 2
-    """of the ConvLSTM, or of the LSTM"""
+    """Layers of the ConvLSTM, or of the LSTM."""
     hidden: Count = 256
-    """units between the ConvLSTM and its features"""
+    """Units between the ConvLSTM and its features."""
     features: Count = 128
-    """that the recurrent network has for the policy and for the value, also the size of the LSTM"""
+    """Features of the recurrent network for the policy and the value, also the size of the LSTM."""
     heads: tuple[Count, ...] = (128, 128)
-    """units in the layers of the policy and, apart from it, of the value"""
+    """Units per layer of the policy, and the same for the separate value network."""
 
 
 @dataclass(frozen=True)
-class RicochetSettings(Settings):
+class RicochetSettings(LearningSettings, Settings):
     obs_mode: Literal["rgb_image", "symbolic"] = "rgb_image"
-    """what an agent sees: a picture of the board, or a plane of zeros and ones for each kind of thing on it"""
+    """Observe an image of the board, or one plane of zeros and ones per kind of object."""
     convlstm: bool = True
-    """remember with a ConvLSTM, instead of an LSTM"""
+    """Use a ConvLSTM instead of an LSTM."""
     cached_rendering: bool = False
-    """draw a board's grid and walls once, instead of for every observation"""
+    """Draw the grid and the walls once per board, instead of once per observation."""
     iterations: Count = 60
-    """turns of collect-and-update"""
     envs: Count = 32
-    """boards that are played on together"""
+    """Number of boards, played together."""
     n_steps: Count = 8
-    """steps of each environment in an iteration"""
+    """Steps per environment in each iteration."""
     batch_size: Several = 128
-    """steps in a gradient step"""
+    """Steps per gradient step."""
     n_epochs: Count = 2
-    """passes over what was collected"""
+    """Passes over the collected steps."""
     learning_rate: Positive = 2e-3
-    """of Adam"""
-    gamma: Share = 0.99
-    """discount of the reward"""
-    gae_lambda: Share = 0.95
-    """how far an advantage looks ahead"""
     clip_range: Positive = 0.2
-    """how far a probability ratio may leave 1"""
+    """Largest change of a probability ratio from 1 before PPO clips it."""
     ent_coef: float = 0.01
-    """weight of the entropy bonus"""
+    """Weight of the entropy bonus."""
     max_episode_steps: Count = 20
-    """after which an episode is cut off"""
+    """Most steps of an episode."""
     board: BoardSettings = field(default_factory=BoardSettings)
     image: ImageSettings = field(default_factory=ImageSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)

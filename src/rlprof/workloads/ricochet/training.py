@@ -14,28 +14,33 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlprof import profile
 from rlprof.errors import RlprofError
-from rlprof.workloads.devices import find_device
+from rlprof.workloads.devices import prepare_torch
 from rlprof.workloads.progress import Progress
 from rlprof.workloads.ricochet.board import DIRECTIONS, make_levels
 from rlprof.workloads.ricochet.environment import Ricochet
 from rlprof.workloads.ricochet.network import Encoder
 from rlprof.workloads.ricochet.policy import ConvLstmPolicy, LstmPolicy
 from rlprof.workloads.ricochet.settings import RicochetSettings
-from rlprof.workloads.workload import Parts
+from rlprof.workloads.workload import Parts, part
 
 
 def train(settings: RicochetSettings, progress: Progress) -> None:
     model = make_model(settings)
-    progress.begin(settings.turns)
+    progress.begin(settings.total_iterations)
     with profile("training_total", track_memory=True):
-        model.learn(settings.turns * settings.steps_per_iteration, Turns(progress, settings.steps_per_iteration))
+        model.learn(
+            settings.total_iterations * settings.steps_per_iteration,
+            IterationScores(progress, settings.steps_per_iteration),
+        )
     with profile("env_close"):
         model.env.close()  # type: ignore[union-attr]  # it was made with environments
 
 
-class Turns(BaseCallback):
-    """Tells of each iteration, and how many targets were reached in it: the mean return of the episodes that ended
-    would at first be that of the short ones."""
+class IterationScores(BaseCallback):
+    """Counts the targets that were reached in each iteration.
+
+    The mean return of the episodes that ended would at first be that of the short ones.
+    """
 
     def __init__(self, progress: Progress, steps: int) -> None:
         super().__init__()
@@ -60,12 +65,17 @@ class Turns(BaseCallback):
 
 
 def make_model(settings: RicochetSettings) -> RecurrentPPO:
-    """With its environments."""
-    _check(settings)
-    torch.set_num_threads(settings.torch_threads)
+    steps = settings.steps_per_iteration
+    if steps % settings.batch_size == 1:
+        raise RlprofError(
+            f"batch_size={settings.batch_size} leaves a last batch of one of the {steps} steps per iteration, whose "
+            "advantage cannot be normalised; use another batch_size, n_steps or envs"
+        )
+    prepare_torch(settings)
+    levels = make_levels(settings.board, np.random.default_rng(settings.seed))
     return RecurrentPPO(
         ConvLstmPolicy if settings.convlstm else LstmPolicy,
-        make_envs(settings),
+        DummyVecEnv([lambda: Monitor(Ricochet(settings, levels)) for _ in range(settings.envs)]),
         policy_kwargs=_policy_options(settings),
         n_steps=settings.n_steps,
         batch_size=settings.batch_size,
@@ -80,14 +90,7 @@ def make_model(settings: RicochetSettings) -> RecurrentPPO:
     )
 
 
-def make_envs(settings: RicochetSettings) -> DummyVecEnv:
-    """All with the same levels."""
-    levels = make_levels(settings.board, np.random.default_rng(settings.seed))
-    return DummyVecEnv([lambda: Monitor(Ricochet(settings, levels)) for _ in range(settings.envs)])
-
-
 def parts(settings: RicochetSettings) -> Parts:
-    """Stepping the environments, choosing actions, and learning from what one iteration collected."""
     model = make_model(settings)
     model.learn(settings.steps_per_iteration)
     envs: Any = model.env
@@ -97,20 +100,15 @@ def parts(settings: RicochetSettings) -> Parts:
     starts = torch.zeros(settings.envs, device=model.device)
     chance = np.random.default_rng(settings.seed)
 
-    def step() -> int:
-        envs.step(chance.integers(actions, size=settings.envs))
-        return settings.envs
+    @torch.no_grad()
+    def act() -> None:
+        policy(obs_as_tensor(seen, model.device), model._last_lstm_states, starts)
 
-    def act() -> int:
-        with torch.no_grad():
-            policy(obs_as_tensor(seen, model.device), model._last_lstm_states, starts)
-        return settings.envs
-
-    def update() -> int:
-        model.train()
-        return settings.steps_per_iteration
-
-    return {"environment": step, "policy": act, "update": update}
+    return {
+        "environment": part(lambda: envs.step(chance.integers(actions, size=settings.envs)), settings.envs),
+        "policy": part(act, settings.envs),
+        "update": part(model.train, settings.steps_per_iteration),
+    }
 
 
 def _policy_options(settings: RicochetSettings) -> dict[str, Any]:
@@ -126,14 +124,3 @@ def _policy_options(settings: RicochetSettings) -> dict[str, Any]:
         "lstm_hidden_size": network.features,
         "n_lstm_layers": network.layers,
     }
-
-
-def _check(settings: RicochetSettings) -> None:
-    """Raise for what would fail later, or without a word."""
-    steps = settings.steps_per_iteration
-    if steps % settings.batch_size == 1:
-        raise RlprofError(
-            f"batch_size={settings.batch_size} leaves one step alone of the {steps} of an iteration, and advantages "
-            "are normalised by batches: take another batch_size, n_steps or envs"
-        )
-    find_device(settings.device)

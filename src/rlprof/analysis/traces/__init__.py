@@ -1,1 +1,0 @@
-"""What a trace says: one question a file."""

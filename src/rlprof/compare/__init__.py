@@ -1,0 +1,1 @@
+"""`rlprof compare`: did it really get faster, and which part?"""

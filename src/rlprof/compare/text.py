@@ -1,0 +1,141 @@
+"""A comparison as text: the verdict, what each component contributes, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import msgspec
+from rich.console import Console
+
+from rlprof.analysis.comparison import BETWEEN, MARGIN, Comparison, Component
+from rlprof.analysis.figures import duration, many, rate
+from rlprof.render.intervals import faster_or_slower, percent_of, shown
+from rlprof.render.layout import Column, Layout, as_text
+
+NO_EVIDENCE = "~"
+SCHEMA_VERSION = 1
+
+
+def render(comparison: Comparison, console: Console) -> None:
+    layout = Layout(console)
+    layout.line(verdict(comparison), "bold")
+    layout.line(f"A: {comparison.a}")
+    layout.line(f"B: {comparison.b}")
+    unit = "step" if comparison.per_step else "iteration"
+    a, b = (rate(1e9 / ns) for ns in (comparison.a_ns, comparison.b_ns))
+    layout.line(f"{unit.capitalize()}s per second: {a} in A, {b} in B.")
+    if comparison.cpu is not None and comparison.work is None:
+        layout.line(f"By CPU time, B is {faster_or_slower(comparison.cpu)}.")
+    for note in notes(comparison):
+        layout.line(note, "bold")
+    layout.heading(f"Time per {unit}, by component")
+    names = [component.name for component in comparison.components]
+    layout.table("component", names, comparison.components, _COLUMNS if comparison.work is None else _TIMES)
+    layout.line(legend(comparison))
+    layout.line(basis(comparison))
+    if comparison.changes:
+        layout.heading("What differs between A and B")
+        for change in comparison.changes:
+            layout.line(change, indent=2)
+
+
+to_text = as_text(render)
+
+
+def to_json(comparison: Comparison) -> str:
+    """All fields, with the verdict as a word and as a sentence."""
+    first = {"schema_version": SCHEMA_VERSION, "verdict": comparison.verdict, "sentence": verdict(comparison)}
+    return msgspec.json.format(msgspec.json.encode({**first, **asdict(comparison)})).decode() + "\n"
+
+
+def notes(comparison: Comparison) -> Iterator[str]:
+    """Warnings that the reader must know before trusting the result."""
+    if comparison.work is not None:
+        yield f"The workload differs: {comparison.work}."
+    if comparison.sizes is not None:
+        yield f"Iterations differ in size: {comparison.sizes}. Times and speeds are per environment step."
+    if comparison.interrupted:
+        yield "Interrupted: this is the result so far."
+    if comparison.drift is not None and not comparison.steady:
+        drift = shown(comparison.drift)
+        yield f"Not steady: the difference changed by {drift} between the start and the end of a pair."
+
+
+def legend(comparison: Comparison) -> str:
+    """How to read the table of components."""
+    unit = "step" if comparison.per_step else "iteration"
+    saved = f'"Saved" is the part of A\'s time per {unit} that B saves in a component. These sum to the whole saving.'
+    if comparison.work is not None:
+        return f"These times include the difference in the work. {saved}"
+    typical = ' "B is faster by" is over all iterations, or over typical ones where that is more certain.'
+    evidence = f'"{NO_EVIDENCE}" means no evidence of a difference, given the number of components.'
+    return f"{evidence}{typical if comparison.pairs else ''} {saved}"
+
+
+def basis(comparison: Comparison) -> str:
+    """What the figures are computed from."""
+    known = comparison.speedup.low is not None
+    intervals = f", with {100 * comparison.confidence:g} % confidence intervals" if known else ""
+    if comparison.sessions is not None:
+        a, b = (many(number, "session") for number in comparison.sessions)
+        stronger = "Interleaved processes give a stronger answer: rlprof compare 'run ...' 'run ...'."
+        return f"Computed from {a} of A and {b} of B, recorded separately{intervals}. {stronger}"
+    computed = f"Computed from {many(comparison.pairs, 'pair')} of interleaved processes{intervals}."
+    chance = comparison.permutation_p
+    if chance is None:
+        return computed
+    too_few = chance > 1 - comparison.confidence and chance <= 2.0 / 2**comparison.pairs
+    least = ", the smallest value that so few pairs can give" if too_few else ""
+    return f"{computed} Permutation test: p = {chance:.2g}{least}."
+
+
+def verdict(comparison: Comparison) -> str:
+    """One of five sentences."""
+    found = faster_or_slower(comparison.speedup)
+    match comparison.verdict:
+        case "different work":
+            return "No verdict: A and B do different work."
+        case "faster" | "slower":
+            return f"B is {found}."
+        case "same":
+            return f"The same within ±{percent_of(MARGIN)}: B is {found}."
+    if comparison.least_seen is None:
+        what = "a single pair" if comparison.sessions is None else "a single session per side"
+        return f"No verdict: {what} gives no error rate. B was {found}."
+    least = percent_of(comparison.least_seen)
+    return f"No evidence of a difference: B is {found}. Only a difference of {least} or more could have been found."
+
+
+def speedup_of(component: Component) -> str:
+    """Speedup with its interval; empty if an arm lacks the component."""
+    return "" if component.speedup is None else shown(component.speedup)
+
+
+def verdict_of(component: Component) -> str:
+    """`faster`, `slower`, `only A`, `only B`, or no evidence."""
+    if component.name == BETWEEN:
+        return ""
+    if not component.a_ns or not component.b_ns:
+        return "only A" if component.a_ns else "only B"
+    if not component.significant:
+        return NO_EVIDENCE
+    return "faster" if component.contribution > 0 else "slower"
+
+
+_TIMES: tuple[Column[Component], ...] = (
+    Column("A", 7, lambda component: time_of(component, component.a_ns)),
+    Column("B", 7, lambda component: time_of(component, component.b_ns)),
+    Column("saved", 7, lambda component: f"{100 * component.contribution:+.1f}%"),
+)
+_COLUMNS: tuple[Column[Component], ...] = (
+    *_TIMES[:2],
+    Column("B is faster by", 22, speedup_of),
+    Column("verdict", 7, verdict_of),
+    _TIMES[2],
+)
+
+
+def time_of(component: Component, ns: float) -> str:
+    """Empty for the rest between the components. It can be negative, because two clocks are not read at once."""
+    return "" if component.name == BETWEEN else duration(ns)

@@ -1,0 +1,1 @@
+"""Measurements of a machine for `rlprof doctor`."""

@@ -1,0 +1,1 @@
+"""`rlprof selftest`: records, analyses and reports a training whose times and counts are known."""

@@ -1,0 +1,1 @@
+"""`rlprof export`: a session in the formats of other tools."""

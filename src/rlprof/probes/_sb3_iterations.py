@@ -1,0 +1,100 @@
+"""Iterations, environment steps and episodes of a stable-baselines3 training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, wraps
+from threading import get_ident
+from typing import Any
+
+from numpy import count_nonzero
+
+from rlprof.probes.patches import Patches
+
+
+class Iterations:
+    """The iterations that one attached probe sees. If a thread collects while it already collects, as by super() or in
+    a training that a callback starts, it stays in the same iteration."""
+
+    def __init__(self, patches: Patches) -> None:
+        self._profiler = patches.profiler
+        self._ledger = self._profiler.ledger
+        self._rollout = self._profiler.profile("rollout")
+        self._attempt = partial(
+            patches.attempt, otherwise="iterations and steps of stable-baselines3 are not all counted"
+        )
+        self._collecting: set[int] = set()
+        self._reading: set[int] = set()
+        """Ids of the buffers that are being read."""
+
+    def collect(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Replaces collect_rollouts: a rollout, which begins an iteration."""
+
+        @wraps(original)
+        def collect_rollouts(model: Any, *args: Any, **kwargs: Any) -> Any:
+            thread = get_ident()
+            if thread in self._collecting:
+                return original(model, *args, **kwargs)
+            self._attempt(self._begin, model)
+            self._collecting.add(thread)
+            try:
+                with self._rollout:
+                    result = original(model, *args, **kwargs)
+            finally:
+                self._collecting.discard(thread)
+            if result is False or getattr(result, "continue_training", True) is False:
+                self._attempt(lambda: self._count_last(*args, **kwargs))
+            return result
+
+        return collect_rollouts
+
+    def read(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Replaces a buffer's get, a generator. It begins an epoch, which is one pass over the rollout's data."""
+        timed = self._profiler.time_function(original, "buffer_get", outermost=True)
+
+        @wraps(original)
+        def get(buffer: Any, *args: Any, **kwargs: Any) -> Any:
+            inside = id(buffer) in self._reading  # called by a subclass's get
+            if not inside:
+                self._reading.add(id(buffer))
+                self._profiler.announce("epoch")
+            try:
+                return (yield from timed(buffer, *args, **kwargs))
+            finally:
+                if not inside:
+                    self._reading.discard(id(buffer))
+
+        return get
+
+    def end(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Replaces on_training_end. The program's work after learn() is not part of the last iteration."""
+
+        @wraps(original)
+        def on_training_end(callback: Any) -> Any:
+            if get_ident() not in self._collecting:
+                self._ledger.iteration(True)
+            return original(callback)
+
+        return on_training_end
+
+    def _begin(self, model: Any) -> None:
+        if model.num_timesteps == 0:
+            self._plan(model)
+        # Nothing is updated before learning starts. Everything until the first update is one iteration.
+        if not 0 < model.num_timesteps <= getattr(model, "learning_starts", 0):
+            self._profiler.iteration()
+
+    def _plan(self, model: Any) -> None:
+        """Announce the number of iterations, if each collects the same number of steps."""
+        steps = getattr(model, "n_steps", None)
+        if isinstance(steps, int) and steps > 0 and model._total_timesteps:
+            iterations = -(-model._total_timesteps // (steps * model.n_envs))
+            epochs = iterations * getattr(model, "n_epochs", 1)
+            self._profiler.plan(iteration=iterations, epoch=epochs, env_step=iterations * steps)
+
+    def _count_last(self, _env: Any, callback: Any, *_args: Any, **_kwargs: Any) -> None:
+        """Count the last step. A callback that ends the training does so before the step is counted."""
+        dones = callback.locals["dones"]
+        self._ledger.add_steps(len(dones))
+        if ended := count_nonzero(dones):
+            self._ledger.add_episodes(int(ended))

@@ -1,0 +1,1 @@
+"""Tables, names, figures and the parts of an HTML page."""

@@ -1,0 +1,1 @@
+"""The parts of an HTML page that works offline."""

@@ -1,0 +1,34 @@
+"""Self-contained pages: filling in a template, and a page without scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+from rlprof.render.html.markup import Markup, element, escape, join
+
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+
+def page(kind: str, title: str, body: Markup, more: str = "") -> str:
+    """`kind` is shown above the title, and after it in the title of the browser."""
+    filled = {
+        "title": escape(f"{title} - {kind}"),
+        "header": join([element("p", kind, class_="kicker"), element("h1", title + more)]),
+        "body": body,
+    }
+    return fill("plain.html", filled)
+
+
+def fill(template: str, filled: Mapping[str, Markup]) -> str:
+    """A template of page/ with its placeholders filled in, and the style sheet."""
+    texts = {**filled, "style": Markup(file("page.css"))}
+    # In one pass, so that a name that looks like a placeholder is not filled in again.
+    return _PLACE.sub(lambda place: texts[place[1]], file(template))
+
+
+@cache
+def file(name: str) -> str:
+    return (resources.files("rlprof.render.html") / "page" / name).read_text(encoding="utf-8")

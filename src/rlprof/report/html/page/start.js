@@ -1,8 +1,0 @@
-// Everything above is only defined; here it starts.
-
-const data = JSON.parse(document.getElementById("data").textContent);
-const durations = distribution(document.getElementById("distribution"), data.distributions);
-operationsTable(document.getElementById("operations-table"), durations.show);
-icicle(document.getElementById("icicle"), data.icicle);
-ledger(document.getElementById("ledger"), data.ledger);
-resources(document.getElementById("resources"), data.resources);

@@ -1,1 +1,0 @@
-"""What is said of torch traces: one output a file."""

@@ -1,1 +1,0 @@
-"""Does rlprof work here? The whole way on a training whose truth is known."""

@@ -1,0 +1,1 @@
+"""Analyses of a trace: one question per file."""

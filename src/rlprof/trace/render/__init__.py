@@ -1,0 +1,1 @@
+"""Torch traces for people and programs: one output format per file."""

@@ -1,0 +1,1 @@
+"""`rlprof whatif`: what would it bring if operations were faster?"""

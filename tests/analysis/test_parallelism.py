@@ -1,0 +1,66 @@
+"""Use of the cores, against planted times."""
+
+from __future__ import annotations
+
+import pytest
+from fakes import Actor
+from sessions import Written, facts_of, sample
+
+from rlprof.analysis.parallelism import CHILDREN, IDLE, OUTSIDE, Parallelism
+
+MS = 1_000_000
+
+
+def two_lanes(written: Written, actor: Actor, **figures: float) -> Parallelism:
+    """1 s on 4 cores. The driver updates for 600 ms and waits for 400 ms, in which a worker steps for 300 ms."""
+    span = written.fake.profile("env_step")
+    written.work("update", 600 * MS)
+    with written.fake.profile("future_wait", wait=True):
+        actor.enter(span)
+        written.fake.tick(300 * MS, cpu=200 * MS)
+        actor.exit(span)
+        written.fake.tick(100 * MS, cpu=0)
+    written.samples = [sample(1_000 * MS, **figures)] if figures else []
+    return facts_of(written.end()).parallelism
+
+
+def test_efficiency_is_load_balance_times_communication(written, actor):
+    """Useful are 600 and 300 ms of 1 s on 2 lanes: 45 %, which is 450 / 600 x 600 / 1000."""
+    found = two_lanes(written, actor)
+    assert (found.lanes, found.cores) == (2, 4)
+    assert found.efficiency == pytest.approx(0.45)
+    assert found.load_balance == pytest.approx(0.75)
+    assert found.communication_efficiency == pytest.approx(0.6)
+    assert [(worker.useful_ns, worker.share) for worker in found.workers] == [(600 * MS, 60.0), (300 * MS, 30.0)]
+
+
+def test_capacity_sums_to_wall_time_times_cores(written, actor):
+    """The process used 150 % and its children 50 % of a core: 4 s hold 1.5 s and 0.5 s of them."""
+    found = two_lanes(written, actor, cpu=150.0, children_cpu=50.0)
+    parts = {part.name: part.cpu_ns for part in found.capacity}
+    assert sum(parts.values()) == 4_000 * MS
+    assert sum(part.share for part in found.capacity) == pytest.approx(100.0)
+    assert parts["learning"] == 600 * MS
+    assert parts[CHILDREN] == 500 * MS
+    assert parts[IDLE] == (4_000 - 1_500 - 500) * MS
+    in_spans = sum(ns for name, ns in parts.items() if name not in (OUTSIDE, CHILDREN, IDLE))
+    assert parts[OUTSIDE] == 1_500 * MS - in_spans
+
+
+def test_concurrency_is_only_given_for_operations_on_several_lanes(written, actor):
+    span = written.fake.profile("env_step")
+    with written.fake.profile("update"):
+        actor.enter(span)
+        with written.fake.profile("env_step"):
+            written.fake.tick(300)
+        written.fake.tick(100)
+        actor.exit(span)
+        written.fake.tick(100)
+    found = facts_of(written.end()).parallelism
+    assert [(item.operation, item.mean) for item in found.concurrency] == [("env_step", pytest.approx(700 / 500))]
+
+
+def test_without_spans_there_are_no_lanes(written):
+    written.fake.tick(100)
+    found = facts_of(written.end()).parallelism
+    assert (found.lanes, found.efficiency, found.load_balance, found.workers) == (0, 0.0, 0.0, ())

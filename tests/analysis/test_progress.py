@@ -1,0 +1,89 @@
+"""Speed, iterations and episodes, against planted times."""
+
+from __future__ import annotations
+
+import pytest
+from planted import Planted
+
+from rlprof.analysis.progress import progress
+from rlprof.ledger.catalogue import EVALUATION, PREFILL, STARTUP
+from rlprof.session.reader import IterationRow
+
+S = 1_000_000_000
+
+
+def iteration(number: int, wall: int, steps: int = 0) -> IterationRow:
+    return IterationRow(number * S, number * S + wall, number, number, steps, episodes=0, wall_ns=wall)
+
+
+def phases() -> Planted:
+    """2 s of start-up, 3 s of prefill, 4 s of training with 1 s of evaluation in them, and 200 steps."""
+    planted = Planted()
+    planted.work(STARTUP, 2 * S)
+    with planted.profile(PREFILL):
+        planted.work("env_step", 3 * S)
+    planted.work("update", 3 * S)
+    with planted.profile(EVALUATION):
+        planted.work("env_step", 1 * S)
+    planted.profiler.add_steps(200)
+    planted.profiler.add_episodes(4)
+    return planted
+
+
+def test_steps_per_second_leave_out_start_up_prefill_and_evaluation():
+    found = progress(phases().snapshot(), [])
+    assert (found.startup_ns, found.prefill_ns, found.evaluation_ns) == (2 * S, 3 * S, 1 * S)
+    assert found.training_ns == 7 * S
+    assert found.steps_per_second == pytest.approx(200 / 3)
+    assert found.seconds_per_episode == pytest.approx(3 / 4)
+    assert found.steps_per_episode == 50
+
+
+def test_time_after_the_last_step_does_not_count():
+    found = progress(phases().snapshot(), [], after_ns=1 * S)
+    assert (found.after_ns, found.training_ns) == (1 * S, 6 * S)
+    assert found.steps_per_second == pytest.approx(200 / 2)
+    whole = progress(phases().snapshot(), [], after_ns=8 * S)
+    assert whole.after_ns == 0, "longer than the training: then it is unknown"
+
+
+def test_an_evaluation_inside_an_evaluation_counts_once(planted):
+    with planted.profile(EVALUATION):
+        planted.tick(2 * S)
+        planted.work(EVALUATION, 1 * S)
+    assert progress(planted.snapshot(), []).evaluation_ns == 3 * S
+
+
+def test_nothing_counted_gives_no_rates(planted):
+    planted.work("update", S)
+    found = progress(planted.snapshot(), [])
+    assert (found.steps_per_second, found.seconds_per_episode, found.iteration_ns) == (None, None, None)
+    assert (found.steps_per_iteration, found.steps_per_episode) == (None, None)
+
+
+def iterated(*walls: int) -> Planted:
+    planted = Planted()
+    for wall in walls:
+        with planted.profiler.iteration():
+            planted.work("update", wall)
+    return planted
+
+
+WALLS = [1 * S, 2 * S, 3 * S, 4 * S, 10 * S]
+
+
+def test_quantiles_are_exact_where_each_iteration_is_stored():
+    found = progress(iterated(*WALLS).snapshot(), [iteration(i, wall, 8) for i, wall in enumerate(WALLS)])
+    spread = found.iteration_ns
+    assert (spread.mean_ns, spread.p50_ns, spread.min_ns, spread.max_ns) == (4 * S, 3 * S, 1 * S, 10 * S)
+    assert spread.p95_ns == 4 * S  # the value at 0.95 x 4, rounded down
+    assert found.steps_per_iteration == 8
+
+
+def test_quantiles_come_from_the_ledger_where_iterations_are_merged():
+    merged = IterationRow(start=0, end=20 * S, first=0, last=4, steps=40, episodes=0, wall_ns=20 * S)
+    found = progress(iterated(*WALLS).snapshot(), [merged])
+    spread = found.iteration_ns
+    assert (spread.mean_ns, spread.min_ns, spread.max_ns) == (4 * S, 1 * S, 10 * S)
+    assert spread.p50_ns == pytest.approx(3 * S, rel=0.03)
+    assert found.steps_per_iteration == 8

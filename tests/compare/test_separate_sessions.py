@@ -1,0 +1,187 @@
+"""Sessions that were recorded separately: intervals against scipy's own, and planted sessions."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+import pytest
+from scipy import stats
+from sessions import Written, report_of
+
+from rlprof import Profiler
+from rlprof.analysis.comparison import Measured, MeasuredPair, compare
+from rlprof.analysis.differences import changes
+from rlprof.analysis.load import load_facts
+from rlprof.api import record
+from rlprof.cli.main import main
+from rlprof.compare.separate_sessions import WARM_UP, compare_separate, measure_session
+from rlprof.report.json import to_json
+
+A = (1000.0, 1100.0, 1050.0, 990.0)
+B = (800.0, 850.0, 790.0)
+
+
+def measured(*walls):
+    return [Measured(wall, 0.0, 10.0, {"env_step": wall - 300, "update": 300.0}) for wall in walls]
+
+
+def test_the_interval_is_welchs():
+    found = compare_separate("a", "b", measured(*A), measured(*B), alpha=0.03)
+    logs = [[math.log(wall / 10) for wall in side] for side in (A, B)]
+    low, high = stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.97)
+    assert found.speedup.low == pytest.approx(math.expm1(low))
+    assert found.speedup.high == pytest.approx(math.expm1(high))
+    assert found.verdict == "faster"
+    assert (found.a_ns, found.sessions) == (pytest.approx(103.5), (4, 3))
+    saved = sum(component.contribution for component in found.components)
+    assert saved == pytest.approx((found.a_ns - found.b_ns) / found.a_ns)
+
+
+def test_the_interval_of_pairs_is_the_t_tests():
+    pairs = [MeasuredPair(*pair) for pair in zip(measured(*A), measured(*B, 820.0))]
+    found = compare("a", "b", pairs, alpha=0.03)
+    test = stats.ttest_1samp([math.log(pair.a.wall_ns / pair.b.wall_ns) for pair in pairs], 0)
+    low, high = test.confidence_interval(0.97)
+    assert (found.speedup.low, found.speedup.high) == pytest.approx((math.expm1(low), math.expm1(high)))
+
+
+def test_one_session_per_side_has_no_interval():
+    found = compare_separate("a", "b", measured(800.0), measured(1000.0), alpha=0.03)
+    assert found.speedup.low is None
+    assert found.verdict == "unknown"
+
+
+def session(folder, name, seconds, updates=0, **settings):
+    profiler = Profiler()
+    with record(name, dir=folder, profiler=profiler, settings=settings) as recording:
+        for number in range(8):
+            profiler.iteration()
+            with profiler.profile("env_step"):
+                time.sleep(0.3 if number < WARM_UP else seconds)
+            for _ in range(updates):
+                with profiler.profile("optimizer_step"):
+                    pass
+            profiler.add_steps(4)
+    return recording.folder
+
+
+@pytest.fixture
+def compared(capsys):
+    """Runs `rlprof compare`: its exit code, its output and its messages."""
+
+    def run(*words):
+        with pytest.raises(SystemExit) as ended:
+            main(["compare", *map(str, words)])
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.long
+def test_sessions_that_did_different_work_pass_no_gate(tmp_path, compared):
+    """One with half the optimizer steps is no faster for that, though it takes a fifth of the time."""
+    a = [str(session(tmp_path, f"a{i}", 0.05, updates=8)) for i in range(2)]
+    b = [str(session(tmp_path, f"b{i}", 0.01, updates=4)) for i in range(2)]
+    code, out, err = compared(",".join(a), ",".join(b), "--fail-if-slower", "1%")
+    assert code == 2
+    differs = "2,000 optimizer steps per 1,000 environment steps in A, 1,000 in B"
+    assert out.startswith("No verdict: A and B do different work.")
+    assert f"A and B do different work, so --fail-if-slower has no answer: {differs}" in err
+
+
+@pytest.mark.long
+def test_sessions_are_measured_without_their_first_iterations_and_their_differences_named(tmp_path, compared):
+    a, b = session(tmp_path, "a", 0.02, envs=4), session(tmp_path, "b", 0.01, envs=8)
+    found = measure_session(load_facts(a), "a")
+    assert found.steps == 4
+    assert 0.02e9 < found.ledger["env_step"] < 0.1e9  # the first three would make it 0.125
+    infos = [load_facts(folder).session for folder in (a, b)]
+    assert "setting envs: 4 -> 8" in changes(*infos)
+    code, out, err = compared(a, b, "--fail-if-slower", "1%")
+    assert code == 0
+    assert "No verdict: a single session per side gives no error rate." in out
+    assert "setting envs: 4 -> 8" in out
+    assert "With a single session per side no error rate can be computed, so the gate cannot fail" in err
+
+
+def test_a_session_among_several_that_is_missing_is_named(tmp_path, compared):
+    a = session(tmp_path / "runs", "a", 0.001)
+    (tmp_path / "empty").mkdir()
+    for given, message in (
+        (f"{a},{tmp_path}/none", "none"),
+        (f"{tmp_path}/empty", "holds no sessions"),
+        ("run train.py", "A session cannot be compared with a command line"),
+    ):
+        code, _, err = compared(a, given)
+        assert code == 2
+        assert message in err
+
+
+def test_iterations_without_any_training_time_are_refused_in_one_sentence(tmp_path, compared):
+    """All the time of these iterations is start-up, so nothing is left to compare."""
+    trained, started = Written(tmp_path / "trained"), Written(tmp_path / "started")
+    for written, operation in ((trained, "env_step"), (started, "startup")):
+        for _ in range(6):
+            with written.fake.profiler.iteration():
+                written.work(operation, 1_000)
+    a, b = trained.end(), started.end()
+    for sides in ((a, b), (b, a)):
+        code, _, err = compared(*sides)
+        assert code == 2
+        assert err == f"rlprof: {b} has no training time in its iterations, so it cannot be compared.\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "because"),
+    [
+        ({"first": [4, 5], "last": [3, 4]}, "ends before it begins"),
+        ({"first": [1, 1], "last": [1, 2]}, "out of order"),
+        ({"wall_ns": [-1_000, -1_000], "ledger_ns": {"env_step": [-1_000, -1_000]}}, "wall_ns"),
+        ({"wall_ns": [0, 0], "ledger_ns": {"env_step": [0, 0]}}, "has no training time"),
+        ({"ledger_ns": {"env_step": [-1_000, -1_000], "startup": [2_000, 2_000]}}, "has no training time"),
+    ],
+)
+def test_a_damaged_report_is_refused_in_one_sentence(wrong, because, tmp_path, compared):
+    written = Written(tmp_path / "run")
+    for _ in range(2):
+        with written.fake.profiler.iteration():
+            written.work("env_step", 1_000)
+    session = written.end()
+    report = json.loads(to_json(report_of(session)))
+    report["facts"]["series"].update({"calls": {}, "ledger_ns": {"env_step": [1_000, 1_000]}, **wrong})
+    damaged = tmp_path / "report.json"
+    damaged.write_text(json.dumps(report))
+    code, _, err = compared(session, damaged)
+    assert (code, err.count("\n")) == (2, 1)
+    assert because in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run a.py"], "Give two trainings"),
+        (["report last", "run b.py"], "There is no session report last. A command line begins with run or train."),
+        (["python a.py", "python b.py"], "A command line begins with run or train"),
+        (["", "run b.py"], "'' names no session"),
+        (["missing.db", "missing.db"], "There is no session missing.db"),
+        (["run a.py", "run b.py", "--noise"], "--noise takes one training"),
+        (["--noise", "--html", "x.html"], "--noise takes one training, and neither --html nor --fail-if-slower"),
+        (["run a.py", "run b.py", "--output", "x.pdf"], "no format ends with .pdf"),
+        (["run a.py", "run b.py", "--max-time", "soon"], "soon is not a time"),
+        (["run a.py", "run b.py", "--precision", "much"], "much is not a percentage"),
+        (["run nosuch.py", f"run {__file__}"], "A (run nosuch.py): there is no script nosuch.py"),
+        ([f"run {__file__}", "run nosuch.py"], "B (run nosuch.py): there is no script nosuch.py"),
+        ([f"run {__file__}", "run -- nosuch --fast"], "B (run -- nosuch --fast): there is no command nosuch"),
+        ([f"run {__file__}", "run -m no.such"], "B (run -m no.such): There is no module no.such"),
+        ([f"run {__file__}", "run --no-such x.py"], "B (run --no-such x.py): No such option"),
+        (["train nosuch", f"run {__file__}"], "A (train nosuch): No such command 'nosuch'"),
+        (["train", f"run {__file__}"], "A (train): No workload is named"),
+        (["--noise", "run nosuch.py"], "A (run nosuch.py): there is no script nosuch.py"),
+    ],
+)
+def test_wrong_use_is_reported_with_exit_code_2(words, message, compared):
+    code, _, err = compared(*words)
+    assert code == 2
+    assert message in err
