@@ -10,6 +10,7 @@ from fakes import Fake
 
 from rlprof import SpanCost
 from rlprof.analysis.breakdown import Breakdown, breakdown
+from rlprof.analysis.training import training_part
 
 
 class Planted(Fake):
@@ -27,7 +28,7 @@ class Planted(Fake):
         self.profiler.disable()
         snapshot = self.profiler.snapshot()
         snapshot.check()
-        result = breakdown(snapshot)
+        result = breakdown(training_part(snapshot))
         result.check()
         return result
 

@@ -43,6 +43,7 @@ class Loop:
     prefilled: bool
     mixed: bool
     counting: bool
+    filling: bool
     fresh: bool
     stepped: bool
     last_ended: int
@@ -53,6 +54,8 @@ class Loop:
     counted_episodes: int
     envs: int
     steps: int
+    backwards: int
+    anomalous: int
     def __init__(
         self,
         ledger: Ledger,
@@ -61,7 +64,17 @@ class Loop:
         learns: Span,
         inside_env: Span,
     ) -> None: ...
-    def use_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any], tensor: type, /) -> None: ...
+    def use_torch(
+        self,
+        is_grad_enabled: Callable[[], bool],
+        is_traced: Callable[[], Any],
+        tensor: type,
+        is_anomaly_enabled: Callable[[], bool] | None = None,
+        /,
+    ) -> None: ...
+    def batch_sizes(self) -> tuple[dict[int, int], dict[int, int]]: ...
+    def env_levels(self) -> list[tuple[type, int, int, int]]: ...
+    def forget_levels(self) -> None: ...
     def forget_recent(self) -> None: ...
     def has_acted(self, size: int, gradients: bool, /) -> bool: ...
     def forget_env(self) -> None: ...

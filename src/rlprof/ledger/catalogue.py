@@ -29,13 +29,13 @@ _OPERATIONS = {
     "transfer": "weight_sync to_device to_host host_to_device device_to_host device_synchronize",
     "storage": "buffer_add buffer_sample buffer_get buffer_reset replay_add replay_sample replay_priority "
     "advantage advantages gae compute_gae compute_advantages compute_returns tensordict_ops data_loading "
-    "batch_preparation",
+    "batch_preparation loader_workers",
     "learning": "update train_step learn loss compute_loss loss_forward evaluate_actions backward gradient_clip "
     "optimizer_step zero_grad target_update",
     "system": "startup prefill logging checkpoint evaluation callback telemetry thread_wait future_wait queue_wait "
     "pipe_wait process_wait inference_wait sleep trace_export turn_wait suspended "
     "after_training",
-    "other": "rollout pool_task",
+    "other": "rollout pool_task compile",
 }
 
 STARTUP = "startup"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Protocol, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,6 +120,32 @@ class Ledger(Protocol):
 
     def own_time(self, own: bool, /) -> bool:
         """Begin or end rlprof's own work on the calling thread. Returns the state before."""
+
+    # ---- samples of the Python stack: rlprof.ledger.stacks adds them up ----
+
+    def stacks(self, period_ns: int, main: int, /) -> None:
+        """Sample the stack of the driver about this often, if it is the main thread; 0 ends that.
+
+        Neither the twin nor a ledger with a fake clock samples by itself: call `stack_tick`.
+        """
+
+    def stack_tick(self) -> bool:
+        """Sample the driver's stack now, from any thread. False: there is no driver, or sampling is off."""
+
+    def drain_stacks(self) -> tuple[list[tuple[Any, ...]], list[tuple[CodeType, int]], int, int]:
+        """Records and new lines since the last drain, ns lost, and CPU ns of the thread that samples.
+
+        A sample is (time, node, ns, change of memory, numbers of lines, outermost first). A move of samples to another
+        node is (since, from, to), where -1 stands for all nodes or for none.
+        """
+
+    # ---- Python's garbage collector ----
+
+    def collected(self, phase: str, info: dict[str, int], /) -> None:
+        """For gc.callbacks: time a run of the garbage collector."""
+
+    def collections(self) -> list[tuple[int, int, int, int, int]]:
+        """For each generation: runs, ns, the longest run, objects freed, all since the training began; ns before."""
 
     # ---- captures ----
 

@@ -83,6 +83,8 @@ class Profiler:
         """The recording that writes to a session, if there is one."""
         self.wait_cpu_ns = 0
         """CPU time of the whole process during those waits of the driver that a probe times."""
+        self.samples_stacks = True
+        """False: the Python stack is not sampled while a session is recorded."""
         self.marked = False
         """True once the program has marked an iteration in this process."""
         self._listeners: list[Callable[[str], None]] = []
@@ -245,6 +247,17 @@ class Profiler:
         """Time device spans with this device (default: CUDA, once torch uses it)."""
         self._device = device
         self._records.set_device(device)
+
+    def sample_stacks(self, period_ns: int) -> None:
+        """Sample the driver's Python stack about this often, unless that is switched off; 0 ends it."""
+        if self.samples_stacks or not period_ns:
+            self.ledger.stacks(period_ns, threading.main_thread().ident or 0)
+
+    @property
+    def ticks_by_hand(self) -> bool:
+        """True if only `Ledger.stack_tick` samples the stack: on the Python twin, and where the driver is not the main
+        thread."""
+        return self.samples_stacks and (self.core == "python" or self.driver != threading.main_thread().ident)
 
     def drain_timeline(self) -> tuple[bytes, int]:
         """Packed events since the last drain (`rlprof.ledger.rows.EVENT`), and how many were overwritten unread."""

@@ -169,6 +169,13 @@ class Snapshot:
                 return account
         return Account(operation=operation)
 
+    def only(self, net_nodes: list[Node]) -> Snapshot:
+        """The same with other net nodes, and the accounts and the wall time that follow from them."""
+        unattributed = sum(node.ledger_ns for node in net_nodes if node.operation is None)
+        accounts = _accounts(net_nodes)
+        wall = sum(account.ledger_ns for account in accounts) + unattributed + self.rlprof_ns
+        return replace(self, wall_ns=wall, accounts=accounts, unattributed_ns=unattributed, net_nodes=net_nodes)
+
     def check(self) -> None:
         """Raise AssertionError if the account does not add up."""
         total = sum(account.ledger_ns for account in self.accounts) + self.unattributed_ns + self.rlprof_ns

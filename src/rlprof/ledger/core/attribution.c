@@ -242,7 +242,7 @@ switch_lane(Thread *thread, Lane *lane, int64_t now)
         bool counts = previous->on_driver && previous->kind == LANE_TASK && previous->top > previous->stack;
         suspend(ledger, previous, counts);
         suspend(ledger, lane, false);
-        thread->lane = lane;
+        thread_set_lane(thread, lane);
     }
     restate(thread, now);
     sharing_unlock(ledger);

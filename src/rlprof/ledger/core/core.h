@@ -97,6 +97,19 @@ lane_here(Thread *thread, bool entering)
                                                                       : lane_follow(thread, entering);
 }
 
+/* ticker.c reads these two fields meanwhile. On all common processors such a store is a plain one. */
+static inline void
+lane_set_top(Lane *lane, Entry *top)
+{
+    __atomic_store_n(&lane->top, top, __ATOMIC_RELAXED);
+}
+
+static inline void
+thread_set_lane(Thread *thread, Lane *lane)
+{
+    __atomic_store_n(&thread->lane, lane, __ATOMIC_RELEASE);
+}
+
 /* sharing.c */
 void sharing_enter(Ledger *);
 void sharing_after_fork(Ledger *);
@@ -177,6 +190,17 @@ PyObject *ledger_pulse(Ledger *, PyObject *span);
 PyObject *ledger_stopped(Ledger *, PyObject *args);
 void pulse_end(Ledger *);
 SLOW_PATH void pulse_look(Ledger *, int64_t now);
+
+/* stacks.c, stack_log.c */
+PyObject *ledger_stacks(Ledger *, PyObject *args);
+PyObject *ledger_stack_tick(Ledger *, PyObject *);
+PyObject *ledger_drain_stacks(Ledger *, PyObject *);
+/* Samples of one node since a time belong to another; from NULL: of all nodes; to NULL: to none. */
+void stacks_move(Ledger *, const Node *from, const Node *to, int64_t since);
+void stacks_forget(Ledger *, const Thread *);
+void stacks_reset(Ledger *);
+void stacks_after_fork(Ledger *);
+void stacks_free(Stacks *);
 
 /* Before a time is booked that is long enough to contain a stop. */
 #define LONG_ENOUGH INT64_C(300000000)
@@ -265,6 +289,11 @@ PyObject *ledger_start(Ledger *, PyObject *);
 PyObject *ledger_stop(Ledger *, PyObject *);
 PyObject *ledger_reset(Ledger *, PyObject *);
 PyObject *ledger_after_fork(Ledger *, PyObject *);
+
+/* collections.c */
+PyObject *ledger_collected(Ledger *, PyObject *const *args, Py_ssize_t count);
+PyObject *ledger_collections(const Ledger *, PyObject *);
+void collections_begin(Ledger *);
 
 /* watch.c */
 SLOW_PATH void watch_report(Ledger *, const Span *, bool begins);

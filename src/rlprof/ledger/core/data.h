@@ -45,6 +45,7 @@ typedef struct Lane Lane;
 typedef struct Pool Pool;
 typedef struct Thread Thread;
 typedef struct Pulse Pulse;
+typedef struct Stacks Stacks;
 
 /* One kind of work, known by its name. */
 struct Operation {
@@ -189,6 +190,20 @@ typedef struct {
     int64_t marked_steps, marked_episodes;
 } Iterations;
 
+#define GENERATIONS 3 /* of Python's garbage collector */
+
+typedef struct {
+    int64_t count, ns, longest, freed;
+} Generation;
+
+/* collections.c */
+typedef struct {
+    Generation of[GENERATIONS];  /* since the training began */
+    int64_t before[GENERATIONS]; /* ns */
+    bool runs;                   /* a collection is under way, since `began` */
+    int64_t began;
+} Collections;
+
 #define MODE_ENABLED 1u
 #define MODE_TIMELINE 2u
 #define MODE_DEVICE 4u
@@ -251,6 +266,7 @@ struct Ledger {
     Pulse *pulse;         /* pulse.c: notices when the process is stopped; NULL: off */
     uint32_t stops_seen;
     Span *suspension;     /* the time of stops is booked to it */
+    Stacks *stacks;       /* stacks.c: samples of the Python stack; NULL: never switched on */
     Span *startup;      /* startup.c: while it is open */
     Span *startup_rest; /* from when it gave way until the training begins */
     bool supervises;    /* the training is in other processes: with no span open, the driver waits for them */
@@ -260,6 +276,7 @@ struct Ledger {
     uint32_t begun;     /* the page's `beginning.count` up to which the accounts here are corrected */
     Timeline timeline;
     Iterations iterations;
+    Collections collections;
 
     /* memory.c, device.c */
     int clear_refs;   /* an open file; -1: not opened yet; -2: not available */

@@ -14,7 +14,7 @@ lane_grow(Lane *lane)
     }
     memset(stack + used, 0, (wanted - used) * sizeof *stack);
     lane->stack = stack;
-    lane->top = stack + used - 1;
+    lane_set_top(lane, stack + used - 1);
     lane->end = stack + wanted;
     return true;
 }

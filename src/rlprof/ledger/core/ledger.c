@@ -204,8 +204,13 @@ static PyMethodDef ledger_methods[] = {
     METHOD("follow", ledger_follow, METH_O, "Wrap Handle._run so that the ledger follows each callback."),
     METHOD("pulse", ledger_pulse, METH_O, "Book the time while the process is stopped to this span; None ends that."),
     METHOD("stopped", ledger_stopped, METH_VARARGS, "The process was stopped: the span to book it to, start, end."),
+    METHOD("stacks", ledger_stacks, METH_VARARGS, "Sample the Python stack every so many ns: period (0 ends it), main."),
+    METHOD("stack_tick", ledger_stack_tick, METH_NOARGS, "Sample the driver's Python stack now; False: it has none."),
+    METHOD("drain_stacks", ledger_drain_stacks, METH_NOARGS, "(records, new lines, lost ns, CPU ns) since the last."),
     METHOD("own_time", ledger_own_time, METH_O, "Begin (True) or end (False) rlprof's own work on this thread."),
     METHOD("__reduce__", ledger_reduce, METH_NOARGS, "Pickled as its profiler."),
+    METHOD("collected", ledger_collected, METH_FASTCALL, "For gc.callbacks: time a run of the garbage collector."),
+    METHOD("collections", ledger_collections, METH_NOARGS, "What the garbage collector did since the training began."),
     METHOD("now", ledger_now, METH_NOARGS, "The ledger's clock, ns."),
     METHOD("raw", ledger_raw, METH_NOARGS, "Everything recorded, as plain data."),
     {NULL, NULL, 0, NULL},
@@ -276,6 +281,9 @@ ledger_dealloc(Ledger *ledger)
 {
     PyTypeObject *type = Py_TYPE(ledger);
     PyObject_GC_UnTrack(ledger);
+    Stacks *stacks = ledger->stacks;
+    ledger->stacks = NULL;
+    stacks_free(stacks); /* first: what follows may run Python code, and so samples */
     ledger_clear(ledger);
     pulse_end(ledger);
     page_close(&ledger->member);

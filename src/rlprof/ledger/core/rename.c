@@ -95,6 +95,7 @@ ledger_rename(Ledger *ledger, PyObject *args)
             moved[i] = node_of(ledger, above, first ? name->operation : node->operation);
             if (moved[i] != NULL) {
                 node_move(moved[i], node);
+                stacks_move(ledger, node, moved[i], INT64_MIN);
                 found = true;
             }
         }

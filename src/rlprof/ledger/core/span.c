@@ -54,7 +54,8 @@ enter_full(Span *span, Thread *thread, Lane *lane, Node *node)
     }
     entry.node = node;
     entry.start = now;
-    *++lane->top = entry;
+    lane->top[1] = entry;
+    lane_set_top(lane, lane->top + 1);
     lane->waits += (span->flags & SPAN_WAIT) != 0;
     restate(thread, now);
     sharing_unlock(ledger);
@@ -128,7 +129,7 @@ enter(Span *span)
     entry->node = node;
     entry->span = span;
     entry->start = now;
-    lane->top = entry;
+    lane_set_top(lane, entry);
     note_working(ledger, thread, true);
     return true;
 }
@@ -151,7 +152,7 @@ lane_remove(Ledger *ledger, Lane *lane, Entry *entry, int64_t now)
         entry[0] = entry[1];
     }
     lane->top->device_event = NULL;
-    lane->top--;
+    lane_set_top(lane, lane->top - 1);
     return removed;
 }
 
@@ -282,7 +283,7 @@ leave(Span *span)
     }
     node->self += now - lane->mark;
     lane->mark = now;
-    lane->top = entry - 1;
+    lane_set_top(lane, entry - 1);
     note_working(ledger, thread, lane->top > lane->stack);
     entry_close(ledger, lane, entry, now);
 }

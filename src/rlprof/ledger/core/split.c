@@ -56,6 +56,9 @@ ledger_split(Ledger *ledger, PyObject *args)
     int64_t since = larger(lane->left, lane->top->start);
     Node *other = now > since ? node_of(ledger, (lane->top - 1)->node, rest->operation) : NULL;
     int64_t gap = other != NULL ? move_rest(lane, node, other, now - since) : 0;
+    if (gap > 0) {
+        stacks_move(ledger, node, other, now - gap);
+    }
     Entry ended = lane_remove(ledger, lane, lane->top, now - gap);
     if (gap > 0) {
         Entry *place = lane->top + 1; /* of the span that has just ended */

@@ -47,6 +47,9 @@ claim_accounts(Ledger *ledger, Node *startup, int64_t until)
         moved += claimed;
     }
     startup->shift += moved;
+    if (ledger->iterations.count == 0) {
+        stacks_move(ledger, NULL, startup, INT64_MIN);
+    }
     if (ledger->member.page != NULL && ledger->iterations.count == 0) {
         startup->shift += lacking; /* other processes have it */
     }
@@ -92,6 +95,7 @@ close_startup(Ledger *ledger, Span *startup, bool open, int64_t until)
         claim_unattributed(ledger, node);
     }
     claim_accounts(ledger, node, until);
+    collections_begin(ledger);
     forget_last_ends(ledger);
     restate(driver, until);
 }
@@ -280,6 +284,7 @@ give_up_received(Ledger *ledger)
     for (uint32_t i = 0; i < ledger->nodes_used; i++) {
         ledger->nodes[i]->shift = ledger->nodes[i]->marked.shift = 0;
     }
+    stacks_move(ledger, NULL, NULL, INT64_MIN);
     forget_last_ends(ledger);
     forget_shares(ledger);
 }

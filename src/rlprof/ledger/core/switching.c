@@ -96,6 +96,8 @@ begin_anew(Ledger *ledger)
     ledger->timeline.written = ledger->timeline.drained = 0;
     device_forget(ledger);
     iteration_reset(ledger, now);
+    stacks_reset(ledger);
+    ledger->collections = (Collections){0};
 }
 
 PyObject *
@@ -110,6 +112,7 @@ ledger_after_fork(Ledger *ledger, PyObject *Py_UNUSED(ignored))
 {
     ledger->startup = ledger->startup_rest = NULL;
     ledger->pulse = NULL; /* its thread would free it, but runs only in the parent: a few bytes are leaked */
+    stacks_after_fork(ledger);
     threads_after_fork(ledger);
     ledger->left_open = 0;
     memory_after_fork(ledger);

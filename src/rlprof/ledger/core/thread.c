@@ -36,6 +36,7 @@ thread_end(Thread *thread)
 {
     Ledger *ledger = thread->ledger;
     int64_t now = ledger_time(ledger);
+    stacks_forget(ledger, thread);
     sharing_lock(ledger);
     if (ledger->mode & MODE_ENABLED) {
         now = settle(ledger, now);
@@ -51,7 +52,7 @@ thread_end(Thread *thread)
             }
         }
     }
-    thread->lane = thread->base;
+    thread_set_lane(thread, thread->base);
     thread->shared = NULL;
     thread->between_steps = false;
     thread->steps = 0;

@@ -47,6 +47,27 @@ is_inside(const Timed *timed)
     return timed->span->flags & SPAN_WAIT && thread->lane->waits > 0;
 }
 
+static bool
+has_levels(const Timed *timed)
+{
+    return timed->loop != NULL &&
+           (timed->kind == CALL_STEP || timed->kind == CALL_VECTOR_STEP || timed->kind == CALL_LEVEL);
+}
+
+/* A step that has no span, because it is inside another one. Its level is timed in a sample of the steps. */
+static PyObject *
+timed_level(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Loop *loop = (Loop *)Py_NewRef(timed->loop);
+    bool entered = level_enter(loop, PyVectorcall_NARGS(nargsf) > 0 ? args[0] : NULL);
+    PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
+    if (entered) {
+        level_leave(loop);
+    }
+    Py_DECREF(loop);
+    return result;
+}
+
 static PyObject *
 timed_in_loop(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
@@ -57,7 +78,8 @@ timed_in_loop(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwna
     LoopCall call = loop_before(loop, timed->kind, timed->span, args, count);
     bool entered = call.span != NULL && span_enter(call.span);
     int64_t start = entered ? this_thread->lane->mark : 0, end = 0;
-    PyObject *result = PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
+    PyObject *result = has_levels(timed) ? timed_level(timed, args, nargsf, kwnames)
+                                         : PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
     if (entered) {
         span_exit(call.span);
         end = this_thread != NULL ? this_thread->lane->mark : 0;
@@ -75,7 +97,8 @@ timed_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnam
 {
     Timed *timed = (Timed *)self;
     if (timed->outermost && is_inside(timed)) {
-        return PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
+        return has_levels(timed) ? timed_level(timed, args, nargsf, kwnames)
+                                 : PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
     }
     if ((timed->loop != NULL || timed->around != NULL) && timed->span->ledger->mode & MODE_ENABLED) {
         return timed->loop != NULL ? timed_in_loop(timed, args, nargsf, kwnames)

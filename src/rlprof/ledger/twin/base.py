@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rlprof.ledger.compiled import compiling
 from rlprof.ledger.twin.attribution import Attribution
+from rlprof.ledger.twin.collections import Collections
 from rlprof.ledger.twin.cpu import CpuClock
 from rlprof.ledger.twin.journal import Iterations, Timeline
 from rlprof.ledger.twin.lanes import Lanes
 from rlprof.ledger.twin.memory import DeviceSpans, ProcessMemory
 from rlprof.ledger.twin.records import Operation, Thread
 from rlprof.ledger.twin.span import Span
+from rlprof.ledger.twin.stacks import Stacks
 from rlprof.ledger.twin.watch import Watch
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ class Base:
         self._memory = ProcessMemory()
         self._devices = DeviceSpans(hooks)
         self._watch = Watch(hooks)
+        self._stacks = Stacks()
+        self._collections = Collections()
         self._lanes.make_driver(driver)
 
     def now(self) -> int:

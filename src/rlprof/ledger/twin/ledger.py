@@ -9,9 +9,11 @@ from typing import Any
 
 from rlprof.ledger.histogram import pack
 from rlprof.ledger.twin.base import locked
+from rlprof.ledger.twin.collections import Collections
 from rlprof.ledger.twin.journal import Timeline
 from rlprof.ledger.twin.records import Lane
 from rlprof.ledger.twin.span import Span
+from rlprof.ledger.twin.stacks import Stacks
 from rlprof.ledger.twin.startup import Startup
 
 _MOST = 2**62
@@ -73,6 +75,8 @@ class Ledger(Startup):
         self._devices.pending.clear()
         self._timeline.clear()
         self._iterations.reset(now)
+        self._stacks.reset()
+        self._collections = Collections()
 
     def after_fork(self) -> None:
         self._lock = threading.RLock()  # another thread may have held it when the process was forked
@@ -84,6 +88,7 @@ class Ledger(Startup):
         self._memory.peak = 0
         self._devices.attach(None)
         self._watch.set(None)
+        self._stacks = Stacks()
         self.reset()
 
     @locked
@@ -94,6 +99,15 @@ class Ledger(Startup):
             if self.enabled:
                 self._attribution.settle(self.time())
             self._attribution.set_driver(thread, self.time())
+
+    # ---- Python's garbage collector ----
+
+    def collected(self, phase: str, info: dict[str, int]) -> None:
+        if self.enabled:
+            self._collections.note(phase, info, self.now())
+
+    def collections(self) -> list[tuple[int, int, int, int, int]]:
+        return self._collections.rows()
 
     # ---- iterations, steps and the timeline ----
 
@@ -226,6 +240,23 @@ class Ledger(Startup):
         node.off_cpu += gap
         node.count_call(gap)
         self._iterations.leave_out(start, end)
+
+    # ---- samples of the Python stack ----
+
+    @locked
+    def stacks(self, period_ns: int, main: int) -> None:  # noqa: ARG002 - the signature is the core's
+        self._stacks.begin(period_ns > 0, self.now())
+
+    @locked
+    def stack_tick(self) -> bool:
+        driver = self._attribution.driver
+        if not self.enabled or not self._stacks.on or driver.ident == 0:
+            return False
+        return self._stacks.tick(driver, self.now(), self._started)
+
+    @locked
+    def drain_stacks(self) -> Any:
+        return self._stacks.drain()
 
     @locked
     def own_time(self, own: bool) -> bool:

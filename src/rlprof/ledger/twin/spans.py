@@ -182,6 +182,7 @@ class Spans(Base):
         if gap > 0:
             other = self._lanes.child(lane.stack[-2].node, rest.operation)
             gap = _move_rest(lane, node, other, gap)
+            self._stacks.move(node, other, now - gap)
         self._remove(lane, depth, now - gap)
         if gap > 0:
             self._close(lane, Entry(other, rest, now - gap), depth, now)
@@ -205,6 +206,7 @@ class Spans(Base):
             if above is not None and node.operation is not None:
                 moved[node] = self._lanes.child(above, name.operation if node is found else node.operation)
                 node.move_to(moved[node])
+                self._stacks.move(node, moved[node])
         return True
 
     def watch(self, watcher: Watcher | None) -> None:

@@ -66,12 +66,15 @@ class Startup(Spans):
 
     def _claim_accounts(self, startup: Span) -> None:
         """Book all time up to now to start-up, from every account."""
+        self._collections.begin()
         node = self._lanes.child(self._attribution.driver.base.stack[0].node, startup.operation)
         for other in self._attribution.nodes:
             if other is not node and (other.operation is None or other.operation.name != SUSPENDED):
                 moved = other.ledger() - other.marked_ledger()
                 other.shift -= moved
                 node.shift += moved
+        if self._iterations.count == 0:
+            self._stacks.move(None, node)
         for lane in self._attribution.lanes:
             lane.left = lane.mark  # no later split may move time from before
 
