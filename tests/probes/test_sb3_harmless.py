@@ -12,6 +12,7 @@ import pytest
 import sb3_contrib
 import stable_baselines3
 import torch
+from sb3_contrib.common.maskable import callbacks as maskable_callbacks
 from sb3_trainings import SOME_LONG, attached, on_policy, trained
 from stable_baselines3.common import (
     base_class,
@@ -63,7 +64,7 @@ ROOTS = (
 def everything():
     """What each class and module holds, by name."""
     owners = [owner for root in ROOTS for owner in with_subclasses(root)]
-    owners += [evaluation, callbacks, sb3_contrib.ars.ars, sb3_contrib.ppo_mask.ppo_mask]
+    owners += [evaluation, callbacks, maskable_callbacks, sb3_contrib.ars.ars, sb3_contrib.ppo_mask.ppo_mask]
     return {owner: {name: value for name, value in vars(owner).items() if callable(value)} for owner in owners}
 
 

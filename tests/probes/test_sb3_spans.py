@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import pytest
@@ -21,10 +22,21 @@ from rlprof.probes.stable_baselines3 import PROBE, is_attached
 
 
 class Stop(BaseCallback):
-    """Ends the training at its fifth step."""
+    """Ends the training at a step."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
 
     def _on_step(self):
-        return self.n_calls < 5
+        return self.n_calls < self.at
+
+
+def in_training(model):
+    """Steps and ended episodes after the steps that only fill the replay buffer."""
+    fill = getattr(model, "learning_starts", 0)
+    ends = itertools.accumulate(episode["l"] for episode in model.ep_info_buffer)
+    return model.num_timesteps - fill, sum(end > fill for end in ends)
 
 
 @pytest.mark.parametrize("core", ["c", "python"])
@@ -65,8 +77,8 @@ def test_every_algorithm_has_iterations_steps_and_episodes(name):
     assert calls["rollout"] > 0
     assert calls["update"] > 0
     assert snapshot.iterations == calls["update"]
-    assert snapshot.steps == model.num_timesteps
-    ended = len(model.ep_info_buffer)  # by SB3's Monitor; ARS forgets those of earlier iterations
+    steps, ended = in_training(model)  # by SB3's Monitor; ARS forgets the episodes of earlier iterations
+    assert snapshot.steps == steps
     assert snapshot.episodes == ended or (name == "ARS" and snapshot.episodes > ended > 0)
     assert calls["policy_forward"] > 0
     assert calls["env_step"] > 0
@@ -77,8 +89,10 @@ def test_replayed_experience_is_stored_and_sampled():
     with recorded() as profiler:
         off_policy(stable_baselines3.SAC).learn(60)
     found = paths(profiler.snapshot())
-    assert found["rollout/action_selection"] == found["rollout/replay_add"] == 60
-    assert found["rollout/action_selection/policy_forward"] == 40  # the first 20 are drawn by lot
+    assert found["prefill/action_selection"] == found["prefill/replay_add"] == 20
+    assert "prefill/action_selection/policy_forward" not in found  # the first 20 actions are drawn at random
+    assert found["rollout/action_selection"] == found["rollout/replay_add"] == 40
+    assert found["rollout/action_selection/policy_forward"] == 40
     assert found["update/replay_sample"] == 40
     assert found["update/value_forward"] == 3 * 40
     assert found["update/policy_forward"] == 2 * 40
@@ -87,19 +101,41 @@ def test_replayed_experience_is_stored_and_sampled():
 
 
 @pytest.mark.long
-def test_all_that_happens_before_learning_starts_is_one_iteration_with_the_first_update():
+def test_all_that_happens_before_learning_starts_is_no_part_of_an_iteration():
     with recorded() as profiler:
         off_policy(stable_baselines3.TD3).learn(60)
     snapshot = profiler.snapshot()
-    assert snapshot.account("rollout").calls == 60
-    assert snapshot.iterations == snapshot.account("update").calls == 40
+    assert snapshot.account("prefill").calls == 20
+    assert snapshot.iterations == snapshot.account("rollout").calls == snapshot.account("update").calls == 40
+    assert snapshot.steps == 40
 
 
-def test_a_training_that_a_callback_ends_has_its_last_step_counted():
-    for model in (on_policy(stable_baselines3.PPO), off_policy(stable_baselines3.SAC)):
-        with recorded() as profiler:
-            model.learn(100, callback=Stop())
-        assert profiler.snapshot().steps == model.num_timesteps == 5 * model.n_envs
+@pytest.mark.long
+def test_whole_episodes_that_begin_before_learning_starts_fill_the_buffer():
+    model = off_policy(stable_baselines3.DQN, "CartPole-v1", train_freq=(1, "episode"))
+    with recorded() as profiler:
+        model.learn(120)
+    lengths = [episode["l"] for episode in model.ep_info_buffer]
+    filling = next(number for number in range(len(lengths)) if sum(lengths[:number]) > model.learning_starts)
+    snapshot = profiler.snapshot()
+    assert snapshot.account("prefill").calls == filling
+    assert snapshot.steps == sum(lengths[filling:])
+    assert snapshot.episodes == snapshot.account("rollout").calls == len(lengths) - filling > 0
+    assert snapshot.iterations == snapshot.account("update").calls == snapshot.episodes + 1
+
+
+@pytest.mark.parametrize("core", ["c", "python"])
+def test_a_training_that_a_callback_ends_has_its_last_step_counted(core):
+    cases = [
+        (on_policy(stable_baselines3.PPO), 5, 10),
+        (off_policy(stable_baselines3.SAC), 5, 0),  # before learning starts
+        (off_policy(stable_baselines3.SAC), 25, 5),
+    ]
+    for model, last, counted in cases:
+        with recorded(core) as profiler:
+            model.learn(100, callback=Stop(last))
+        assert model.num_timesteps == last * model.n_envs
+        assert profiler.snapshot().steps == counted
 
 
 def test_steps_of_an_evaluation_do_not_count():

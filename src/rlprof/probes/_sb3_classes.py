@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from rlprof.probes.patches import Patches, with_subclasses
+from rlprof.probes.phases import phases_of
 
 _COMMON = "stable_baselines3.common"
 
@@ -77,6 +78,7 @@ class Classes:
         self._special = special
         self._roots = [(getattr(import_module(module), name), methods) for module, name, methods in KINDS]
         self._seen: set[type] = set()
+        self._loop = phases_of(patches).loop
         self._unimportable: list[tuple[type, str, Any, Any]] = []
         waiting = import_module(f"{_COMMON}.vec_env").SubprocVecEnv
         for attribute in _WAITS:
@@ -100,6 +102,8 @@ class Classes:
             return  # inherited, timed already, or no plain method
         if attribute in self._special:
             self._patches.replace(owner, attribute, self._special[attribute])
+        elif operation == "env_step":
+            self._patches.follow(owner, attribute, operation, self._loop, "level")
         else:
             self._patches.time(owner, attribute, operation, outermost=True)
         if owner.__module__ == "__main__" or "<locals>" in owner.__qualname__:

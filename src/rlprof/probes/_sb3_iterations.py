@@ -9,7 +9,21 @@ from typing import Any
 
 from numpy import count_nonzero
 
+from rlprof.ledger.catalogue import PREFILL
 from rlprof.probes.patches import Patches
+from rlprof.probes.phases import phases_of
+
+
+def _fills_buffer(model: Any) -> bool:
+    """True if the steps that are about to be collected only fill the replay buffer: nothing is learned after them.
+
+    The length of an episode is not known in advance. It fills the buffer if it begins before learning starts.
+    """
+    train_freq = getattr(model, "train_freq", None)
+    frequency = getattr(train_freq, "frequency", 1)
+    by_step = isinstance(frequency, int) and getattr(getattr(train_freq, "unit", None), "value", "step") == "step"
+    steps = frequency * model.n_envs if by_step else 1
+    return bool(model.num_timesteps + steps <= getattr(model, "learning_starts", 0))
 
 
 class Iterations:
@@ -18,8 +32,10 @@ class Iterations:
 
     def __init__(self, patches: Patches) -> None:
         self._profiler = patches.profiler
+        self._loop = phases_of(patches).loop
         self._ledger = self._profiler.ledger
         self._rollout = self._profiler.profile("rollout")
+        self._prefill = self._profiler.profile(PREFILL)
         self._attempt = partial(
             patches.attempt, otherwise="iterations and steps of stable-baselines3 are not all counted"
         )
@@ -36,13 +52,18 @@ class Iterations:
             if thread in self._collecting:
                 return original(model, *args, **kwargs)
             self._attempt(self._begin, model)
+            fills = self._loop.filling
             self._collecting.add(thread)
             try:
-                with self._rollout:
+                with self._prefill if fills else self._rollout:
                     result = original(model, *args, **kwargs)
             finally:
+                self._loop.filling = False
                 self._collecting.discard(thread)
-            if result is False or getattr(result, "continue_training", True) is False:
+            ended = result is False or getattr(result, "continue_training", True) is False
+            if fills and not ended:
+                self._attempt(self._end_prefill, model)
+            elif ended and not fills:
                 self._attempt(lambda: self._count_last(*args, **kwargs))
             return result
 
@@ -80,8 +101,13 @@ class Iterations:
     def _begin(self, model: Any) -> None:
         if model.num_timesteps == 0:
             self._plan(model)
-        # Nothing is updated before learning starts. Everything until the first update is one iteration.
-        if not 0 < model.num_timesteps <= getattr(model, "learning_starts", 0):
+        self._loop.filling = _fills_buffer(model)
+        if not self._loop.filling:
+            self._profiler.iteration()
+
+    def _end_prefill(self, model: Any) -> None:
+        """An update follows if learning has started, which happens only within an episode."""
+        if model.num_timesteps > model.learning_starts:
             self._profiler.iteration()
 
     def _plan(self, model: Any) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rlprof.ledger.twin.span import Span
 
 MAX_FORWARDS = 32
+MAX_SIZES = 16
 
 NO_PHASE = "the phases of this training could not be found"
 
@@ -35,10 +36,11 @@ class Loop:
         self._inside_env = inside_env
         self._is_grad_enabled: Callable[[], bool] = bool
         self._is_traced: Callable[[], Any] = bool
+        self._is_anomaly_enabled: Callable[[], bool] = bool
         self._tensor: type | None = None
         self.phase = NONE
         self.on = self.counts_steps = self.counts_episodes = self.counting = True
-        self.training = self.stepping = self.learned = False
+        self.training = self.stepping = self.learned = self.filling = False
         self.action_chosen = self.acted = self.prefilled = self.mixed = self.fresh = self.stepped = self.whole = False
         self.last_ended = 0
         self._env = 0
@@ -47,10 +49,31 @@ class Loop:
         self.envs = 1
         self._acting: Forwards = {}
         self._recent: Forwards = {}
-        self._batch = self._samples = 0
+        self._batch = self._samples = self._learning_batch = 0
+        self._acting_sizes: dict[int, int] = {}
+        self._learning_sizes: dict[int, int] = {}
+        self.backwards = self.anomalous = 0
 
-    def use_torch(self, is_grad_enabled: Callable[[], bool], is_traced: Callable[[], Any], tensor: type) -> None:
+    def use_torch(
+        self,
+        is_grad_enabled: Callable[[], bool],
+        is_traced: Callable[[], Any],
+        tensor: type,
+        is_anomaly_enabled: Callable[[], bool] = bool,
+    ) -> None:
         self._is_grad_enabled, self._is_traced, self._tensor = is_grad_enabled, is_traced, tensor
+        self._is_anomaly_enabled = is_anomaly_enabled
+
+    def batch_sizes(self) -> tuple[dict[int, int], dict[int, int]]:
+        """How often each batch size acted, and how often an optimizer learned from each."""
+        return dict(self._acting_sizes), dict(self._learning_sizes)
+
+    def env_levels(self) -> list[tuple[type, int, int, int]]:
+        """Always empty: only the C core times the levels of environments."""
+        return []
+
+    def forget_levels(self) -> None:
+        pass
 
     def forget_recent(self) -> None:
         self._recent.clear()
@@ -82,6 +105,10 @@ class Loop:
             return usual, envs, driving
         if kind == "reset":
             return usual, 0, self._enter_env(args[0] if args else None, 0)
+        if kind == "loss":
+            self._note_loss(args[1] if len(args) > 1 else None)
+        if kind in ("loss", "level"):
+            return usual, 0, False
         if kind == "dones":
             self._count_dones(args[2] if len(args) > 2 else None)
             return nullcontext(), 0, False
@@ -135,6 +162,8 @@ class Loop:
         except Exception as error:
             self._ledger.hooks.warn("environment steps and episodes are not all counted", error)
             return
+        if self.filling:
+            return
         self._ledger.add_steps(len(flags))
         self._ledger.add_episodes(sum(flags))
 
@@ -163,19 +192,32 @@ class Loop:
             acts = bool(self._call_rules("is_acting", size, gradients))
         _add(self._recent, (size, gradients))
         self.action_chosen |= acts
-        if not acts:
+        if acts:
+            _count(self._acting_sizes, size)
+        else:
             self._batch = max(self._batch, size)
+            self._learning_batch = max(self._learning_batch, size)
         return self._acts if acts else self._learns
 
     def _after_optimizer(self) -> None:
         """An epoch has ended once the training has learned from as many samples as it has collected."""
         self.learned = self._ledger.learned = True
         self._ledger.trained = self._ledger.now()
+        if self._learning_batch:
+            _count(self._learning_sizes, self._learning_batch)
+        self._learning_batch = 0
         self._samples += self._batch
         self._batch = 0
         if self.on and 0 < self.steps <= self._samples:
             self._samples = 0
             self._call_rules("epoch_ended")
+
+    def _note_loss(self, argument: Any) -> None:
+        """The call of a loss, which learns from the batch that it gets."""
+        if self._is_driver() and not self._is_traced():
+            size = self._call_rules("size_of", argument)
+            if type(size) is int:
+                self._learning_batch = max(self._learning_batch, size)
 
     def _plain_length(self, argument: Any) -> Any:
         """Length of a plain tensor, from its base in C, which torch.jit.trace does not record."""
@@ -185,6 +227,8 @@ class Loop:
         return base.__len__(argument) or None  # also 0 without dimensions
 
     def _before_backward(self) -> None:
+        self.backwards += 1
+        self.anomalous += bool(self._is_anomaly_enabled())
         if not self.stepping:
             self._ledger.training_begins(True)
         if not self.on or self.stepping or not self._is_driver():
@@ -265,6 +309,11 @@ def _length(result: Any, envs: int) -> int:
         return one.nbytes if one.itemsize == 1 and one.nbytes == other.nbytes else envs
     except Exception:
         return envs
+
+
+def _count(sizes: dict[int, int], size: int) -> None:
+    if size in sizes or len(sizes) < MAX_SIZES:
+        sizes[size] = sizes.get(size, 0) + 1
 
 
 def _add(forwards: Forwards, kind: tuple[int, bool]) -> None:

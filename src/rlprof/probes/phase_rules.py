@@ -25,6 +25,7 @@ from rlprof.ledger.profiler import Iteration, Profiler
 from rlprof.probes.environments import Environments, Group
 from rlprof.probes.loop import EVALUATION, NONE, PREFILL, ROLLOUT, UPDATE, new_loop
 from rlprof.probes.phase_spans import PhaseSpans
+from rlprof.probes.seen import seen_of
 
 ON_POLICY_STEPS = 8
 """A training that collects fewer steps between updates computes no advantages."""
@@ -159,6 +160,7 @@ class PhaseRules:
     def learns(self) -> None:
         """The training learns for the first time since an environment was stepped, here or in a worker process."""
         self.loop.training = True
+        self._note_environments()
         if self._marked == -1 or (self.loop.learned and not self.loop.stepped):
             self._mark()
         unforeseen = self._end_stretch() and self._provisional
@@ -174,6 +176,17 @@ class PhaseRules:
                 self._spans.begin(UPDATE)
                 self.loop.phase = UPDATE
             self._spans.rename(EVALUATION, ROLLOUT)
+
+    def _note_environments(self) -> None:
+        current, seen = self._environments.current, seen_of(self._profiler)
+        if current is not None and seen is not None:
+            seen.together = max(seen.together, current.group.size)
+
+    def new_level(self, env: Any) -> None:
+        """A class of environments or wrappers is stepped for the first time."""
+        seen = seen_of(self._profiler)
+        if seen is not None:
+            seen.saw_environment(env)
 
     def epoch_ended(self) -> None:
         """The training has learned from as many samples as it has collected."""
@@ -226,6 +239,7 @@ class PhaseRules:
         self.loop.phase = NONE
         self.loop.steps = 0
         self.loop.training = self.loop.stepping = self.loop.learned = False
+        self.loop.forget_levels()
 
     # ---- phases ----
 

@@ -7,6 +7,7 @@ import os
 from rlprof.ledger.profiler import Profiler
 from rlprof.probes.patches import Patches
 from rlprof.probes.phase_rules import PhaseRules
+from rlprof.probes.seen import seen_by
 
 _phases: dict[Profiler, PhaseRules] = {}
 
@@ -19,6 +20,7 @@ def phases_of(patches: Patches) -> PhaseRules:
         phases = _phases[profiler] = PhaseRules(profiler)
         patches.put(profiler, "iteration", phases.iteration)
         patches.put(profiler, "disable", phases.disable)
+        seen_by(patches).loop = phases.loop
         patches.at_undo(lambda: _phases.pop(profiler).off())
     return phases
 

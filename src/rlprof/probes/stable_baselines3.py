@@ -11,6 +11,7 @@ from typing import Any
 from rlprof.probes import phases
 from rlprof.probes.patches import Patches
 from rlprof.probes.probe import Probe
+from rlprof.probes.seen import seen_by
 
 _COMMON = "stable_baselines3.common"
 
@@ -70,13 +71,14 @@ def _time_calls(patches: Patches) -> None:
 def _learning(original: Callable[..., Any], classes: Any, patches: Patches) -> Callable[..., Any]:
     """Each learn() begins with _setup_learn. By then all classes that will be used are defined."""
 
-    def begin() -> None:
+    def begin(model: Any) -> None:
         phases.off()  # the rules are for trainings with an unknown loop
         classes.time_all()
+        seen_by(patches).saw_model(model)
 
     @wraps(original)
     def _setup_learn(*args: Any, **kwargs: Any) -> Any:
-        patches.attempt(begin, otherwise="some classes derived from stable-baselines3's are not timed")
+        patches.attempt(begin, args[0], otherwise="some classes derived from stable-baselines3's are not timed")
         return original(*args, **kwargs)
 
     return _setup_learn

@@ -11,14 +11,16 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
+from rlprof.probes.compiling import attach_callbacks
 from rlprof.probes.cuda import attach_cuda
 from rlprof.probes.patches import Patches, with_subclasses
 from rlprof.probes.phases import phases_of
 from rlprof.probes.probe import Probe
+from rlprof.probes.seen import seen_by
 
 FORWARDS = (
     "loss_forward", "env_forward", "value_forward", "policy_predict", "action_selection", "action_sampling",
-    "evaluate_actions", "lstm_forward", "loss", "host_forward", "host_evaluation",
+    "evaluate_actions", "lstm_forward", "loss", "host_forward", "host_evaluation", "compile",
 )  # fmt: skip
 """A module that is called inside one of these operations is part of it."""
 
@@ -29,11 +31,16 @@ HOSTS = ("host_backward", "host_optimizer_step")
 def _attach_torch(torch: ModuleType, patches: Patches) -> None:
     loop = phases_of(patches).loop
     # While torch.jit.trace records, a query of a size would be recorded.
-    loop.use_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor)
+    loop.use_torch(torch.is_grad_enabled, torch._C._get_tracing_state, torch.Tensor, torch.is_anomaly_enabled)
     _attach_modules(torch.nn.Module, patches)
     for attribute in ("backward", "grad"):
         patches.follow(
-            torch.autograd, attribute, "backward", loop, "backward", family=("policy_forward", *FORWARDS[:2], *HOSTS)
+            torch.autograd,
+            attribute,
+            "backward",
+            loop,
+            "backward",
+            family=("policy_forward", *FORWARDS[:2], *HOSTS, "compile"),
         )
     _attach_optimizers(torch.optim.Optimizer, loop, patches)
     for attribute in ("clip_grad_norm_", "clip_grad_value_"):
@@ -52,6 +59,8 @@ def _attach_modules(cls: type, patches: Patches) -> None:
 def _attach_optimizers(optimizer: Any, loop: Any, patches: Patches) -> None:
     """torch replaces the `step` of a class when its first optimizer is made. That replacement is timed."""
 
+    seen = seen_by(patches)
+
     def attach(cls: type) -> None:
         owner = next((base for base in cls.__mro__ if "step" in vars(base)), optimizer)
         if owner is not optimizer:
@@ -62,6 +71,7 @@ def _attach_optimizers(optimizer: Any, loop: Any, patches: Patches) -> None:
         @wraps(original)
         def _patch_step_function(self: Any) -> None:
             original(self)
+            seen.saw_optimizer(self)
             patches.attempt(attach, type(self), otherwise=f"cannot attach to {type(self).__name__}")
 
         return _patch_step_function
@@ -84,6 +94,19 @@ def _attach_loader(dataloader: ModuleType, patches: Patches) -> None:
         return __next__
 
     patches.around(dataloader._BaseDataLoaderIter, "__next__", "data_loading", make)
+    seen = seen_by(patches)
+
+    def noticed(original: Callable[..., None]) -> Callable[..., None]:
+        @wraps(original)
+        def __init__(self: Any, loader: Any) -> None:  # noqa: N807 - its name
+            original(self, loader)
+            patches.attempt(seen.saw_iterator, loader, otherwise="the DataLoaders are not all counted")
+
+        return __init__
+
+    patches.replace(dataloader._BaseDataLoaderIter, "__init__", noticed)
+    for attribute in ("__init__", "_shutdown_workers"):
+        patches.time(dataloader._MultiProcessingDataLoaderIter, attribute, "loader_workers", outermost=True)
 
 
 def _attach_fetchers(fetch: ModuleType, patches: Patches) -> None:
@@ -144,6 +167,7 @@ PROBE = Probe(
         "torch.utils.data._utils.fetch": _attach_fetchers,
         "torch.utils.tensorboard.writer": _attach_writer,
         "torch._dynamo.eval_frame": _attach_compiled,
+        "torch._dynamo.callback": attach_callbacks,
         "torch._dynamo.trace_rules": _attach_dynamo,
         "torch._dynamo.variables.misc": _attach_super,
     },

@@ -11,7 +11,9 @@ from typing import Any
 from rlprof.probes._torchrl_classes import time_calls, time_family
 from rlprof.probes._torchrl_iterations import iterations_of
 from rlprof.probes.patches import Patches
+from rlprof.probes.phases import phases_of
 from rlprof.probes.probe import Probe
+from rlprof.probes.seen import seen_by
 
 _ENV = {"step": "env_step", "step_and_maybe_reset": "env_step", "reset": "env_reset"}
 
@@ -63,11 +65,11 @@ def _attach_envs(module: ModuleType, patches: Patches) -> None:
 
 
 def _attach_data(module: ModuleType, patches: Patches) -> None:
-    time_family(patches, module.ReplayBuffer, _BUFFER.get)
+    time_family(patches, module.ReplayBuffer, _BUFFER.get, seen_by(patches).saw_buffer)
 
 
 def _attach_objectives(module: ModuleType, patches: Patches) -> None:
-    time_calls(patches, module.LossModule, "loss")
+    time_calls(patches, module.LossModule, "loss", phases_of(patches).loop)
     time_calls(patches, module.value.ValueEstimatorBase, "advantage")
     time_family(patches, module.LossModule, _loss)
     time_family(patches, module.value.ValueEstimatorBase, _ESTIMATOR.get)

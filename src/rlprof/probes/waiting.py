@@ -19,6 +19,7 @@ from typing import Any
 
 from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.profiler import Profiler
+from rlprof.probes.garbage import COLLECTOR, attach_collector
 from rlprof.probes.patches import Patches
 from rlprof.probes.pools import attach_executor, attach_pool
 from rlprof.probes.probe import Probe
@@ -153,6 +154,7 @@ PROBE = Probe(
         "threading": _attach_threads,
         "time": _attach_sleep,
         "multiprocessing.pool": _attach_pool,
+        COLLECTOR: attach_collector,
         **dict.fromkeys(EXECUTORS, attach_executor),
     },
     generic=True,

@@ -3,7 +3,8 @@
 #include "loop.h"
 
 const char *const CALL_NAMES[CALL_KINDS] = {"forward",  "step",      "vector_step", "step_wait", "reset",
-                                            "backward", "optimizer", "zero_grad", "dones"};
+                                            "backward", "optimizer", "zero_grad",   "dones",     "loss",
+                                            "level"};
 
 /* ---- calls into Python ---- */
 
@@ -45,8 +46,8 @@ is_true(PyObject *builtin)
     return yes;
 }
 
-static bool
-is_driver(const Loop *loop)
+bool
+loop_is_driver(const Loop *loop)
 {
     const Ledger *ledger = loop->ledger;
     return (ledger->elsewhere ? ledger->local : ledger->driving) == PyThread_get_thread_ident();
@@ -129,7 +130,7 @@ enter_env(Loop *loop, PyObject *env, int64_t envs)
     if (envs > 0 && loop->on && !loop->stepping) {
         training_begins(loop->ledger, false); /* on whatever thread */
     }
-    if (loop->stepping || !is_driver(loop)) {
+    if (loop->stepping || !loop_is_driver(loop)) {
         return false;
     }
     if (loop->on && loop->training) {
@@ -165,7 +166,7 @@ forward(Loop *loop, PyObject *argument)
 {
     bool gradients = is_true(loop->is_grad_enabled);
     Span *usual = gradients ? loop->learns : loop->acts;
-    if (!loop->on || !is_driver(loop)) {
+    if (!loop->on || !loop_is_driver(loop)) {
         return usual;
     }
     if (loop->stepping || (loop->phase == PHASE_NONE && (!loop->training || loop->env == NULL))) {
@@ -202,8 +203,14 @@ forward(Loop *loop, PyObject *argument)
     }
     forwards_add(&loop->recent, kind);
     loop->action_chosen |= acts;
-    if (!acts && size > loop->batch) {
+    if (acts) {
+        sizes_add(&loop->acting_sizes, size);
+    }
+    else if (size > loop->batch) {
         loop->batch = size;
+    }
+    if (!acts && size > loop->learning_batch) {
+        loop->learning_batch = size;
     }
     return acts ? loop->acts : loop->learns;
 }
@@ -244,10 +251,12 @@ learns(Loop *loop)
 static void
 before_backward(Loop *loop)
 {
+    loop->backwards++;
+    loop->anomalous += is_true(loop->is_anomaly_enabled);
     if (!loop->stepping) {
         training_begins(loop->ledger, true);
     }
-    if (!loop->on || loop->stepping || !is_driver(loop)) {
+    if (!loop->on || loop->stepping || !loop_is_driver(loop)) {
         return;
     }
     learns(loop);
@@ -267,11 +276,28 @@ after_optimizer(Loop *loop)
     loop->learned = true;
     loop->ledger->learned = true;
     loop->ledger->trained = clock_now(&loop->ledger->clock);
+    if (loop->learning_batch > 0) {
+        sizes_add(&loop->learning_sizes, loop->learning_batch);
+    }
+    loop->learning_batch = 0;
     loop->samples += loop->batch;
     loop->batch = 0;
     if (loop->on && loop->steps > 0 && loop->samples >= loop->steps) {
         loop->samples = 0;
         Py_XDECREF(loop_call_rules(loop, "epoch_ended", NULL, NULL, "epochs could not be found"));
+    }
+}
+
+/* The call of a loss, which learns from the batch that it gets. */
+static void
+note_loss(Loop *loop, PyObject *argument)
+{
+    if (!loop_is_driver(loop) || is_true(loop->is_traced)) {
+        return;
+    }
+    int64_t size = leading_dimension(loop, argument);
+    if (size > loop->learning_batch) {
+        loop->learning_batch = size;
     }
 }
 
@@ -309,6 +335,11 @@ loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ss
     case CALL_BACKWARD:
         before_backward(loop);
         break;
+    case CALL_LOSS:
+        note_loss(loop, count > 1 ? args[1] : NULL);
+        break;
+    case CALL_LEVEL:
+        break;
     case CALL_DONES:
         call.span = NULL;
         if (count > 2) {
@@ -316,7 +347,7 @@ loop_before(Loop *loop, CallKind kind, Span *usual, PyObject *const *args, Py_ss
         }
         break;
     default:
-        if (loop->on && !loop->stepping && (loop->steps > 0 || !loop->stepped) && is_driver(loop)) {
+        if (loop->on && !loop->stepping && (loop->steps > 0 || !loop->stepped) && loop_is_driver(loop)) {
             if (kind == CALL_OPTIMIZER) {
                 learns(loop);
             }
@@ -340,7 +371,7 @@ loop_after(Loop *loop, CallKind kind, const LoopCall *call, PyObject *result)
     if (kind == CALL_STEP || kind == CALL_VECTOR_STEP || kind == CALL_STEP_WAIT) {
         loop_count_step(loop, kind, call, result);
     }
-    else if (kind == CALL_OPTIMIZER && !loop->stepping && is_driver(loop)) {
+    else if (kind == CALL_OPTIMIZER && !loop->stepping && loop_is_driver(loop)) {
         after_optimizer(loop);
     }
 }

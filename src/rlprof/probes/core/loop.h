@@ -4,6 +4,8 @@
 
 #include "core.h"
 #include "forwards.h"
+#include "levels.h"
+#include "sizes.h"
 
 typedef enum {
     CALL_FORWARD,
@@ -15,6 +17,8 @@ typedef enum {
     CALL_OPTIMIZER,
     CALL_ZERO_GRAD,
     CALL_DONES, /* counted, not timed: its second argument has a flag per environment, true at the end of an episode */
+    CALL_LOSS,  /* of a framework that computes losses in modules of its own: shows the size of a batch */
+    CALL_LEVEL, /* a step inside a vector of environments: only its levels are timed */
     CALL_KINDS,
 } CallKind;
 
@@ -27,6 +31,7 @@ typedef struct {
     Ledger *ledger;
     Span *acts, *learns, *inside_env;      /* for forward passes */
     PyObject *is_grad_enabled, *is_traced; /* torch's functions, NULL before use_torch */
+    PyObject *is_anomaly_enabled;          /* NULL if unknown */
     PyTypeObject *tensor;
     int phase;
     bool on;
@@ -38,6 +43,7 @@ typedef struct {
     bool prefilled;     /* nothing was learned yet, and no forward pass chose the actions of the first steps */
     bool mixed;         /* and a forward pass chose the actions of some later steps */
     bool counting;      /* the driver's steps are the training's, as far as is known */
+    bool filling;       /* a framework's probe knows that the steps only fill a replay buffer */
     bool fresh;         /* the driver has stepped, and nothing was learned since */
     bool stepped;       /* some thread has stepped an environment */
     uint32_t seen;      /* steps of other processes when this process last learned */
@@ -54,6 +60,11 @@ typedef struct {
     bool whole;         /* the last step ended the episodes of all of its environments */
     Forwards acting;    /* kinds that were seen directly before a step */
     Forwards recent;    /* kinds that were seen since the last step or backward pass */
+    int64_t learning_batch; /* as `batch`, whether or not the rules are on */
+    Sizes acting_sizes;     /* of forward passes that choose actions */
+    Sizes learning_sizes;   /* of the largest batch before each optimizer step */
+    int64_t backwards, anomalous; /* backward passes, and those in torch's anomaly mode */
+    Levels levels;
 } Loop;
 
 /* Remembered from before a call until after it. */
@@ -75,5 +86,12 @@ void loop_count_dones(Loop *, PyObject *dones);
 void loop_count_step(Loop *, CallKind, const LoopCall *, PyObject *result);
 PyObject *loop_call_rules(Loop *, const char *method, PyObject *first, PyObject *second, const char *otherwise);
 void loop_failed(Loop *, const char *what);
+bool loop_is_driver(const Loop *);
+
+/* levels.c. Every level_enter that returns true is followed by level_leave. */
+bool level_enter(Loop *, PyObject *env);
+void level_leave(Loop *);
+void levels_forget(Loop *);
+PyObject *levels_list(const Loop *);
 
 #endif

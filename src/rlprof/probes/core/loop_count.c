@@ -47,7 +47,8 @@ ended_of(PyObject *terminated, PyObject *truncated, int64_t *envs)
     return ended;
 }
 
-/* Counts what a framework itself passes to its own counter. This count always holds. */
+/* Counts what a framework itself passes to its own counter. This count always holds. Steps that only fill a replay
+ * buffer are no steps of the training. */
 void
 loop_count_dones(Loop *loop, PyObject *dones)
 {
@@ -75,6 +76,9 @@ loop_count_dones(Loop *loop, PyObject *dones)
         }
     }
     loop->ledger->trained = clock_now(&loop->ledger->clock);
+    if (loop->filling) {
+        return;
+    }
     loop->ledger->iterations.steps += steps;
     loop->ledger->iterations.episodes += ended;
 }

@@ -29,17 +29,19 @@ loop_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)loop;
 }
 
-/* use_torch(is_grad_enabled, is_traced, Tensor): torch's functions for its state, and its type of tensors. */
+/* use_torch(is_grad_enabled, is_traced, Tensor, is_anomaly_enabled=None): torch's functions for its state, and its type
+ * of tensors. */
 static PyObject *
 loop_use_torch(Loop *loop, PyObject *args)
 {
-    PyObject *is_grad_enabled, *is_traced, *tensor;
-    if (!PyArg_ParseTuple(args, "OOO!", &is_grad_enabled, &is_traced, &PyType_Type, &tensor)) {
+    PyObject *is_grad_enabled, *is_traced, *tensor, *is_anomaly_enabled = Py_None;
+    if (!PyArg_ParseTuple(args, "OOO!|O", &is_grad_enabled, &is_traced, &PyType_Type, &tensor, &is_anomaly_enabled)) {
         return NULL;
     }
     Py_XSETREF(loop->is_grad_enabled, Py_NewRef(is_grad_enabled));
     Py_XSETREF(loop->is_traced, Py_NewRef(is_traced));
     Py_XSETREF(loop->tensor, (PyTypeObject *)Py_NewRef(tensor));
+    Py_XSETREF(loop->is_anomaly_enabled, is_anomaly_enabled != Py_None ? Py_NewRef(is_anomaly_enabled) : NULL);
     Py_RETURN_NONE;
 }
 
@@ -90,6 +92,49 @@ loop_has_acted(Loop *loop, PyObject *args)
     return PyBool_FromLong(forwards_have(&loop->acting, 2 * size + gradients));
 }
 
+static PyObject *
+sizes_dict(const Sizes *sizes)
+{
+    PyObject *dict = PyDict_New();
+    for (unsigned i = 0; dict != NULL && i < sizes->used; i++) {
+        PyObject *size = PyLong_FromLongLong(sizes->size[i]), *count = PyLong_FromLongLong(sizes->count[i]);
+        if (size == NULL || count == NULL || PyDict_SetItem(dict, size, count) < 0) {
+            Py_CLEAR(dict);
+        }
+        Py_XDECREF(size);
+        Py_XDECREF(count);
+    }
+    return dict;
+}
+
+/* batch_sizes(): how often each batch size acted, and how often an optimizer learned from each. */
+static PyObject *
+loop_batch_sizes(Loop *loop, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *acting = sizes_dict(&loop->acting_sizes);
+    PyObject *learning = acting ? sizes_dict(&loop->learning_sizes) : NULL;
+    if (learning == NULL) {
+        Py_XDECREF(acting);
+        return NULL;
+    }
+    return Py_BuildValue("NN", acting, learning);
+}
+
+/* env_levels(): a list of (class, depth, timed calls, own ns). */
+static PyObject *
+loop_env_levels(Loop *loop, PyObject *Py_UNUSED(ignored))
+{
+    return levels_list(loop);
+}
+
+/* forget_levels(): in a forked child. */
+static PyObject *
+loop_forget_levels(Loop *loop, PyObject *Py_UNUSED(ignored))
+{
+    levels_forget(loop);
+    Py_RETURN_NONE;
+}
+
 static int
 loop_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -103,6 +148,10 @@ loop_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(loop->is_grad_enabled);
     Py_VISIT(loop->is_traced);
     Py_VISIT(loop->tensor);
+    Py_VISIT(loop->is_anomaly_enabled);
+    for (unsigned i = 0; i < loop->levels.used; i++) {
+        Py_VISIT(loop->levels.of[i].type);
+    }
     return 0;
 }
 
@@ -116,6 +165,8 @@ loop_clear(PyObject *self)
     Py_CLEAR(loop->is_grad_enabled);
     Py_CLEAR(loop->is_traced);
     Py_CLEAR(loop->tensor);
+    Py_CLEAR(loop->is_anomaly_enabled);
+    levels_forget(loop);
     return 0;
 }
 
@@ -142,6 +193,9 @@ static PyMethodDef loop_methods[] = {
     {"take_block", (PyCFunction)loop_take_block, METH_NOARGS, NULL},
     {"recount", (PyCFunction)loop_recount, METH_VARARGS, NULL},
     {"has_acted", (PyCFunction)loop_has_acted, METH_VARARGS, NULL},
+    {"batch_sizes", (PyCFunction)loop_batch_sizes, METH_NOARGS, NULL},
+    {"env_levels", (PyCFunction)loop_env_levels, METH_NOARGS, NULL},
+    {"forget_levels", (PyCFunction)loop_forget_levels, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -156,6 +210,7 @@ static PyMemberDef loop_members[] = {
     {"prefilled", T_BOOL, offsetof(Loop, prefilled), 0, NULL},
     {"mixed", T_BOOL, offsetof(Loop, mixed), 0, NULL},
     {"counting", T_BOOL, offsetof(Loop, counting), 0, NULL},
+    {"filling", T_BOOL, offsetof(Loop, filling), 0, NULL},
     {"fresh", T_BOOL, offsetof(Loop, fresh), READONLY, NULL},
     {"stepped", T_BOOL, offsetof(Loop, stepped), READONLY, NULL},
     {"whole", T_BOOL, offsetof(Loop, whole), READONLY, NULL},
@@ -166,6 +221,8 @@ static PyMemberDef loop_members[] = {
     {"counted_episodes", T_LONGLONG, offsetof(Loop, counted_episodes), READONLY, NULL},
     {"envs", T_LONGLONG, offsetof(Loop, envs), READONLY, NULL},
     {"steps", T_LONGLONG, offsetof(Loop, steps), 0, NULL},
+    {"backwards", T_LONGLONG, offsetof(Loop, backwards), READONLY, NULL},
+    {"anomalous", T_LONGLONG, offsetof(Loop, anomalous), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -1,0 +1,36 @@
+/* The time of each level of an environment: wrappers, vectors, and the environment inside.
+ *
+ * Only the outermost call of `step` has a span. Of every LEVEL_PERIOD such calls, one also times the calls of `step`
+ * below it. The period is a prime, so that a vector of 2, 4 or 8 environments is not always measured at the same one. */
+#ifndef RLPROF_LEVELS_H
+#define RLPROF_LEVELS_H
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LEVEL_PERIOD 17
+#define MAX_LEVELS 32     /* classes */
+#define MAX_LEVEL_DEPTH 24 /* calls of `step` inside each other */
+
+typedef struct {
+    PyTypeObject *type;
+    int depth;     /* the smallest at which it was seen; 0: outermost */
+    int64_t calls; /* that were timed */
+    int64_t own;   /* ns, without the levels below */
+} Level;
+
+typedef struct {
+    Level of[MAX_LEVELS];
+    unsigned used;
+    uint64_t entries; /* outermost calls */
+    int nest;         /* open calls, timed or not */
+    int timed;        /* open calls that are timed */
+    struct {
+        Level *level;
+        const PyObject *env; /* an address, never followed */
+        int64_t entered, start, inner;
+    } open[MAX_LEVEL_DEPTH];
+} Levels;
+
+#endif
