@@ -13,6 +13,11 @@ with rlprof.open_session(recording.folder) as session:
     print(session.accounts())
 """
 
+# ruff: noqa: E402 - before the other imports, which take most of the time in which a command starts
+from rlprof.interrupts import be_silent_while_starting
+
+be_silent_while_starting()
+
 import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

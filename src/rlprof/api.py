@@ -27,6 +27,7 @@ def record(
     tensorboard: str | os.PathLike[str] | None = None,
     flat: str | os.PathLike[str] | None = None,
     timeline: int | None = None,
+    stacks: bool = True,
     settings: Mapping[str, Any] | None = None,
     profiler: Profiler | None = None,
 ) -> Recording:
@@ -39,6 +40,7 @@ def record(
     tensorboard: folder for TensorBoard scalars, one point per iteration.
     flat: folder that also gets `raw/NAME_TIMESTAMP.json` and `reports/NAME_TIMESTAMP_summary.txt`.
     timeline: keep single spans for `rlprof export`, up to this many in memory between two flushes.
+    stacks: sample which lines of Python run, about 20 times per second (default: yes).
     settings: settings of the training, shown in the report.
     profiler: profiler to record (default: the global one).
     """
@@ -49,12 +51,14 @@ def record(
     if isinstance(running, Recording) and running.launched:
         recording = running
         recording.take_over(name, settings or {}, timeline)
+        if not stacks:
+            recording.end_stacks()
     else:
         recording = Recording(profiler, str(name or default_name()), parent, settings or {})
         recording.at_end.append(partial(_write_outputs, recording))
         recording.if_unwritten = partial(_print_what_is_in_memory, profiler)
         recording.on_request = partial(_capture_on_request, recording)
-        recording.start(timeline)
+        recording.start(timeline, stacks)
     if summary_every or jsonl is not None or tensorboard is not None:
         _show_live(recording, summary_every, jsonl, tensorboard)
     if flat is not None:

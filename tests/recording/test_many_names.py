@@ -86,7 +86,7 @@ def test_another_process_writes_the_files_of_a_large_session(tmp_path, monkeypat
     _, recording = many_names(tmp_path)
     recording.flat_folders.append(tmp_path / "flat")
     assert lines_of(recording.stop, below="rlprof/analysis") == 0
-    assert recording.verdict.sentences[1].startswith("Largest account: ")
+    assert recording.verdict.sentences[1].startswith("Most time: ")
     with Session(recording.folder) as session:
         assert session.end.how == "finished"
     made = (recording.folder / files.RAW).read_text()

@@ -14,6 +14,7 @@ from recording.worker_trainings import only_session, start_training
 from sessions import report_of
 
 from rlprof.ledger import profiler as module
+from rlprof.session.reader import Session
 
 pytestmark = pytest.mark.skipif(
     module._core is None or not Path("/proc/self/schedstat").exists(), reason="the C core on Linux notices"
@@ -89,20 +90,23 @@ def test_a_stop_is_an_account_of_its_own_and_no_operations_work(tmp_path, place)
     assert (process.returncode, err) == (0, "")
     report = report_of(only_session(tmp_path))
     facts = report.facts
-    suspended = facts.operation("suspended")
-    assert suspended is not None
+    with Session(only_session(tmp_path)) as session:
+        suspended = session.snapshot().account("suspended")
     assert suspended.ledger_ns / 1e9 == pytest.approx(planted, abs=CLOSE)
     assert suspended.cpu_ns == 0
     assert suspended.calls == 1
+    assert facts.operation("suspended") is None, "it is no part of the training"
+    assert facts.progress.suspended_ns == suspended.ledger_ns
     # No span has lasted through it, and no iteration.
-    longest = max(item.max_ns for item in facts.operations if item.operation != "suspended" and item.max_ns)
+    longest = max(item.max_ns for item in facts.operations if item.max_ns)
     assert longest / 1e9 < planted - CLOSE
     assert facts.progress.iteration_ns.max_ns / 1e9 < planted - CLOSE
     progress = facts.progress
-    assert progress.training_ns + progress.startup_ns + progress.after_ns + suspended.ledger_ns == progress.wall_ns
+    beside = progress.startup_ns + progress.after_ns + progress.warm_up_ns + suspended.ledger_ns
+    assert progress.training_ns + beside == progress.wall_ns
     training = facts.progress.training_ns / 1e9
     assert facts.progress.steps_per_second == pytest.approx(facts.progress.steps / training)
-    assert all("suspended" not in advice.operations for advice in report.findings.advice)
+    assert all("suspended" not in finding.operations for finding in report.findings.findings)
 
 
 @pytest.mark.long

@@ -29,9 +29,9 @@ os.kill(victim.pid, signal.SIGKILL)
 victim.join()  # a flush finds the ended process
 envs.pipes.pop(1).close()
 recording.flush()
-train(envs, iterations=10)
 with profile("idle_wait", wait=True):
     time.sleep(0.3)
+train(envs, iterations=10)
 envs.close()
 print(victim.exitcode)
 recording.stop()
@@ -41,7 +41,7 @@ recording.stop()
     calls = lanes_of(facts, "env_step")
     assert calls["env-0"] == calls["env-2"] == 100
     assert 0 < calls.get("env-1", 50) <= 50
-    assert facts.operation("idle_wait").ledger_ns > 0.29e9  # the dead worker does not work any more
+    assert facts.operation("idle_wait").ledger_ns > 0.25e9  # of 0.3: the dead worker does not work any more
     assert facts.breakdown.lanes.by_kind["process"] >= 2
 
 
@@ -76,7 +76,7 @@ train(envs, iterations=10_000)
     assert facts.ended == RUNNING
     assert len(lanes_of(facts, "env_step")) == 3
     assert facts.operation("env_step").ledger_ns > 0
-    shown = rlprof("report", only_session(tmp_path)).stdout
+    shown = rlprof("report", "--full", only_session(tmp_path)).stdout
     assert "3 processes and 1 thread" in shown
 
 

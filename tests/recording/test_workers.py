@@ -219,4 +219,4 @@ print([name for name in os.listdir(recording.folder / "workers") if name.startsw
 recording.stop()
 """
     out, _ = run_training(tmp_path, main)
-    assert out == "1 3\n[]\n"  # one that writes, one that notices stops
+    assert out == "1 4\n[]\n"  # one that writes, one that notices stops, one that samples

@@ -47,8 +47,35 @@ def test_ctrl_c_while_rlprof_starts_is_a_keyboard_interrupt_of_the_program(plant
     done = recorded(words[kind], tmp_path, PROGRAM if kind == "stdin" else "", **variables)
     assert "Fatal Python error" not in done.stderr, done.stderr
     assert "KeyboardInterrupt" in done.stderr
+    traceback = done.stderr.partition("Traceback")[2].partition("KeyboardInterrupt")[0]
+    assert "/rlprof/" not in traceback, done.stderr
     assert done.returncode == -signal.SIGINT, done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["run", "report"])
+def test_ctrl_c_while_the_command_itself_starts_is_silent(command, tmp_path):
+    """rlprof imports click before it knows what to do."""
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "click.py").write_text(SIGNAL)
+    (tmp_path / "train.py").write_text(PROGRAM)
+    done = execute([RUN[0], command, "train.py"], tmp_path, PYTHONPATH=str(tmp_path / "plain"))
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", -signal.SIGINT)
+
+
+def test_ctrl_c_before_python_has_loaded_rlprof_waits_for_the_program(tmp_path):
+    """The signal is sent before the program's Python starts, and arrives in the program."""
+    (tmp_path / "train.py").write_text(PROGRAM)
+    program = (
+        "import os, signal; from rlprof.run import command; kill = os.execvpe\n"
+        "os.execvpe = lambda *words: (os.kill(os.getpid(), signal.SIGINT), kill(*words))\n"
+        f"command.become({[sys.executable, 'train.py']!r}, {{}}, is_python=True)"
+    )
+    done = execute([sys.executable, "-c", program], tmp_path)
+    assert (done.stdout, done.returncode) == ("", -signal.SIGINT), done.stderr
+    traceback = done.stderr.partition("rlprof: ")[0].splitlines()
+    assert traceback[1:] == [f'  File "{tmp_path / "train.py"}", line 1, in <module>', "    import rlprof",
+                             "KeyboardInterrupt"]  # fmt: skip
 
 
 def test_a_program_that_ignores_ctrl_c_is_not_interrupted(tmp_path):

@@ -159,7 +159,7 @@ def test_waits_during_start_up_are_not_training(tmp_path):
     assert facts.progress.steps == 80
     assert facts.progress.startup_ns > 1e9
     assert facts.progress.training_ns == pytest.approx(took, rel=0.1)
-    assert facts.progress.startup_ns + facts.breakdown.after_startup_ns == facts.breakdown.wall_ns
+    assert {part.name for part in facts.breakdown.outside} <= {"startup", "after_training"}
 
 
 LEARNER = """

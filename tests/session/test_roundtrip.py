@@ -13,6 +13,7 @@ from programs import Machine, programs
 from sessions import INFO, Written, facts_of, report_of, sample
 
 from rlprof.analysis.breakdown import breakdown
+from rlprof.analysis.training import training_part
 from rlprof.report.json import to_json
 from rlprof.session import schema
 from rlprof.session.reader import Session
@@ -50,7 +51,7 @@ def test_only_what_changed_is_written_again(written):
     changes = written.writer._connection.total_changes
     written.work("render", 5)
     written.flush()
-    # One node, its lane's root with no time of its own stays; and the state and the costs.
+    # One node, its lane's root with no time of its own stays; and the state and the costs. The evidence is unchanged.
     assert written.writer._connection.total_changes - changes == 3
     assert facts_of(written.end()).operation("render").busy_ns == 15
 
@@ -150,7 +151,9 @@ def test_the_accounts_of_any_session_sum_to_its_wall_time(program, tmp_path_fact
     facts = report["facts"]
     accounts = [item["ledger_ns"] for item in facts["operations"]]
     extra = [row["ledger_ns"] for row in facts["breakdown"]["rows"][-2:]]
-    assert sum(accounts) + sum(extra) == facts["breakdown"]["wall_ns"]
+    outside = [part["ns"] for part in facts["breakdown"]["outside"]]
+    assert sum(accounts) + sum(extra) == facts["breakdown"]["training_ns"] == facts["progress"]["training_ns"]
+    assert sum(accounts) + sum(extra) + sum(outside) == facts["breakdown"]["wall_ns"]
     for place, wall in enumerate(facts["series"]["wall_ns"]):
         assert sum(values[place] for values in facts["series"]["ledger_ns"].values()) == wall
-    assert breakdown(machine.fake.snapshot()).wall_ns == facts["breakdown"]["wall_ns"]
+    assert breakdown(training_part(machine.fake.snapshot())).wall_ns == facts["breakdown"]["wall_ns"]

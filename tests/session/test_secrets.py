@@ -203,7 +203,6 @@ raise SystemExit("cannot log in as redis://me:hunter4@host")
 @pytest.mark.long
 def test_no_file_of_a_recorded_run_has_the_secret(tmp_path):
     """The bytes of all files of the run and its reports."""
-    pytest.importorskip("plotly", reason="the HTML report needs plotly: pip install '.[report]'")
     (tmp_path / "train.py").write_text(SCRIPT)
     runs = tmp_path / "runs"
     environment = {**os.environ, "LD_PRELOAD": "", "XLA_FLAGS": "--password=hunter3"}

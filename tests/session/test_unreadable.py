@@ -113,12 +113,13 @@ def test_a_damaged_session(statement, because, session, tmp_path):
         ("null", "not what"),
         ("{}", "schema_version"),
         ('{"schema_version": "1"}', "schema_version"),
-        ('{"schema_version": 2, "facts": {}}', "version 2"),
-        ('{"schema_version": 1}', "facts"),
-        ('{"schema_version": 1, "facts": 3}', "facts"),
+        ('{"schema_version": 3, "facts": {}}', "version 3, .*update rlprof"),
+        ('{"schema_version": 1, "facts": {}}', "version 1, .*make it again from the session"),
+        ('{"schema_version": 2}', "facts"),
+        ('{"schema_version": 2, "facts": 3}', "facts"),
         ('{"schema_version": 1e400}', "not JSON|not what"),
         ("[" * 100_000, "nested|not JSON|not what"),
-        ('{"schema_version": 1, "facts": "\udcff"}', "not JSON|not what"),
+        ('{"schema_version": 2, "facts": "\udcff"}', "not JSON|not what"),
     ],
 )  # fmt: skip
 def test_json_that_is_no_report(text, because, tmp_path):
@@ -263,7 +264,7 @@ def test_a_session_on_a_read_only_disk_is_read(session, tmp_path):
 
 @pytest.mark.parametrize("command", ["report", "analyze", "export"])
 def test_the_command_line_prints_one_line_and_exits_2(command, tmp_path):
-    (tmp_path / "broken.json").write_text('{"schema_version": 1, "facts": {}}')
+    (tmp_path / "broken.json").write_text('{"schema_version": 2, "facts": {}}')
     arguments = ["--to", "chrome"] if command == "export" else []
     done = rlprof(command, tmp_path / "broken.json", *arguments, code=2)
     assert done.stdout == ""

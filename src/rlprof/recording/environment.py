@@ -34,6 +34,12 @@ STARTED_FILE = "RLPROF_STARTED_FILE"
 """A file that the first process in which rlprof starts deletes. If it is still there, `rlprof run` reports that nothing
 was recorded."""
 
+STACKS = "RLPROF_STACKS"
+"""0: no process samples its Python stack."""
+
+HELD = "RLPROF_INTERRUPTS_HELD"
+"""1: `rlprof run` has blocked SIGINT for the start of Python. rlprof's sitecustomize lets it through again."""
+
 SOURCE = "RLPROF_SOURCE"
 """The argument with which `pip install` installs this rlprof, for a Python that has none."""
 
@@ -70,6 +76,11 @@ def announce(environment: Environment, session: Path | None, rate: str) -> None:
     environment[RATE] = rate
     environment[DRIVER] = f"{os.getpid()}:{identity_of(os.getpid())}"
     environment[SESSION] = "" if session is None else str(session)
+
+
+def samples_stacks(environment: Environment) -> bool:
+    """False if the sampling of stacks is switched off."""
+    return environment.get(STACKS) != "0"
 
 
 def report_start(environment: Environment) -> None:

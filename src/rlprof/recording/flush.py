@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from rlprof.ledger.profiler import Profiler
+from rlprof.ledger.stacks import DRIVER_PERIOD
+from rlprof.probes.evidence import EvidenceReader
 from rlprof.recording.gather import LAST_PATIENCE, Workers
+from rlprof.recording.stacks import SessionStacks
 from rlprof.recording.system import SystemSampler
 from rlprof.recording.worker import work_for
+from rlprof.session.evidence import Evidence
 from rlprof.session.folder import DATABASE, PRIVATE_FILE
 from rlprof.session.info import described, gather, readable
 from rlprof.session.records import Artifact, Flush, Lost, Mark, Sample
@@ -39,6 +43,8 @@ class SessionFlusher:
         self._sampler = SystemSampler(self._ledger.now)
         self._info = gather(name, self._ledger.now(), profiler.core, settings)
         self.writer = SessionWriter(folder / DATABASE, self._info)
+        self._stacks = SessionStacks()
+        self._evidence = EvidenceReader(profiler)
         self._workers: Workers | None = None
         self._no_workers: Exception | None = None
         """Why worker processes cannot be recorded."""
@@ -53,7 +59,7 @@ class SessionFlusher:
         """Let worker processes join, if the training starts any."""
         if self._profiler.core == "c":
             try:
-                self._workers = Workers(self._profiler, self._folder)
+                self._workers = Workers(self._profiler, self._folder, self._stacks)
             except Exception as error:
                 self._no_workers = error
 
@@ -86,6 +92,7 @@ class SessionFlusher:
             batch = self._collect()
             self.writer.write(batch)
             self._unwritten = None
+            self._stacks.written(batch.frames, batch.stacks)
         except Exception as error:
             self._failure = error
             if self.is_deleted:
@@ -141,6 +148,7 @@ class SessionFlusher:
         resets = self._profiler.resets
         if resets != self._resets:
             self._resets, self._unwritten, self.cpu_ns = resets, None, 0
+            self._stacks.forget()
         batch = self._unwritten
         if batch is None:
             batch = Flush(resets=resets, samples=self._sample())
@@ -153,13 +161,18 @@ class SessionFlusher:
         batch.time = self._ledger.now()
         batch.raw = self._ledger.raw()
         batch.costs = list(self._profiler.span_costs)
-        batch.writer_cpu_ns = self.cpu_ns
+        self._stacks.take(self._ledger)
+        batch.writer_cpu_ns = self.cpu_ns + self._stacks.own.cpu_ns
         batch.wait_cpu_ns = self._profiler.wait_cpu_ns
         batch.torch_threads = _torch_threads()
+        batch.evidence = self._read_evidence(batch.evidence)
         if self._profiler.resets != resets:  # in between: the journals are from before the reset, the state is not
             self._unwritten = None
             return self._collect()
         self._with_workers(lambda workers: workers.add_to(batch))
+        batch.frames, batch.stacks = self._stacks.rows()
+        batch.tick_ns = DRIVER_PERIOD if self._profiler.samples_stacks else 0
+        batch.stacks_lost = self._stacks.own.lost_ns
         trained = batch.raw["trained"]
         batch.after_ns = max(0, batch.raw["now"] - trained) if trained else 0
         return batch
@@ -180,6 +193,13 @@ class SessionFlusher:
         except Exception as error:
             self._warn("the system could not be sampled", error)
             return []
+
+    def _read_evidence(self, last: Evidence) -> Evidence:
+        try:
+            return self._evidence.read()
+        except Exception as error:
+            self._warn("what the probes have seen could not be read", error)
+            return last
 
     def _lost(self) -> Lost | None:
         """The end of the run, if it could not be written."""

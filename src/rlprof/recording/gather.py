@@ -15,8 +15,10 @@ from rlprof.ledger.hooks import group_of
 from rlprof.ledger.profiler import Profiler
 from rlprof.ledger.rows import OperationRow
 from rlprof.ledger.sharing import apportion, give_back, given_away
+from rlprof.recording.stacks import SessionStacks
 from rlprof.recording.worker import FOLDER, MOST_BYTES, PAGE, SUFFIX
 from rlprof.recording.worker_counts import WorkerCounts
+from rlprof.recording.worker_evidence import WorkersEvidence
 from rlprof.recording.worker_iterations import WorkerIterations
 from rlprof.recording.worker_trees import Dump, MergedWorker
 from rlprof.session.folder import PRIVATE_FOLDER
@@ -37,10 +39,11 @@ MOST_PROCESSES = 4_000
 class Workers:
     """The worker processes of this one. Without any, a flush only looks at a page in memory."""
 
-    def __init__(self, profiler: Profiler, folder: Path) -> None:
+    def __init__(self, profiler: Profiler, folder: Path, stacks: SessionStacks) -> None:
         self.patience = PATIENCE
         self._profiler = profiler
         self._ledger = profiler.ledger
+        self._stacks = stacks
         self._own = os.getpid()
         self._folder = folder / FOLDER
         self._folder.mkdir(PRIVATE_FOLDER)
@@ -64,6 +67,7 @@ class Workers:
         self._begun = 0
         self._counts = WorkerCounts()
         self._iterations = WorkerIterations()
+        self._evidence = WorkersEvidence()
 
     def gather(self) -> None:
         """Read what the workers have recorded. This comes before the driver's own ledger is read, so that no worker has
@@ -96,7 +100,9 @@ class Workers:
             self._begun = raw["begun"]
             for worker in self._all:
                 worker.begin_at(self._begun)
+                self._stacks.put_worker(worker.number, worker.stacks)
         self._merge({name: id for id, name, _ in raw["operations"]})
+        batch.evidence = self._evidence.added_to(batch.evidence)
         if not self._all and not given_away(raw):
             return
         trains = raw["learned"] or self._profiler.marked
@@ -153,8 +159,10 @@ class Workers:
         for name, dump in self._fresh.items():
             worker = self._by_file.get(name) or self._new_worker(name, dump)
             if worker is not None and dump.epoch == self._epoch and dump.is_consistent():
-                worker.put(dump, operation_id)
+                worker.put(dump, operation_id, self._stacks.numbers(dump.frames))
+                self._stacks.put_worker(worker.number, worker.stacks)
                 self._counts.put(name, dump)
+                self._evidence.put(name, dump)
         self._fresh.clear()
         for name in self._gone:
             self._counts.end(name)

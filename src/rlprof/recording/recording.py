@@ -15,7 +15,8 @@ from typing import Any
 
 from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.profiler import Profiler
-from rlprof.recording import exits
+from rlprof.ledger.stacks import DRIVER_PERIOD, ELSEWHERE_PERIOD
+from rlprof.recording import environment, exits
 from rlprof.recording.background import Background
 from rlprof.recording.flush import SessionFlusher, Watcher
 from rlprof.recording.worker import leave
@@ -91,8 +92,9 @@ class Recording:
                 f"no session can be written in {parent}. The training goes on, and is recorded in memory only", error
             )
 
-    def start(self, timeline: int | None = None) -> None:
+    def start(self, timeline: int | None = None, stacks: bool = True) -> None:
         """Begin recording and flushing."""
+        self.profiler.samples_stacks = stacks and environment.samples_stacks(os.environ)
         if not self.profiler.enabled:
             self.profiler.reset()  # what was recorded before is not part of this run
         try:
@@ -106,6 +108,7 @@ class Recording:
         self.profiler.ledger.pulse(self.profiler.profile(SUSPENDED))
         if self._flusher is not None:
             self._flusher.share()
+            self.profiler.sample_stacks(DRIVER_PERIOD)
             self.flush()  # a run that is killed at once leaves a session that shows so
             try:
                 self._thread = Background(self._run)
@@ -122,6 +125,11 @@ class Recording:
             self.profiler.enable(timeline)
         except Exception as error:
             self.warn("the arguments of record() could not be stored", error)
+
+    def end_stacks(self) -> None:
+        """Sample no stacks from here on. What was sampled stays in the session."""
+        self.profiler.sample_stacks(0)
+        self.profiler.samples_stacks = False
 
     def mark(self, kind: str, text: str) -> None:
         """Store a remark about this instant in the session."""
@@ -196,7 +204,7 @@ class Recording:
     def _run(self) -> None:
         # The first flush comes soon, so that even a short run that is killed leaves something.
         due = time.monotonic() + FLUSH_SECONDS / 4
-        while not self._wake.wait(max(FLUSH_SECONDS / 4, due - time.monotonic())):
+        while not self._wait(max(FLUSH_SECONDS / 4, due - time.monotonic())):
             due = time.monotonic() + FLUSH_SECONDS  # from start to start: a slow flush does not delay the next
             with suppress(Exception):  # it has warned, if it could; the next one may succeed
                 self.flush()
@@ -206,6 +214,16 @@ class Recording:
                 self._handle_requests()
             except Exception as error:
                 self.warn("a request to the running training failed", error)
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait for so long, or until the end of the run (True). Meanwhile take the samples that nobody else takes."""
+        end = time.monotonic() + seconds
+        while self.profiler.ticks_by_hand and time.monotonic() < end:
+            if self._wake.wait(min(ELSEWHERE_PERIOD / 1e9, max(0, end - time.monotonic()))):
+                return True
+            with suppress(Exception):
+                self.profiler.ledger.stack_tick()
+        return self._wake.wait(max(0, end - time.monotonic()))
 
     def _handle_requests(self) -> None:
         if self.on_request is not None and self.folder is not None and (self.folder / REQUEST).exists():
@@ -219,6 +237,7 @@ class Recording:
                 self.warn("a part of the run could not be completed", error)
         self.profiler.disable()
         self.profiler.ledger.pulse(None)
+        self.profiler.sample_stacks(0)
         self._wake.set()
         waits_until = time.monotonic() + JOIN_SECONDS
         self.deadline = time.monotonic() + END_SECONDS

@@ -22,6 +22,8 @@ import msgspec
 
 from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.profiler import Profiler
+from rlprof.ledger.stacks import WORKER_PERIOD, StackTotals
+from rlprof.probes.seen import worker_evidence
 from rlprof.session.process import stat_of
 
 FOLDER = "workers"
@@ -58,6 +60,7 @@ class Worker:
         self._lock = _thread.allocate_lock()
         self._over = False
         self._ancestors: list[int] = []
+        self._stacks = StackTotals()
         # A process that records nothing, such as a server that only forks others, gets no thread and writes nothing.
         profiler.at_first_span(self._begin)
 
@@ -94,18 +97,27 @@ class Worker:
         raw = self._ledger.raw()
         if epoch is not None and epoch != raw["epoch"]:
             self._profiler.reset()  # as the driver has done
+            self._stacks.forget()
             raw = self._ledger.raw()
         if not (raw["learned"] or self._profiler.marked):
             raw["iterations"], raw["iterating"] = 0, False  # steps of an environment alone are no iterations
+        self._stacks.take(self._ledger)
         return {
             **{key: raw[key] for key in _KEPT},
             "operations": [row._replace(name=_valid_utf8(row.name)) for row in raw["operations"]],
             "lanes": [row._replace(name=_valid_utf8(row.name)) for row in raw["lanes"]],
+            "frames": self._stacks.frames,
+            "stacks": [
+                (node, frames, max(0, total.ns), total.memory)
+                for (node, frames), total in self._stacks.totals.items()
+                if total != (0, 0)
+            ],
             "pid": self.pid,
             "parent": os.getppid(),
             "name": _valid_utf8(process_name()),
             "ancestors": self._ancestors,
             "grouped": _is_grouped(),
+            "evidence": worker_evidence(self._profiler),
         }
 
     def _begin(self) -> None:
@@ -114,6 +126,7 @@ class Worker:
         # Not threading.Thread: its start waits until the thread runs, and this is in the middle of the program's code.
         _thread.start_new_thread(self._follow, ())
         self._ledger.pulse(self._profiler.profile(SUSPENDED))
+        self._profiler.sample_stacks(WORKER_PERIOD)
 
     def _follow(self) -> None:
         with suppress(Exception):  # it has warned, if it could
@@ -126,6 +139,7 @@ class Worker:
                     self._ledger.answer()
             self._over = True
             self._ledger.pulse(None)
+            self._profiler.sample_stacks(0)
             self._profiler.disable()
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from rlprof.ledger.histogram import pack, unpack
 from rlprof.ledger.rows import LaneRow, NodeRow, OperationRow, with_types
+from rlprof.ledger.stacks import CodeLine, Key, Total
 from rlprof.session.schema import FIRST_OF_WORKERS
 
 OperationId = Callable[[str, str], int]
@@ -32,12 +33,23 @@ if TYPE_CHECKING:
     DumpOperation = OperationRow
     DumpLane = LaneRow
     DumpNode = NodeRow
+    DumpFrame = CodeLine
 else:
     DumpOperation = with_types(OperationRow, str, id=Count)
     DumpLane = with_types(LaneRow, str, id=Count, on_driver=bool, alive=bool, uses=Count)
     _PLACES = dict.fromkeys(("id", "parent", "lane", "operation"), Place)
     _SIGNED = dict.fromkeys(("off_cpu", *UNKNOWN), Signed)
+    DumpFrame = with_types(CodeLine, str, line=Count, user=bool)
     DumpNode = with_types(NodeRow, Count, histogram=bytes, **_PLACES, **_SIGNED)
+
+
+class DumpEvidence(msgspec.Struct):
+    """What the probes of a worker process know besides times: see rlprof.probes.seen."""
+
+    torch_threads: Count | None
+    cpu_ns: Count
+    helpers_cpu_ns: Count
+    levels: list[tuple[str, str, Count, bool, Count, Count]]
 
 
 class Dump(msgspec.Struct):
@@ -65,27 +77,37 @@ class Dump(msgspec.Struct):
     operations: list[DumpOperation]
     lanes: list[DumpLane]
     nodes: list[DumpNode]
+    frames: list[DumpFrame] = []
+    stacks: list[tuple[Place, list[Place], Count, Signed]] = []
+    """Node, frames by their place in `frames`, ns, and change of memory."""
+    evidence: DumpEvidence | None = None
 
     def is_consistent(self) -> bool:
-        """True if parents come first, on the lane of their children. Any process may have written the file."""
+        """True if parents come first, on the lane of their children, and stacks have known frames. Any process may have
+        written the file."""
         lanes = {-1: None} | {row.id: row.lane for row in self.nodes}
         seen = {-1}
         for row in self.nodes:
             if row.parent not in seen or lanes[row.parent] not in (None, row.lane):
                 return False
             seen.add(row.id)
-        return True
+        known = range(len(self.frames))
+        return all(frame in known for _, frames, _, _ in self.stacks for frame in frames)
 
 
 class MergedWorker:
     """The part of the session for one process, or for several of a kind, one after the other."""
 
     def __init__(self, number: int, name: str) -> None:
+        self.number = number
         self.name = name
         self.ended = False
         self.lanes: dict[int, LaneRow] = {}
         self.rows: dict[int, NodeRow] = {}
         """By id, parents first."""
+        self.stacks: dict[Key, Total] = {}
+        """By node and frames, as the session numbers them."""
+        self._stacks_before: dict[Key, Total] = {}
         self._base = number * FIRST_OF_WORKERS
         self._before: dict[int, NodeRow] = {}
         """Rows of earlier processes."""
@@ -93,7 +115,7 @@ class MergedWorker:
         self._lane_ids: dict[str, int] = {}
         self._node_ids: dict[tuple[int, int, int], int] = {}
 
-    def put(self, dump: Dump, operation_id: OperationId) -> None:
+    def put(self, dump: Dump, operation_id: OperationId, frames: Sequence[int]) -> None:
         """Merge what the process has recorded so far."""
         # The driver's lane of a worker stands for the real driver, which is another process.
         lanes = {row.id: self._lane(row.name, row.alive, row.uses) for row in dump.lanes if not row.on_driver}
@@ -110,6 +132,12 @@ class MergedWorker:
                 placed = placed._replace(ledger=0)  # written before this process knew that the training has begun
             before = self._before.get(id)
             self.rows[id] = placed if before is None else add_rows(before, placed)
+        self.stacks = dict(self._stacks_before)
+        for node, places, ns, memory in dump.stacks if dump.begun == self._begun else ():
+            if node in ids:
+                key = ids[node], tuple(frames[place] for place in places)
+                earlier = self.stacks.get(key, Total(0, 0))
+                self.stacks[key] = Total(earlier.ns + ns, earlier.memory + memory)
 
     def end(self) -> None:
         self.ended = True
@@ -119,17 +147,20 @@ class MergedWorker:
         """Another process continues these lanes."""
         self.name, self.ended = name, False
         self._before = dict(self.rows)
+        self._stacks_before = dict(self.stacks)
         self.lanes = {id: self.lanes[id]._replace(name=self._shown(lane)) for lane, id in self._lane_ids.items()}
 
     def begin_at(self, begun: int) -> None:
         """The training has begun. Time received before belongs to start-up."""
         self._begun = begun
+        self.stacks, self._stacks_before = {}, {}
         self._before = {id: row._replace(ledger=0) for id, row in self._before.items()}
         self.rows = {id: row._replace(ledger=0) for id, row in self.rows.items()}
 
     def forget(self) -> None:
         """The ledger was reset: the nodes stay, and their counts become 0."""
         self._before = {}
+        self.stacks, self._stacks_before = {}, {}
         self.rows = {id: row._replace(**EMPTY) for id, row in self.rows.items()}
 
     def _lane(self, name: str, alive: bool, uses: int) -> int:

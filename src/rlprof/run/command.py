@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from rlprof.errors import RlprofError
-from rlprof.recording.environment import SOURCE, leave_session, switch_on
+from rlprof.recording.environment import HELD, SOURCE, leave_session, switch_on
 
 
 def script_command(words: Sequence[str]) -> list[str]:
@@ -63,9 +63,16 @@ def _source() -> str:
     return url.removeprefix("file://") or "rlprof"
 
 
-def become(command: Sequence[str], options: Mapping[str, Any]) -> NoReturn:
-    """Never returns: this process is the command from here on."""
+def become(command: Sequence[str], options: Mapping[str, Any], is_python: bool = False) -> NoReturn:
+    """Never returns: this process is the command from here on.
+
+    Ctrl-C while Python starts is a fatal error of Python, with a long message. `is_python` is for a Python that is
+    certain to run rlprof's sitecustomize: the interrupt waits until that can turn it into a KeyboardInterrupt.
+    """
     environment = recorded_environment(options)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT] if is_python else [])
+    if is_python and signal.SIGINT not in before:
+        environment[HELD] = "1"
     # Python ignores these signals from its start, and a program started by exec would inherit that.
     for name in ("SIGPIPE", "SIGXFSZ"):
         if hasattr(signal, name):
@@ -73,4 +80,5 @@ def become(command: Sequence[str], options: Mapping[str, Any]) -> NoReturn:
     try:
         os.execvpe(command[0], list(command), environment)
     except (OSError, ValueError) as error:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         raise RlprofError(f"{command[0]} cannot be run: {getattr(error, 'strerror', None) or error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,9 @@ class EndOfRunSummary:
             return
         verdict = self._recording.verdict
         lines = [PENDING] if verdict.pending else list(verdict.sentences)
-        text = "".join(f"rlprof: {line}\n" for line in [*lines, f"session in {_shown(folder)}"])
+        text = "".join(
+            f"rlprof: {line}\n" for line in [*lines, f"Details: rlprof report {shlex.quote(_shown(folder))}"]
+        )
         try:
             if sys.stderr is not None:
                 sys.stderr.flush()

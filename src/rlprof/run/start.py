@@ -90,6 +90,8 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
         recording.at_end.append(EndOfRunSummary(recording))
     if captures:
         start_captures(recording, captures)
+    if not profiler.samples_stacks:
+        os.environ[environment.STACKS] = "0"  # for the workers
     environment.announce(os.environ, recording.folder, profiler.clock_rate)
     profiler.ledger.begin_startup(profiler.profile(STARTUP))
     _call_controller(profiler, recording)
@@ -100,6 +102,7 @@ def _join(profiler: Profiler, folder: Path) -> None:
     from rlprof.recording.worker import join  # noqa: PLC0415 - a driver does not need it
 
     _call_controller(profiler, None)
+    profiler.samples_stacks = environment.samples_stacks(os.environ)
     join(profiler, folder)
 
 

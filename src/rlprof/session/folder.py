@@ -85,14 +85,20 @@ def find_database(given: str | os.PathLike[str]) -> Path:
 
 
 def _newest(parent: Path) -> Path:
-    try:
-        found = [folder for folder in parent.iterdir() if _holds_session(folder)]
-    except OSError:
-        found = []
+    found = sessions_in(parent)
     if not found:
         raise UnreadableError(
             f"there is no session in {parent}; record one, or set RLPROF_DIR to the folder of your sessions"
         )
+    return found[0] / DATABASE
+
+
+def sessions_in(parent: Path) -> list[Path]:
+    """The folders of the sessions in a folder, newest first. Empty if the folder cannot be read."""
+    try:
+        found = [folder for folder in parent.iterdir() if _holds_session(folder)]
+    except OSError:
+        return []
 
     def begun(folder: Path) -> tuple[str, int, float]:
         stamp = _STAMP.search(folder.name)
@@ -100,7 +106,7 @@ def _newest(parent: Path) -> Path:
         stamped = stamp[0][1:16] if stamp else time.strftime("%Y%m%d-%H%M%S", time.localtime(_modified(folder)))
         return stamped, int(stamp[1][1:]) if stamp and stamp[1] else 1, _modified(folder)
 
-    return max(found, key=begun) / DATABASE
+    return sorted(found, key=begun, reverse=True)
 
 
 def _holds_session(folder: Path) -> bool:

@@ -20,10 +20,12 @@ from rlprof.ledger.rows import EVENT, LaneRow, NodeRow, OperationRow, with_types
 from rlprof.ledger.snapshot import Account, Lane, Node, Snapshot, SpanCost, build_snapshot
 from rlprof.session import schema
 from rlprof.session.connection import MOST_BLOCK, Database
+from rlprof.session.evidence import Evidence
 from rlprof.session.folder import find_database
 from rlprof.session.info import Info
 from rlprof.session.records import Artifact, Lost, Mark, Sample
 from rlprof.session.schema import FIRST_OF_WORKERS
+from rlprof.session.stacks import Stack, read_stacks
 from rlprof.session.table import Table
 
 MOST_EVENTS = 50_000_000
@@ -73,6 +75,10 @@ class State(msgspec.Struct, frozen=True):
     """Time since the last step, update or mark, in ns."""
     wait_cpu_ns: Count = 0
     """CPU time of the whole process in the driver's waits that probes saw."""
+    tick_ns: Count = 0
+    """Interval between two samples of the driver's stack. 0 if it was not sampled."""
+    stacks_lost: Count = 0
+    """Sampled time that is in no stack, because there were too many, in ns."""
 
 
 class End(msgspec.Struct, frozen=True):
@@ -131,6 +137,7 @@ class Session:
     state: the totals at the last flush. None before the first flush.
     end: how the run ended. None while the run goes on, or if it was killed.
     cost: cost of one span on the recording machine.
+    evidence: what the probes know besides times: batch sizes, optimizers, wrappers, settings of torch.
     """
 
     def __init__(self, given: str | os.PathLike[str]) -> None:
@@ -149,6 +156,7 @@ class Session:
             if self.end is None:
                 self._database.release()
             self._snapshot: Snapshot | None = None
+            self.evidence = self._json(values.get("evidence", "{}"), Evidence, "evidence")
             self.cost = SpanCost.over(self._json(values.get("costs", "[]"), list[SpanCost], "costs"))
         except BaseException:
             self.close()
@@ -247,6 +255,16 @@ class Session:
         sums = ", ".join(f"sum({column})" for column in schema.GAIN_COLUMNS[2:])
         query = f"SELECT node, {sums} FROM gain WHERE iteration BETWEEN ? AND ? GROUP BY node"
         return self._rows(query, Gain, (first.last, last.last))
+
+    def stacks(self) -> Table[Stack]:
+        """Which lines of Python the time was spent in, sampled, by node of the call trees. The longest comes first.
+
+        for stack in session.stacks():
+            lines = [frame for frame in stack.frames if frame.user]
+            print(stack.node, lines[-1] if lines else "-", stack.ns)
+        """
+        nodes = {node.id for node in self.snapshot().nodes}
+        return Table(Stack, read_stacks(self._rows, nodes, self._damaged))
 
     def samples(self) -> list[Sample]:
         """Samples of the system, in order."""

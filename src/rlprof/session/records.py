@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rlprof.ledger.snapshot import SpanCost
+from rlprof.session.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,15 @@ class Flush:
     wait_cpu_ns: int = 0
     """CPU time of the whole process in the driver's waits that probes saw."""
     torch_threads: int | None = None
+    frames: Sequence[tuple[Any, ...]] = ()
+    """New rows of lines of code, and `stacks`, the rows that have changed: see `rlprof.session.stacks`."""
+    stacks: Sequence[tuple[Any, ...]] = ()
+    tick_ns: int = 0
+    """Interval between two samples of the driver's stack. 0 if it is not sampled."""
+    stacks_lost: int = 0
+    """Sampled ns that belong to no stack, because there were too many."""
+    evidence: Evidence = field(default_factory=Evidence)
+    """What the probes know besides times."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The tables of session.db.
 
 Times are ns of the ledger's clock; `origin` in the session's info is that clock when recording began. Cumulative tables
-(operation, lane, node) hold the state at the last flush. Journals (iteration, sample, ...) have one row per event.
+(operation, lane, node, frame, stack) hold the state at the last flush. Journals (iteration, sample, ...) have one row
+per event.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import fields
 
 from rlprof.ledger.rows import IterationGain, IterationMark, LaneRow, NodeRow
 from rlprof.session.records import Sample
+from rlprof.session.stacks import FRAME_COLUMNS, STACK_COLUMNS
 
 APPLICATION_ID = 0x726C7066
 """ "rlpf" in the file's header, to distinguish a session from other SQLite files."""
 
-VERSION = 2
+VERSION = 3
 """Increased whenever a reader must know of a change."""
 
 FIRST_OF_WORKERS = 1 << 20
@@ -40,12 +42,15 @@ CREATE TABLE node ({", ".join(NODE_COLUMNS)}, PRIMARY KEY (id)) WITHOUT ROWID;
 CREATE TABLE iteration ({", ".join(ITERATION_COLUMNS)}, PRIMARY KEY (last)) WITHOUT ROWID;
 CREATE TABLE gain ({", ".join(GAIN_COLUMNS)}, PRIMARY KEY (iteration, node)) WITHOUT ROWID;
 CREATE TABLE sample ({", ".join(SAMPLE_COLUMNS)}, PRIMARY KEY (time)) WITHOUT ROWID;
+CREATE TABLE frame ({", ".join(FRAME_COLUMNS)}, PRIMARY KEY (id)) WITHOUT ROWID;
+CREATE TABLE stack ({", ".join(STACK_COLUMNS)}, PRIMARY KEY (id)) WITHOUT ROWID;
 CREATE TABLE mark (time INTEGER NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);
 CREATE TABLE artifact (path TEXT PRIMARY KEY, kind TEXT NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE timeline (id INTEGER PRIMARY KEY, events INTEGER NOT NULL, lost INTEGER NOT NULL, block BLOB NOT NULL);
 """
 
-TABLES = ("session", "operation", "lane", "node", "iteration", "gain", "sample", "mark", "artifact", "timeline")
+TABLES = ("session", "operation", "lane", "node", "iteration", "gain", "sample", "frame", "stack", "mark", "artifact",
+          "timeline")  # fmt: skip
 
 
 def create(connection: sqlite3.Connection) -> None:

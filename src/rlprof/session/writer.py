@@ -24,6 +24,7 @@ from rlprof.session.folder import make_private
 from rlprof.session.info import Info, readable
 from rlprof.session.merge import MOST_GAINS, MOST_SAMPLES, SLICE, merge_iterations, merge_samples, transaction
 from rlprof.session.records import Flush, Lost
+from rlprof.session.stacks import FRAME_COLUMNS, STACK_COLUMNS
 
 ROOM = 1_500
 """Characters reserved for the end of a run, more than it needs."""
@@ -44,6 +45,8 @@ _ROWS = {
     "iteration": schema.ITERATION_COLUMNS,
     "gain": schema.GAIN_COLUMNS,
     "sample": schema.SAMPLE_COLUMNS,
+    "frame": FRAME_COLUMNS,
+    "stack": STACK_COLUMNS,
     "mark": ("time", "kind", "text"),
     "artifact": ("path", "kind", "time"),
     "session": ("key", "value"),
@@ -83,6 +86,8 @@ class SessionWriter:
         self._operations: dict[int, OperationRow] = {}
         self._state: dict[str, Any] = {}
         """The state of the last flush."""
+        self._evidence = ""
+        """The evidence of the last flush, as it was written."""
         self._resets = 0
         self._merged = -1
         """The last iteration of the current round of merging that was merged."""
@@ -116,15 +121,21 @@ class SessionWriter:
         gains = list(GAIN.iter_unpack(batch.gains))
         node_rows, histograms = _apart(nodes)
         state = _state(batch)
+        evidence = _encode(batch.evidence).decode()
+        values = [("state", _encode(state).decode()), ("costs", _encode(batch.costs).decode())]
+        if evidence != self._evidence:
+            values.append(("evidence", evidence))
         rows: dict[str, Sequence[Any]] = {
             "operation": [row._replace(name=readable(row.name)) for row in operations],
             "lane": [row._replace(name=readable(row.name)) for row in lanes],
             "iteration": [_with_wall(mark, batch) for mark in unpack_marks(batch.iterations)],
             "gain": gains,
             "sample": [astuple(sample) for sample in batch.samples],
+            "frame": batch.frames,
+            "stack": batch.stacks,
             "mark": [astuple(mark) for mark in batch.marks],
             "artifact": [astuple(artifact) for artifact in batch.artifacts],
-            "session": [("state", _encode(state).decode()), ("costs", _encode(batch.costs).decode())],
+            "session": values,
             "node": node_rows,
         }
         parameters = (*(_encode(rows[name]).decode() for name in (*_ROWS, "node")), histograms)
@@ -136,7 +147,7 @@ class SessionWriter:
         alone = not (resets or merges or batch.events or batch.events_lost)
         with nullcontext() if alone else transaction(self._connection):
             if resets:
-                for journal in ("iteration", "gain", "timeline", "sample"):
+                for journal in ("iteration", "gain", "timeline", "sample", "stack"):
                     self._connection.execute(f"DELETE FROM {journal}")
             self._connection.execute(f"INSERT INTO flush VALUES ({', '.join('?' * len(parameters))})", parameters)
             held_bytes = self._write_timeline(batch, held_bytes)
@@ -144,7 +155,7 @@ class SessionWriter:
                 held_samples = merge_samples(self._connection)
         self._gains, self._samples, self._timeline_bytes = held_gains, held_samples, held_bytes
         self._operations.update((operation.id, operation) for operation in operations)
-        self._resets, self._state = batch.resets, state
+        self._resets, self._state, self._evidence = batch.resets, state, evidence
         self._nodes.update((node.id, node) for node in nodes)
         self._lanes.update((lane.id, lane) for lane in lanes)
         self._merge()
@@ -218,6 +229,8 @@ def _state(batch: Flush) -> dict[str, Any]:
         "after_ns": batch.after_ns,
         "wait_cpu_ns": batch.wait_cpu_ns,
         "torch_threads": batch.torch_threads,
+        "tick_ns": batch.tick_ns,
+        "stacks_lost": batch.stacks_lost,
     }
 
 

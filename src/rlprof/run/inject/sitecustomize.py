@@ -14,7 +14,9 @@ def _start():  # type: () -> None
     try:
         import _signal  # type: ignore[import-not-found]  # noqa: PLC0415 - whatever fails here, the program runs on
 
-        before = _signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGINT])
+        before = set(_signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGINT]))
+        if os.environ.pop("RLPROF_INTERRUPTS_HELD", None):
+            before.discard(_signal.SIGINT)
     except (ImportError, AttributeError):  # Python 2, or no POSIX
         _load()
         return
@@ -28,9 +30,15 @@ def _start():  # type: () -> None
 
 
 def _interrupt(frame, _event, _argument):  # type: ignore[no-untyped-def]  # any Python reads this file
-    if frame.f_globals.get("__name__") == "__main__":
-        sys.settrace(None)
-        raise KeyboardInterrupt
+    """Raises KeyboardInterrupt at the program's first line, from C, so that its traceback shows the program alone."""
+    if frame.f_globals.get("__name__") != "__main__":
+        return None
+    from _functools import partial  # type: ignore[import-not-found]  # noqa: PLC0415
+    from _signal import SIGINT, default_int_handler  # noqa: PLC0415
+
+    # Python calls what is returned with three arguments, and C's max() calls its key with the first one, the frame.
+    # That raises, and then Python ends the tracing.
+    return partial(max, key=partial(default_int_handler, SIGINT))
 
 
 def _load():  # type: () -> None
