@@ -11,7 +11,8 @@ from statistics import NormalDist
 
 import pytest
 
-from rlprof.analysis.comparison import Measured, MeasuredPair, compare
+from rlprof.analysis.comparison import MeasuredPair, compare
+from rlprof.analysis.work import Measured
 from rlprof.compare.html import to_html
 from rlprof.compare.text import to_json, to_text, verdict, verdict_of
 
@@ -36,7 +37,7 @@ def test_contributions_sum_to_the_whole_saving():
     assert "B is faster by" in verdict(found)
     shown = {line.split()[0]: line for line in to_text(found).splitlines() if line[:2] in ("x ", "y ")}
     assert re.search(r"\d % \[[\d.]+, [\d.]+\] +faster +\+3.9%$", shown["x"])  # of 100, 60.7 are left
-    assert re.search(r"0.0 % \[0.0, 0.0\] +~ +\+0.0%$", shown["y"])
+    assert re.search(r"A?  \[0.0, 0.0\] +~ +\+0.0%$", shown["y"])  # an estimate would be read as a result
 
 
 def test_typical_iterations_find_what_noise_hides_and_means_find_what_is_rare():
@@ -81,7 +82,8 @@ def test_the_page_has_the_verdict_a_line_per_component_and_what_differs():
     found = replace(compare("A <b>", "B", pairs_of([0.5, 0.52, 0.48, 0.51])), changes=("setting x: 1 -> <2>",))
     page = to_html(found)
     assert verdict(found) in page
-    assert page.count("<svg") == 3  # all of it, x and y
+    assert page.count("<svg") == 4  # the axis, all of it, x and y
+    assert page.count("<circle") == 2  # no estimate of y, for which there is no evidence
     assert page.count("+3.9 %") == 2  # what x saves is the whole saving
     assert "A &lt;b&gt;" in page
     assert "setting x: 1 -&gt; &lt;2&gt;" in page.partition("What differs between A and B")[2]
@@ -92,7 +94,7 @@ def test_a_page_of_very_many_components_says_how_many_are_left():
     ledger = {f"part {number}": 10.0 for number in range(100)}
     found = compare("A", "B", [MeasuredPair(replace(one.a, ledger=ledger), one.b) for one in (pair, other)])
     page = to_html(found)
-    assert page.count("<tr>") == 1 + 1 + 60 + 1  # headers, all of it, and the rest
+    assert page.count("<tr") == 1 + 1 + 60 + 1  # headers, all of it, and the rest
     assert f"{len(found.components) - 60} components more" in page
 
 
@@ -125,16 +127,96 @@ def test_a_trend_is_reported():
     assert compare("A", "B", pairs_of([0.5, 0.5, 0.5])).steady
 
 
-def test_iterations_of_another_size_are_reported_and_compared_per_step():
-    found = compare("A", "B", pairs_of([0.0, 0.01, 0.0], steps=(10, 20)))
+def with_work(pairs, a, b):
+    return [MeasuredPair(replace(pair.a, **a), replace(pair.b, **b)) for pair in pairs]
+
+
+def learning(steps, updates):
+    return with_work(pairs_of([0.0, 0.01, 0.0], steps=steps), *({"updates": number} for number in updates))
+
+
+def test_iterations_of_another_size_are_compared_per_step_if_they_learn_as_much_per_step():
+    found = compare("A", "B", learning((10, 20), (5, 10)))
     assert (found.work, found.sizes) == (None, "10 steps per iteration in A, 20 in B")
     assert found.speedup.estimate == pytest.approx(1.0, abs=0.01)  # the same time for twice the steps
     assert found.verdict == "faster"
     assert "Iterations differ in size: 10 steps per iteration in A, 20 in B." in to_text(found)
 
 
-def with_work(pairs, a, b):
-    return [MeasuredPair(replace(pair.a, **a), replace(pair.b, **b)) for pair in pairs]
+@pytest.mark.parametrize("pairs", [pairs_of([0.0, 0.01, 0.0], steps=(3051, 642)), learning((3051, 642), (8, 8))])
+def test_steps_that_nothing_else_explains_withhold_the_verdict_until_a_unit_is_chosen(pairs):
+    found = compare("A", "B", pairs)
+    assert found.verdict == "different work"
+    assert found.work.startswith("3,051 steps per iteration in A, 642 in B")
+    for shown in (" ".join(to_text(found).split()), to_html(found), json.loads(to_json(found))["sentence"]):
+        assert (
+            f"No verdict: A and B do different work: {found.work}. Compare per training iteration with --per" in shown
+        )
+    by_iteration, by_step = (compare("A", "B", pairs, per=unit) for unit in ("iteration", "step"))
+    assert (by_iteration.verdict, by_step.verdict) == ("same", "slower")
+    assert by_step.speedup.estimate == pytest.approx(642 / 3051 - 1, abs=0.01)
+    assert by_iteration.a_ns == pytest.approx(1000)
+    assert verdict(by_iteration).startswith("Per training iteration: The same within")
+    assert verdict(by_step).startswith("Per environment step: B is slower by")
+    for one in (by_iteration, by_step):
+        assert verdict(one) in to_html(one)
+        assert "3,051 steps per iteration in A, 642 in B" in to_text(one)
+
+
+def test_iterations_that_end_by_chance_differ_in_size_by_chance():
+    sizes = [(16, 22), (25, 19), (18, 24), (21, 23), (24, 20), (17, 19)]  # 20.2 and 21.2 on average
+    pairs = [
+        MeasuredPair(replace(pair.a, steps=a), replace(pair.b, steps=b))
+        for pair, (a, b) in zip(pairs_of([0.5] * 6), sizes)
+    ]
+    assert compare("A", "B", pairs).work is None
+    assert compare("A", "B", [replace(pair, b=replace(pair.b, steps=2 * pair.b.steps)) for pair in pairs]).work
+
+
+def one_component(logs):
+    return [MeasuredPair(Measured(1000, 1, 10, {}), Measured(1000 * math.exp(-log), 1, 10, {})) for log in logs]
+
+
+def words(found):
+    return " ".join(to_text(found).split())
+
+
+def test_a_comparison_that_could_not_decide_says_what_it_would_take():
+    few = words(compare("A", "B", one_component([0.2, -0.2])))
+    assert "2 pairs can hardly decide: B is faster in all of them, or in none, in 50.0 % of cases by chance" in few
+    normal = NormalDist(0, 0.1)
+    noise = [normal.inv_cdf(place / 9) for place in range(1, 9)]
+    (needed,) = re.findall(
+        r"About (\d+) pairs would show a diff.* of 5.0 %", words(compare("A", "B", one_component(noise)))
+    )
+    more = [normal.inv_cdf(place / (int(needed) + 1)) for place in range(1, int(needed) + 1)]
+    assert compare("A", "B", one_component(more)).least_seen == pytest.approx(0.05, abs=0.015)
+    assert "can hardly decide" not in words(compare("A", "B", one_component([0.5, 0.5001])))
+
+
+def test_no_evidence_is_an_interval_without_an_estimate():
+    found = compare("A", "B", pairs_of([0.9, -0.9, 0.5, -0.6]))
+    assert re.fullmatch(
+        r"No evidence of a difference: B is between [\d.]+ % slower and [\d.]+ % faster. "
+        r"Only a difference of [\d.]+ % or more could have been found.",
+        verdict(found),
+    )
+    page = to_html(found)
+    assert "<b>no evidence</b>" in page
+    assert "<circle" not in page
+    estimate = f"{100 * found.speedup.estimate:.1f} %"
+    assert f"faster by {estimate}" not in page
+    assert f"<b>{estimate}" not in page
+
+
+def test_what_is_off_the_scale_of_the_plot_ends_with_an_arrow():
+    """The axis reaches as far as what is certain: x is not, and varies a thousandfold."""
+    a = Measured(1000, 1, 10, {"x": 1.0, "y": 999})
+    pairs = [MeasuredPair(a, Measured(900 + x, 1, 10, {"x": x, "y": 800})) for x in (1e-3, 1e3, 1e-3, 1e3)]
+    pairs = [replace(pair, b=replace(pair.b, wall_ns=900.0 + place)) for place, pair in enumerate(pairs)]
+    page = to_html(compare("A", "B", pairs))
+    assert page.count("<polygon") == 2
+    assert 'aria-label="B&#x27;s speed relative to A&#x27;s, on a log scale"' in page
 
 
 def test_arms_that_do_different_work_get_no_verdict():
@@ -144,8 +226,7 @@ def test_arms_that_do_different_work_get_no_verdict():
     assert found.work == "800 optimizer steps per 1,000 environment steps in A, 400 in B"
     assert found.verdict == json.loads(to_json(found))["verdict"] == "different work"
     for shown in (to_text(found), to_html(found)):
-        assert "No verdict: A and B do different work." in shown
-        assert found.work in shown
+        assert f"No verdict: A and B do different work: {found.work}." in " ".join(shown.split())
         assert "faster by" not in shown
         assert "slower" not in shown
     counted_by_iteration = with_work(pairs_of([0.5, 0.51]), {"steps": 0, "updates": 8}, {"steps": 0, "updates": 4})

@@ -38,11 +38,32 @@ def test_every_nanosecond_is_in_one_component(recorded):
         ("Unattributed", 0): 5,
     }
     assert sum(line.share for line in found.lines if line.depth == 0) == pytest.approx(100)
+    assert found.outside == ()
+
+
+def test_start_up_has_a_line_of_its_own_and_no_share(planted):
+    planted.work("startup", 1_000)
+    planted.work("env_step", 60)
+    planted.work("update", 40)
+    planted.work("trace_export", 500)
+    found = components(planted.breakdown(), NAMED)
+    found.check()
+    assert found.training_ns == 100
+    assert {line.title: line.share for line in found.lines if line.ledger_ns} == {
+        "Collection": 60.0,
+        "Step": 60.0,
+        "Training": 40.0,
+    }
+    assert [(part.name, part.ns) for part in found.outside] == [("Start-up", 1_000), ("Trace export", 500)]
+    text = to_text(found, 80)
+    (line,) = (line for line in text.splitlines() if line.startswith("Start-up"))
+    assert "1.00 us" in line
+    assert "%" not in line
 
 
 def test_the_text_shows_every_line_with_a_bar(recorded):
     text = to_text(components(recorded, NAMED), 80)
-    assert "Component breakdown of 200 ns" in text
+    assert "Component breakdown of 200 ns of training" in text
     assert max(map(len, text.splitlines())) <= 80
     (step,) = (line for line in text.splitlines() if "- Step" in line)
     assert "140 ns" in step

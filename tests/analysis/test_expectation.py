@@ -11,6 +11,7 @@ from rlprof.analysis.breakdown import breakdown
 from rlprof.analysis.expectation import IDLE, SLOW_CALLS, Expectation, expectation, isolated_expectation
 from rlprof.analysis.operations import operations
 from rlprof.analysis.progress import progress
+from rlprof.analysis.training import training_part
 from rlprof.experiment.expectation import measure_isolated
 from rlprof.ledger.catalogue import STARTUP
 from rlprof.report.expectation import to_text
@@ -20,7 +21,8 @@ MS = 1_000_000
 
 def expected(planted: Planted) -> Expectation | None:
     snapshot = planted.snapshot()
-    return expectation(breakdown(snapshot), operations(snapshot), progress(snapshot, []))
+    training = training_part(snapshot)
+    return expectation(breakdown(training), operations(training.snapshot), progress(training, []))
 
 
 def losses(found: Expectation) -> dict[str, int]:

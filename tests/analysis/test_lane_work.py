@@ -6,8 +6,8 @@ import pytest
 from sessions import Written
 
 from rlprof.analysis.lane_work import DRIVER, Work, work_of
+from rlprof.analysis.prediction import what_if
 from rlprof.session.reader import Session
-from rlprof.whatif.prediction import what_if
 from rlprof.whatif.text import to_text
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from planted import Planted
 
-from rlprof.analysis.progress import progress
+from rlprof.analysis.progress import Progress, progress
+from rlprof.analysis.training import training_part
 from rlprof.ledger.catalogue import EVALUATION, PREFILL, STARTUP
 from rlprof.session.reader import IterationRow
 
@@ -30,33 +33,57 @@ def phases() -> Planted:
     return planted
 
 
+def of(planted: Planted, iterations: Sequence[IterationRow] = ()) -> Progress:
+    return progress(training_part(planted.snapshot()), iterations)
+
+
 def test_steps_per_second_leave_out_start_up_prefill_and_evaluation():
-    found = progress(phases().snapshot(), [])
+    found = of(phases())
     assert (found.startup_ns, found.prefill_ns, found.evaluation_ns) == (2 * S, 3 * S, 1 * S)
-    assert found.training_ns == 7 * S
+    assert (found.wall_ns, found.training_ns) == (9 * S, 4 * S)
     assert found.steps_per_second == pytest.approx(200 / 3)
     assert found.seconds_per_episode == pytest.approx(3 / 4)
     assert found.steps_per_episode == 50
 
 
-def test_time_after_the_last_step_does_not_count():
-    found = progress(phases().snapshot(), [], after_ns=1 * S)
-    assert (found.after_ns, found.training_ns) == (1 * S, 6 * S)
-    assert found.steps_per_second == pytest.approx(200 / 2)
-    whole = progress(phases().snapshot(), [], after_ns=8 * S)
-    assert whole.after_ns == 0, "longer than the training: then it is unknown"
+def test_an_export_of_a_trace_does_not_slow_the_training_down():
+    planted = phases()
+    planted.work("trace_export", 5 * S)
+    assert of(planted).steps_per_second == pytest.approx(200 / 3)
+
+
+def test_time_in_which_the_process_was_stopped_does_not_count():
+    planted = phases()
+    planted.work("suspended", 5 * S)
+    found = of(planted)
+    assert (found.suspended_ns, found.training_ns) == (5 * S, 4 * S)
+    assert found.steps_per_second == pytest.approx(200 / 3)
+
+
+def test_an_evaluation_by_workers_counts_as_long_as_the_driver_waits_for_it(planted, actor):
+    """The ledger gives the time to the worker, which is not inside the evaluation."""
+    span = planted.profile("env_step")
+    with planted.profile(EVALUATION), planted.profile("env_wait", wait=True):
+        actor.enter(span)
+        planted.tick(2 * S)
+        actor.exit(span)
+    planted.work("update", 4 * S)
+    planted.profiler.add_steps(200)
+    found = of(planted)
+    assert (found.evaluation_ns, found.training_ns) == (2 * S, 6 * S)
+    assert found.steps_per_second == pytest.approx(200 / 4)
 
 
 def test_an_evaluation_inside_an_evaluation_counts_once(planted):
     with planted.profile(EVALUATION):
         planted.tick(2 * S)
         planted.work(EVALUATION, 1 * S)
-    assert progress(planted.snapshot(), []).evaluation_ns == 3 * S
+    assert of(planted).evaluation_ns == 3 * S
 
 
 def test_nothing_counted_gives_no_rates(planted):
     planted.work("update", S)
-    found = progress(planted.snapshot(), [])
+    found = of(planted)
     assert (found.steps_per_second, found.seconds_per_episode, found.iteration_ns) == (None, None, None)
     assert (found.steps_per_iteration, found.steps_per_episode) == (None, None)
 
@@ -73,7 +100,7 @@ WALLS = [1 * S, 2 * S, 3 * S, 4 * S, 10 * S]
 
 
 def test_quantiles_are_exact_where_each_iteration_is_stored():
-    found = progress(iterated(*WALLS).snapshot(), [iteration(i, wall, 8) for i, wall in enumerate(WALLS)])
+    found = of(iterated(*WALLS), [iteration(i, wall, 8) for i, wall in enumerate(WALLS)])
     spread = found.iteration_ns
     assert (spread.mean_ns, spread.p50_ns, spread.min_ns, spread.max_ns) == (4 * S, 3 * S, 1 * S, 10 * S)
     assert spread.p95_ns == 4 * S  # the value at 0.95 x 4, rounded down
@@ -82,7 +109,7 @@ def test_quantiles_are_exact_where_each_iteration_is_stored():
 
 def test_quantiles_come_from_the_ledger_where_iterations_are_merged():
     merged = IterationRow(start=0, end=20 * S, first=0, last=4, steps=40, episodes=0, wall_ns=20 * S)
-    found = progress(iterated(*WALLS).snapshot(), [merged])
+    found = of(iterated(*WALLS), [merged])
     spread = found.iteration_ns
     assert (spread.mean_ns, spread.min_ns, spread.max_ns) == (4 * S, 1 * S, 10 * S)
     assert spread.p50_ns == pytest.approx(3 * S, rel=0.03)

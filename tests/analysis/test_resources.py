@@ -13,10 +13,10 @@ S = 1_000_000_000
 MB = 1 << 20
 
 
-def used(folder: Path, *samples, cpu: int = 0) -> Resources:
+def used(folder: Path, *samples, cpu: int = 0, seconds: int = 10) -> Resources:
     """A training of 10 s with the given samples; its one span computes for `cpu` ns."""
     written = Written(folder)
-    written.work("update", 10 * S, cpu=cpu)
+    written.work("update", seconds * S, cpu=cpu)
     written.samples = list(samples)
     return facts_of(written.end()).resources
 
@@ -57,11 +57,33 @@ def test_cpu_time_outside_of_lanes(tmp_path):
 def test_many_samples_are_merged(tmp_path):
     """Two samples become one: the mean of their rates, the larger of their sizes, the time of the later."""
     samples = [sample((i + 1) * S, cpu=float(i % 2), rss=i * MB) for i in range(2 * POINTS)]
-    columns = used(tmp_path, *samples).samples
+    columns = used(tmp_path, *samples, seconds=2 * POINTS).samples
     assert len(columns.time_ns) == POINTS
     assert columns.time_ns[:2] == (2 * S, 4 * S)
     assert set(columns.cpu) == {0.5}
     assert columns.rss[:3] == (1 * MB, 3 * MB, 5 * MB)
+
+
+def test_samples_of_start_up_and_of_the_end_say_nothing_about_the_training(tmp_path):
+    """Four seconds each of start-up, training and the end; a sample covers the second before it."""
+    written = Written(tmp_path)
+    written.work("startup", 4 * S)
+    written.work("env_step", 4 * S)
+    written.fake.profiler.add_steps(1)
+    written.fake.tick(4 * S)
+    written.samples = [sample(i * S, cpu=100.0 if 4 < i <= 8 else 7.0, rss=i * MB) for i in range(1, 13)]
+    found = facts_of(written.end()).resources
+    assert found.cpu_mean == pytest.approx(100, abs=20), "the sample at the border may be of both"
+    assert found.samples.time_ns[0] == 5 * S
+    assert found.samples.time_ns[-1] <= 9 * S
+    assert found.rss_peak == 64 * MB
+
+
+def test_a_run_without_training_keeps_its_samples(tmp_path):
+    written = Written(tmp_path)
+    written.work("startup", 4 * S)
+    written.samples = [sample(i * S) for i in range(1, 5)]
+    assert facts_of(written.end()).resources.seconds == 4
 
 
 def test_without_samples_nothing_is_known(tmp_path):

@@ -8,9 +8,9 @@ import pytest
 from lanes import queue, serial, session
 
 from rlprof.analysis.inference import Interval
+from rlprof.analysis.prediction import Prediction, what_if
 from rlprof.analysis.slowdown import SLOWDOWN_SIZES, SlowdownBlock, experiment, extrapolate, floor_of
 from rlprof.analysis.topology import topology
-from rlprof.whatif.prediction import Prediction, what_if
 from rlprof.whatif.verification import verify
 
 

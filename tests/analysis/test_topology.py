@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lanes import Paper, faster, pool, queue, serial, session
 
 from rlprof.analysis.lane_work import DRIVER, Piece, Work
+from rlprof.analysis.prediction import what_if
 from rlprof.analysis.topology import predict, topology
-from rlprof.whatif.prediction import what_if
 
 durations = st.floats(1.0, 100.0)
 alike = st.floats(50.0, 100.0)

@@ -8,8 +8,9 @@ import random
 import pytest
 from scipy import stats
 
-from rlprof.analysis.comparison import Measured, MeasuredPair, compare
+from rlprof.analysis.comparison import MeasuredPair, compare
 from rlprof.analysis.trimmed import LEAST, kept, trimmed_mean
+from rlprof.analysis.work import Measured
 
 
 def values(count, seed=1, outliers=0.1):

@@ -13,7 +13,7 @@ WEIGHTS = {"time": 40, "per_call": 30, "memory": 15, "device_memory": 15}
 """Weights of the parts of a score. They sum to 100."""
 
 CRITICAL_SHARE = 30.0
-"""Percent of the wall time."""
+"""Percent of the training time."""
 SLOW_NS = 100_000_000
 LARGE_BYTES = 100 * 1024 * 1024
 LEAF = 0.99
@@ -36,7 +36,7 @@ class Bottleneck:
     """The most memory one call needed as a fraction of 100 MB, at most 1."""
     device_memory: float
     share: float
-    """Percent of the wall time."""
+    """Percent of the training time."""
     own_ns: float | None
     """Per call."""
     memory_rise: int | None
@@ -51,7 +51,7 @@ class Recommendation:
     """CRITICAL, SLOW, MEMORY or GPU MEMORY."""
     operation: str
     value: float
-    """Percent of the wall time, ns per call, or bytes."""
+    """Percent of the training time, ns per call, or bytes."""
     threshold: float
     text: str
 
@@ -99,7 +99,7 @@ def _recommend(operation: Operation) -> list[Recommendation]:
     name = operation.operation
     found = []
     if operation.share > CRITICAL_SHARE:
-        text = f"{name} takes {operation.share:.1f}% of the wall time. Making it faster helps most"
+        text = f"{name} takes {operation.share:.1f}% of the training time. Making it faster helps most"
         found.append(Recommendation("CRITICAL", name, operation.share, CRITICAL_SHARE, text))
     # A call whose time is mostly in what it calls is a container. The slow part is listed under its own name.
     if operation.mean_ns is not None and operation.mean_ns > SLOW_NS and _own_share(operation) > 0.5:

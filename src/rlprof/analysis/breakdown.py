@@ -1,17 +1,16 @@
-"""Where did the wall time go? One row per place in the call tree; the rows sum to the wall time."""
+"""Where did the training time go? One row per place in the call tree; the rows sum to the training time."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from rlprof.analysis.calltree import Place, cpu_of, merge
-from rlprof.ledger.catalogue import BESIDE_TRAINING, STARTUP
+from rlprof.analysis.training import Outside, Training
 from rlprof.ledger.sharing import apportion
-from rlprof.ledger.snapshot import Snapshot
+from rlprof.ledger.snapshot import Lane, Snapshot
 
 UNATTRIBUTED = "unattributed"
 RLPROF = "rlprof"
@@ -34,10 +33,10 @@ class Row:
     """With the rows below, summed over the lanes. With several lanes it may exceed the wall time of the breakdown."""
     self_ns: int
     ledger_ns: int
-    """The driver's wall time that this row itself accounts for."""
+    """The driver's training time that this row itself accounts for."""
     subtree_ledger_ns: int
     share: float
-    """Share of the wall time including the rows below, in percent with one decimal. The top rows sum to 100.0."""
+    """Share of the training time including the rows below, in percent with one decimal. The top rows sum to 100.0."""
     cpu_ns: int | None
     """Thread CPU time within `self_ns`. None if it cannot be measured."""
     subtree_cpu_ns: int | None
@@ -49,11 +48,13 @@ class Row:
     p99_ns: float | None = None
     uncertainty_ns: int = 0
     """How far the cost may be off. Only in the `rlprof` row."""
+    elsewhere: str = ""
+    """`process`, `thread` or `task` if no part of it ran on the driver's lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """A part of the wall time under one name."""
+    """A part of the training time under one name."""
 
     name: str
     ledger_ns: int
@@ -71,9 +72,13 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The wall time, divided into rows and categories."""
+    """The run, divided into its training time and what lies outside; the training time into rows and categories."""
 
     wall_ns: int
+    """The whole run."""
+    training_ns: int
+    outside: tuple[Outside, ...]
+    """Start-up and other parts of the run that are not training. With the training time they sum to the whole run."""
     iterations: int
     rows: tuple[Row, ...]
     """The call tree in reading order: the children of a row follow it, one level deeper, largest ledger time first. The
@@ -81,18 +86,13 @@ class Breakdown:
     categories: tuple[Portion, ...]
     """Largest first, then `unattributed` and `rlprof`."""
     largest: Portion
-    """Since the training began: one operation at all its places, without what it called, or one of those two. Its share
-    is a share of the time without start-up."""
+    """One operation at all its places, without what it called, or one of those two."""
     overlapped: dict[str, int]
     """Work of other lanes while the driver was busy with something else, in ns by operation, largest first."""
     lanes: Lanes
     open_spans: int
     cpu: str
     """How thread CPU time is read; `off` if it is not."""
-
-    @property
-    def after_startup_ns(self) -> int:
-        return self.wall_ns - sum(row.ledger_ns for row in self.rows if row.operation == STARTUP)
 
     @property
     def top(self) -> tuple[Row, ...]:
@@ -105,22 +105,27 @@ class Breakdown:
             ("top rows", sum(row.subtree_ledger_ns for row in self.top)),
             ("categories", sum(category.ledger_ns for category in self.categories)),
         ):
-            assert total == self.wall_ns, f"{what} sum to {total} ns, wall time is {self.wall_ns} ns"
+            assert total == self.training_ns, f"{what} sum to {total} ns, training time is {self.training_ns} ns"
+        whole = self.training_ns + sum(part.ns for part in self.outside)
+        assert whole == self.wall_ns, f"training and outside sum to {whole} ns, wall time is {self.wall_ns} ns"
 
 
-def breakdown(snapshot: Snapshot) -> Breakdown:
-    """Divide a snapshot's wall time along the call tree."""
+def breakdown(training: Training) -> Breakdown:
+    """Divide the training time along the call tree."""
+    snapshot = training.snapshot
     tops = merge(snapshot.net_nodes).children
     extra = [snapshot.unattributed_ns, snapshot.rlprof_ns]
     *shares, unattributed, rlprof = apportion(1000, [top.subtree_ledger_ns for top in tops] + extra)
-    rows = _rows(tops, shares, snapshot.wall_ns)
+    rows = _rows(tops, shares, snapshot)
     rows.append(_extra_row(UNATTRIBUTED, snapshot.unattributed_ns, unattributed, cpu_ns=_spanless_cpu(snapshot)))
     rows.append(_extra_row(RLPROF, snapshot.rlprof_ns, rlprof, uncertainty_ns=snapshot.rlprof_uncertainty_ns))
     overlapped: Counter[str] = Counter()
     for row in rows:
         overlapped[row.operation] += row.overlapped_ns
     return Breakdown(
-        wall_ns=snapshot.wall_ns,
+        wall_ns=snapshot.wall_ns + sum(part.ns for part in training.outside),
+        training_ns=snapshot.wall_ns,
+        outside=training.outside,
         iterations=snapshot.iterations,
         rows=tuple(rows),
         categories=_categories(rows),
@@ -132,13 +137,13 @@ def breakdown(snapshot: Snapshot) -> Breakdown:
     )
 
 
-def _rows(tops: Sequence[Place], tenths: Sequence[int], wall_ns: int) -> list[Row]:
+def _rows(tops: Sequence[Place], tenths: Sequence[int], snapshot: Snapshot) -> list[Row]:
     """The tree in reading order. `tenths` are shares in tenths of a percent."""
-    rows = []
+    rows, wall_ns = [], snapshot.wall_ns
     pending = list(zip(tops, tenths))[::-1]
     while pending:
         place, share = pending.pop()
-        rows.append(_row(place, share))
+        rows.append(_row(place, share, snapshot.lanes))
         # Each share is rounded by itself: passing largest remainders down the levels would add up to wrong figures.
         # A row never has a larger share than its parent.
         for child in reversed(place.children):
@@ -146,8 +151,9 @@ def _rows(tops: Sequence[Place], tenths: Sequence[int], wall_ns: int) -> list[Ro
     return rows
 
 
-def _row(place: Place, tenths: int) -> Row:
+def _row(place: Place, tenths: int, lanes: Sequence[Lane]) -> Row:
     durations = place.durations()
+    used = [lanes[node.lane] for node in place.nodes]
     return Row(
         **{name: getattr(place, name) for name in _AS_IN_THE_TREE},
         calls=durations.calls,
@@ -157,6 +163,7 @@ def _row(place: Place, tenths: int) -> Row:
         p50_ns=durations.quantile_ns(0.50),
         p95_ns=durations.quantile_ns(0.95),
         p99_ns=durations.quantile_ns(0.99),
+        elsewhere="" if any(lane.on_driver for lane in used) else used[0].kind,
     )
 
 
@@ -188,12 +195,10 @@ def _categories(rows: Sequence[Row]) -> tuple[Portion, ...]:
 
 
 def _largest(snapshot: Snapshot) -> Portion:
-    named = (account for account in snapshot.accounts if account.operation not in BESIDE_TRAINING)
-    accounts = [(account.operation, account.ledger_ns) for account in islice(named, 1)]
+    accounts = [(account.operation, account.ledger_ns) for account in snapshot.accounts[:1]]
     accounts += [(UNATTRIBUTED, snapshot.unattributed_ns), (RLPROF, snapshot.rlprof_ns)]
     name, ns = max(accounts, key=lambda account: account[1])
-    training = snapshot.wall_ns - snapshot.account(STARTUP).ledger_ns
-    return Portion(name, ns, round(100 * ns / training, 1) if training else 0.0)
+    return Portion(name, ns, round(100 * ns / snapshot.wall_ns, 1) if snapshot.wall_ns else 0.0)
 
 
 def _lanes(snapshot: Snapshot) -> Lanes:

@@ -2,49 +2,26 @@
 
 The estimate of a pair is the log of the ratio of mean times per step: means add up to steps per second, medians do not.
 Over the pairs there is a t-interval of the trimmed mean, and a sign-flip permutation test. The verdict is about steps
-per second. Components are corrected for their number (Holm), and their contributions sum to the whole difference.
+per second, or about iterations per second. Components are corrected for their number (Holm), and their contributions
+sum to the whole difference.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from rlprof.analysis.figures import rate
 from rlprof.analysis.inference import ALPHA, Interval, interval, least_seen, p_value, permutation_p
 from rlprof.analysis.trimmed import kept, trimmed_mean
+from rlprof.analysis.work import Measured, in_steps, of_a_step, sizes, work
 
 MARGIN = 0.02
 """A smaller difference counts as the same speed."""
-SAME_WORK = 0.01
-"""Steps per iteration and optimizer steps per step count as equal if they differ by less."""
-SAME_EPISODES = 0.2
-"""Episodes per step count as equal if they differ by less than this or by less than CHANCE."""
-CHANCE = 3.0
-"""Standard deviations of a difference of two counts: episodes end by chance if the arms do not learn the same."""
 DIFFERENT_WORK = "different work"
-UPDATE = "optimizer_step"
 BETWEEN = "between iterations"
 """Time between the end of an iteration and the wait for the other arm."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One arm in one pair: means over its iterations."""
-
-    wall_ns: float
-    """Per iteration."""
-    cpu_ns: float
-    steps: float
-    ledger: Mapping[str, float]
-    """ns per iteration by component, without the time between iterations: see `whole_ledger`."""
-    episodes: float = 0.0
-    updates: float = 0.0
-    """Optimizer steps."""
-    iterations: int = 1
-    """Number of iterations that the means are taken over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +65,12 @@ class Comparison:
     """Confidence of every interval: 0.97 for 97 %."""
     per_step: bool
     """If False, figures are per iteration."""
+    unit_chosen: bool = False
+    """The user chose the unit, so there is a verdict about it although the work differs."""
     a_ns: float
     b_ns: float
     speedup: Interval
-    """In steps per second."""
+    """In steps per second, or in iterations per second."""
     permutation_p: float | None = None
     cpu: Interval | None = None
     """In CPU time; None if unknown."""
@@ -100,7 +79,7 @@ class Comparison:
     components: tuple[Component, ...]
     """Largest contribution first."""
     work: str | None
-    """How the work of the arms differs, if it does. Then their times do not show which is faster."""
+    """How the work of the arms differs, if it does. Then their times alone do not show which is faster."""
     sizes: str | None
     """How the sizes of their iterations differ, if they do. Figures per step account for that."""
     drift: Interval | None = None
@@ -116,9 +95,14 @@ class Comparison:
         return self.drift is None or not (self.drift.beyond_zero and abs(self.drift.estimate) > MARGIN)
 
     @property
+    def withheld(self) -> bool:
+        """True if the work differs and the user has not chosen what to compare. Then there is no verdict."""
+        return self.work is not None and not self.unit_chosen
+
+    @property
     def verdict(self) -> str:
         """`faster`, `slower`, `same`, `unknown` or `different work`."""
-        if self.work is not None:
+        if self.withheld:
             return DIFFERENT_WORK
         speedup = self.speedup
         if speedup.low is None or speedup.high is None:
@@ -132,9 +116,10 @@ _Pair = tuple[Measured, ...]
 """A and B, per step if steps are counted."""
 
 
-def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA) -> Comparison:
-    """`a` and `b` describe the arms."""
-    per_step = all(arm.steps > 0 for pair in pairs for arm in (pair.a, pair.b))
+def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA, per: str | None = None) -> Comparison:
+    """`a` and `b` describe the arms. `per` is `step` or `iteration` (default: steps if both arms count them)."""
+    of_a, of_b = [pair.a for pair in pairs], [pair.b for pair in pairs]
+    per_step = in_steps(of_a, of_b, per)
     scaled = [tuple(of_a_step(arm) if per_step else arm for arm in (pair.a, pair.b)) for pair in pairs]
     logs = [math.log(one.wall_ns / other.wall_ns) for one, other in scaled]
     middle = [scaled[place] for place in kept(logs)]
@@ -146,6 +131,7 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
         pairs=len(pairs),
         confidence=1 - alpha,
         per_step=per_step,
+        unit_chosen=per is not None,
         a_ns=fmean(one.wall_ns for one, _ in middle),
         b_ns=fmean(other.wall_ns for _, other in middle),
         speedup=interval(logs, alpha),
@@ -153,16 +139,10 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA)
         cpu=interval([math.log(max(1, one.cpu_ns) / max(1, other.cpu_ns)) for one, other in scaled], alpha),
         least_seen=None if mean is None else least_seen(mean.error, mean.freedom, alpha),
         components=_components(scaled, middle, [pair.typical for pair in pairs], alpha),
-        work=work([pair.a for pair in pairs], [pair.b for pair in pairs]),
-        sizes=sizes([pair.a for pair in pairs], [pair.b for pair in pairs]),
+        work=work(of_a, of_b, per),
+        sizes=sizes(of_a, of_b),
         drift=interval([pair.drift for pair in pairs], alpha),
     )
-
-
-def of_a_step(arm: Measured) -> Measured:
-    """Convert figures per iteration to figures per step."""
-    ledger = {name: ns / arm.steps for name, ns in arm.ledger.items()}
-    return Measured(arm.wall_ns / arm.steps, arm.cpu_ns / arm.steps, 1.0, ledger)
 
 
 def whole_ledger(arm: Measured) -> dict[str, float]:
@@ -222,44 +202,3 @@ def holm(found: Sequence[Component], p_values: Sequence[float | None], alpha: fl
         significant.add(place)
     marked = [replace(one, significant=place in significant) for place, one in enumerate(found)]
     return tuple(sorted(marked, key=lambda component: -abs(component.contribution)))
-
-
-def work(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
-    """How the work per environment step differs, or per iteration if steps are not counted. None if it does not."""
-    if not all(one.steps > 0 for one in (*of_a, *of_b)):
-        found = [_differs("steps per iteration", of_a, of_b, lambda one: one.steps)]
-        found.append(_differs("optimizer steps per iteration", of_a, of_b, lambda one: one.updates))
-        return "; ".join(filter(None, found)) or None
-    what = "optimizer steps per 1,000 environment steps"
-    updates = _differs(what, of_a, of_b, lambda one: 1000 * one.updates / one.steps)
-    return "; ".join(filter(None, (updates, _episodes(of_a, of_b)))) or None
-
-
-def sizes(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
-    """How the sizes of iterations differ. None if they do not."""
-    if not all(one.steps > 0 for one in (*of_a, *of_b)):
-        return None
-    return _differs("steps per iteration", of_a, of_b, lambda one: one.steps)
-
-
-def _differs(
-    what: str, of_a: Sequence[Measured], of_b: Sequence[Measured], value: Callable[[Measured], float]
-) -> str | None:
-    a, b = fmean(map(value, of_a)), fmean(map(value, of_b))
-    differ = max(a, b) > 0 and abs(a - b) / max(a, b) > SAME_WORK
-    return f"{rate(a)} {what} in A, {rate(b)} in B" if differ else None
-
-
-def _episodes(of_a: Sequence[Measured], of_b: Sequence[Measured]) -> str | None:
-    """Every episode means a reset. Small counts vary by chance: 3 against 5 is not different work."""
-    (a, a_error), (b, b_error) = map(_episode_rate, (of_a, of_b))
-    if abs(a - b) <= max(SAME_EPISODES * max(a, b), CHANCE * math.hypot(a_error, b_error)):
-        return None
-    return f"{rate(1000 * a)} episodes per 1,000 environment steps in A, {rate(1000 * b)} in B"
-
-
-def _episode_rate(side: Sequence[Measured]) -> tuple[float, float]:
-    """Episodes per step, and the standard deviation if episodes end by chance."""
-    episodes = sum(one.episodes * one.iterations for one in side)
-    steps = sum(one.steps * one.iterations for one in side)
-    return episodes / steps, math.sqrt(episodes) / steps

@@ -13,7 +13,6 @@ from statistics import median, quantiles
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.progress import Progress
-from rlprof.ledger.catalogue import BESIDE_TRAINING
 
 IDLE = "waiting while no lane worked"
 SLOW_CALLS = "calls slower than the typical call"
@@ -49,7 +48,7 @@ class Expectation:
     """The expected speed."""
     parts: tuple[Part, ...]
     losses: tuple[Loss, ...]
-    """Largest first. Parts and losses sum to the time since the training began."""
+    """Largest first. Parts and losses sum to the training time."""
 
     @property
     def poor(self) -> bool:
@@ -58,13 +57,11 @@ class Expectation:
 
 def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progress: Progress) -> Expectation | None:
     """None if nothing was recorded."""
-    if not breakdown.after_startup_ns or not operations:
+    if not breakdown.training_ns or not operations:
         return None
     typical: defaultdict[str, int] = defaultdict(int)
     idle = slow = 0
     for operation in operations:
-        if operation.operation in BESIDE_TRAINING:
-            continue
         waited = min(operation.ledger_ns, operation.idle_ns)
         worked = operation.ledger_ns - waited
         pace = 1.0
@@ -83,7 +80,7 @@ def expectation(breakdown: Breakdown, operations: tuple[Operation, ...], progres
 
     parts = [Part(category, ns, rate(ns)) for category, ns in typical.items()]
     return Expectation(
-        ratio=needed_ns / breakdown.after_startup_ns,
+        ratio=needed_ns / breakdown.training_ns,
         steps_per_second=rate(needed_ns),
         parts=tuple(sorted(parts, key=lambda part: -part.typical_ns)),
         losses=tuple(sorted(losses, key=lambda loss: -loss.ns)),

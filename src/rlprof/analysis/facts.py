@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rlprof.analysis.breakdown import Breakdown, breakdown
+from rlprof.analysis.code import Code, code_of
+from rlprof.analysis.lane_work import Work, work_of
+from rlprof.analysis.lanes import LaneTimeline, lane_timeline
 from rlprof.analysis.operations import Operation, operations
 from rlprof.analysis.parallelism import Parallelism, parallelism
 from rlprof.analysis.progress import Progress, progress
 from rlprof.analysis.resources import Resources, resources
 from rlprof.analysis.series import Series, series
+from rlprof.analysis.training import training_of
+from rlprof.session.evidence import Evidence
 from rlprof.session.info import Info
 from rlprof.session.reader import Session
 from rlprof.session.records import Artifact, Lost
@@ -28,9 +33,17 @@ class Facts:
     series: Series
     resources: Resources
     parallelism: Parallelism
+    work: Work
+    """What each lane did in the iterations: gains are predicted from it."""
+    code: Code
+    """The lines of the user's code that the time comes from."""
     artifacts: tuple[Artifact, ...]
     lost: Lost | None = None
     """The end of the run that could not be written. No other figure includes it."""
+    evidence: Evidence = field(default_factory=Evidence)
+    """What the probes know besides times."""
+    lanes: LaneTimeline = field(default_factory=LaneTimeline)
+    """What each lane did over the iterations."""
 
     def operation(self, name: str) -> Operation | None:
         return next((operation for operation in self.operations if operation.operation == name), None)
@@ -45,18 +58,22 @@ class Facts:
 
 
 def gather_facts(session: Session) -> Facts:
-    snapshot = session.snapshot()
-    iterations = session.iterations()
-    used = resources(session, snapshot)
+    whole, iterations = session.snapshot(), session.iterations()
+    training = training_of(session)
+    used = resources(session, training)
     return Facts(
         session=session.info,
         ended=RUNNING if session.end is None else session.end.how,
-        breakdown=breakdown(snapshot),
-        operations=operations(snapshot),
-        progress=progress(snapshot, iterations, session.state.after_ns if session.state else 0),
-        series=series(session, snapshot, iterations),
+        breakdown=breakdown(training),
+        operations=operations(training.snapshot),
+        progress=progress(training, iterations),
+        series=series(session, whole, iterations),
         resources=used,
-        parallelism=parallelism(snapshot, used, session.info.cores),
+        parallelism=parallelism(training.snapshot, used, session.info.cores),
+        work=work_of(session),
+        code=code_of(session, training),
         artifacts=tuple(session.artifacts()),
         lost=None if session.end is None else session.end.lost,
+        evidence=session.evidence,
+        lanes=lane_timeline(session, whole, iterations),
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, TypeVar
 
-from rlprof.analysis.trimmed import Mean, trimmed_mean
+from rlprof.analysis.trimmed import Mean, cut_of, trimmed_mean
 from rlprof.errors import MissingLibraryError
 
 ALPHA = 0.05
@@ -67,6 +68,15 @@ def least_seen(error: float, freedom: float, alpha: float) -> float:
     return math.expm1(float(t.ppf(1 - alpha / 2, freedom) + t.ppf(POWER, freedom)) * error)
 
 
+def pairs_to_show(effect: float, logs: Sequence[float], alpha: float) -> int | None:
+    """Number of pairs, as noisy as these, that find this effect four times out of five. None above 1,000."""
+    scatter = trimmed_mean(logs).error * math.sqrt(len(logs))
+    for count in range(2, 1001):
+        if least_seen(scatter / math.sqrt(count), count - 2 * cut_of(count) - 1, alpha) <= effect:
+            return count
+    return None
+
+
 def permutation_p(logs: Sequence[float]) -> float | None:
     """Sign-flip test: if A and B were the same, the sign of each pair would be random. Returns the fraction of all sign
     combinations with a sum at least this far from zero; None above 12 pairs, which have too many combinations."""
@@ -94,8 +104,18 @@ def left_out(whole: float, without: Sequence[float], alpha: float) -> Interval:
     count = len(without)
     mean = sum(without) / count
     error = math.sqrt((count - 1) / count * sum((one - mean) ** 2 for one in without))
-    half = float(t_distribution().ppf(1 - alpha / 2, count - 1)) * error
+    half = _t_quantile(1 - alpha / 2, count - 1) * error
     return Interval(whole, whole - half, whole + half)
+
+
+def _t_quantile(probability: float, freedom: float) -> float:
+    """Student's t by the expansion of Cornish and Fisher, within 1 % from 3 degrees of freedom on: reports have
+    intervals even where scipy is not installed."""
+    z = NormalDist().inv_cdf(probability)
+    first = (z**3 + z) / (4 * freedom)
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    return z + first + second + third
 
 
 def t_distribution() -> Any:

@@ -39,9 +39,9 @@ class Operation:
     self_ns: int
     """Time as the innermost span of its lane, without rlprof's cost."""
     ledger_ns: int
-    """The wall time that it accounts for. With `unattributed` and `rlprof` these sum to the whole wall time."""
+    """The training time that it accounts for. With `unattributed` and `rlprof` these sum to the training time."""
     share: float
-    """`ledger_ns` in percent of the wall time."""
+    """`ledger_ns` in percent of the training time."""
     overlapped_ns: int
     """Work while the driver was busy with something else."""
     waited_ns: int

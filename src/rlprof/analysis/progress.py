@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlprof.ledger.catalogue import EVALUATION, PREFILL, STARTUP, SUSPENDED
+from rlprof.analysis.training import WARM_UP, Training
+from rlprof.ledger.catalogue import AFTER_TRAINING, EVALUATION, PREFILL, STARTUP, SUSPENDED
 from rlprof.ledger.histogram import quantile
-from rlprof.ledger.snapshot import Node, Snapshot
+from rlprof.ledger.snapshot import Snapshot
 from rlprof.session.reader import IterationRow
 
 
@@ -31,45 +32,44 @@ class Progress:
     prefill_ns: int
     """Filling a replay buffer before the first learning."""
     evaluation_ns: int
+    """Evaluation within the training time."""
     suspended_ns: int
     """The process was stopped. Each stop is known to within 0.05 s."""
     after_ns: int
     """After the last step, the last learning and the last iteration."""
+    warm_up_ns: int
+    """What the first iteration took longer than the others, if that stands out."""
+    training_ns: int
+    """The training time, as in the breakdown."""
     iterations: int
     steps: int
     """Steps of all environments together."""
     episodes: int
     steps_per_second: float | None
-    """Over `training_ns` without prefill and evaluation, whose steps are not counted either."""
+    """Over `training_ns` without evaluation, whose steps are not counted either."""
     iteration_ns: Spread | None
     """Durations of iterations that have ended."""
     steps_per_iteration: float | None
     seconds_per_episode: float | None
     steps_per_episode: float | None
 
-    @property
-    def training_ns(self) -> int:
-        """From the beginning of the training to its end, without stops of the process."""
-        return self.wall_ns - self.startup_ns - self.suspended_ns - self.after_ns
 
-
-def progress(snapshot: Snapshot, iterations: Sequence[IterationRow], after_ns: int = 0) -> Progress:
-    startup = snapshot.account(STARTUP).ledger_ns
-    prefill, evaluation = _inside(snapshot, PREFILL), _inside(snapshot, EVALUATION)
-    suspended = snapshot.account(SUSPENDED).ledger_ns
-    # A run that was paused may have trained last before that.
-    after = after_ns if after_ns < snapshot.wall_ns - startup - suspended else 0
-    seconds = max(0, snapshot.wall_ns - startup - suspended - after - prefill - evaluation) / 1e9
+def progress(training: Training, iterations: Sequence[IterationRow]) -> Progress:
+    snapshot = training.snapshot
+    evaluation = min(snapshot.wall_ns, _inside(snapshot, EVALUATION))
+    seconds = (snapshot.wall_ns - evaluation) / 1e9
     steps, episodes = max(0, snapshot.steps), max(0, snapshot.episodes)
     counted_steps = sum(one.steps for one in iterations)
     count = sum(one.last - one.first + 1 for one in iterations)
     return Progress(
-        wall_ns=snapshot.wall_ns,
-        startup_ns=startup,
-        prefill_ns=prefill,
+        wall_ns=snapshot.wall_ns + sum(part.ns for part in training.outside),
+        startup_ns=training.outside_ns(STARTUP),
+        prefill_ns=training.outside_ns(PREFILL),
         evaluation_ns=evaluation,
-        suspended_ns=suspended,
-        after_ns=after,
+        suspended_ns=training.outside_ns(SUSPENDED),
+        after_ns=training.outside_ns(AFTER_TRAINING),
+        warm_up_ns=training.outside_ns(WARM_UP),
+        training_ns=snapshot.wall_ns,
         iterations=snapshot.iterations,
         steps=steps,
         episodes=episodes,
@@ -83,15 +83,13 @@ def progress(snapshot: Snapshot, iterations: Sequence[IterationRow], after_ns: i
 
 def _inside(snapshot: Snapshot, operation: str) -> int:
     """How long the driver was inside an operation, no matter what any lane did meanwhile."""
-    by_id = {node.id: node for node in snapshot.nodes}
-    on_driver = {lane.id for lane in snapshot.lanes if lane.on_driver}
-
-    def is_outermost(node: Node) -> bool:
-        above = None if node.parent is None else by_id.get(node.parent)
-        return above is None or (above.operation not in (PREFILL, EVALUATION) and is_outermost(above))
-
-    nodes = (node for node in snapshot.nodes if node.operation == operation and node.lane in on_driver)
-    return sum(node.wall_ns for node in nodes if is_outermost(node))
+    inside: set[int | None] = set()
+    total = 0
+    for node in snapshot.net_nodes:  # parents come first
+        if node.operation == operation or node.parent in inside:
+            inside.add(node.id)
+            total += node.self_ns if snapshot.lanes[node.lane].on_driver else 0
+    return total
 
 
 def _spread(snapshot: Snapshot, iterations: Sequence[IterationRow]) -> Spread | None:

@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlprof.analysis.advice import advise
-from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.advice.finding import Finding
+from rlprof.analysis.advice.notes import Note, notes
 from rlprof.analysis.bottlenecks import Bottleneck, Recommendation, bottlenecks, recommendations
 from rlprof.analysis.expectation import Expectation, expectation
 from rlprof.analysis.facts import Facts, gather_facts
 from rlprof.analysis.rollout import Rollout, rollout
 from rlprof.session.reader import Session
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
     bottlenecks: tuple[Bottleneck, ...]
     recommendations: tuple[Recommendation, ...]
-    advice: tuple[Advice, ...]
+    findings: tuple[Finding, ...]
+    """What to change, the largest predicted gain first."""
+    notes: tuple[Note, ...]
+    """What makes the figures of this run doubtful: the state of the machine."""
     expectation: Expectation | None
     rollout: Rollout | None
 
@@ -40,7 +44,8 @@ def find(facts: Facts, min_calls: int = 1) -> Findings:
     return Findings(
         bottlenecks=bottlenecks(facts.operations, min_calls),
         recommendations=recommendations(facts.operations, min_calls),
-        advice=advise(facts),
+        findings=advise(facts),
+        notes=notes(facts),
         expectation=expectation(facts.breakdown, facts.operations, facts.progress),
         rollout=rollout(facts.breakdown),
     )

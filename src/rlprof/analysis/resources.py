@@ -6,11 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from rlprof.analysis.training import Training
+from rlprof.ledger.catalogue import STARTUP
 from rlprof.ledger.snapshot import Snapshot
 from rlprof.session.reader import Session
 from rlprof.session.records import Sample
 
 POINTS = 400
+SECOND = 1_000_000_000
+"""About the time between two samples."""
 _RATES = ("cpu", "children_cpu", "machine_cpu", "held_up", "device_busy")
 _SIZES = ("rss", "children_rss", "children", "device_memory")
 
@@ -35,7 +39,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Means over the run, and peaks. None means not measured."""
+    """Means over the training, and peaks. None means not measured."""
 
     seconds: float
     """Time covered by the samples."""
@@ -60,24 +64,34 @@ class Resources:
     samples: Samples
 
 
-def resources(session: Session, snapshot: Snapshot) -> Resources:
-    samples = session.samples()
-    state = session.state
+def resources(session: Session, training: Training) -> Resources:
+    everything = session.samples()
+    samples = _during(everything, session, training)
+    snapshot, state = training.snapshot, session.state
     seconds = sum(sample.weight for sample in samples) / 1e9
-    wall = snapshot.wall_ns
+    wall = snapshot.wall_ns + sum(part.ns for part in training.outside)
     return Resources(
         seconds=seconds,
         **{f"{name}_mean": mean_of(samples, name) for name in _RATES},
-        rss_peak=snapshot.process_peak or peak_of(samples, "rss"),
+        rss_peak=snapshot.process_peak or peak_of(everything, "rss"),
         children_rss_peak=peak_of(samples, "children_rss"),
         children_most=peak_of(samples, "children") or 0,
         device_memory_peak=peak_of(samples, "device_memory"),
         unseen_cpu_ns=_unseen(state.wait_cpu_ns if state else 0, mean_of(samples, "cpu"), snapshot),
         torch_threads=state.torch_threads if state else None,
-        sampling_share=100 * sum(sample.cost for sample in samples) / wall if wall and samples else None,
+        sampling_share=100 * sum(sample.cost for sample in everything) / wall if wall and everything else None,
         flushing_share=100 * state.writer_cpu_ns / wall if state and wall else None,
         samples=_columns(list(_fewer(samples)), session.info.origin),
     )
+
+
+def _during(samples: Sequence[Sample], session: Session, training: Training) -> list[Sample]:
+    """Samples of the training: what a program uses while it starts or exits says nothing about it. A sample covers the
+    time before it. Of a run without any training, all are kept."""
+    before = next((part.ns for part in training.outside if part.name == STARTUP), 0)
+    begin, end = session.info.origin + before, session.state.time - session.state.after_ns if session.state else 0
+    found = [sample for sample in samples if begin <= sample.time - sample.weight // 2 and sample.time <= end + SECOND]
+    return found or list(samples)
 
 
 def _unseen(wait_cpu_ns: int, cpu_mean: float | None, snapshot: Snapshot) -> int:

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.analysis.lane_work import IterationBatch, Piece, Work
 
 NEGLIGIBLE = 0.01
@@ -35,7 +36,8 @@ HELD_UP = 0.1
 """Fraction of the work that was off the CPU: something held it up."""
 
 Saving = Mapping[str, float]
-"""By operation, including what it calls: the fraction of its time that remains, 0.5 for twice as fast."""
+"""By operation, including what it calls: the fraction of its time that remains, 0.5 for twice as fast. A key made by
+`own` is about the own time of an operation only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,15 @@ def _in_the_way(pieces: Sequence[Piece], wall: float, work: Work) -> str:
 
 def left(piece: Piece, saving: Saving) -> float:
     """The fraction of a piece's time that remains. The innermost operation in `saving` decides."""
+    innermost = piece.operations[-1] if piece.operations else UNATTRIBUTED
+    if own(innermost) in saving:
+        return saving[own(innermost)]
     return next((saving[name] for name in reversed(piece.operations) if name in saving), 1.0)
+
+
+def own(operation: str) -> str:
+    """Key of a saving in an operation itself, without what it calls; of `unattributed` for time without a span."""
+    return f"{operation} itself"
 
 
 @dataclass(frozen=True, slots=True)

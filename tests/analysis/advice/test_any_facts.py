@@ -1,57 +1,39 @@
-"""Rules accept any facts: they may come from a JSON file of unknown origin. The worst result must be no advice."""
+"""Rules accept any facts: they may come from a JSON file of unknown origin. The worst result must be no finding."""
 
 from __future__ import annotations
 
 import math
-import types
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from dataclasses import fields, replace
+from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from advised import at, with_lines
+from anything import FLOATS, INTEGERS, WORDS, of_type
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sessions import Written, facts_of, sample
 
-from rlprof.analysis.advice import RULES, advise
+from rlprof.analysis.advice import advise
+from rlprof.analysis.advice.notes import notes
 from rlprof.analysis.facts import Facts
-from rlprof.ledger.catalogue import _CATEGORY_OF, CATEGORIES
 
-INTEGERS = st.sampled_from([0, 1, 2, 5, 20, 100, 1_000, 10**6, 10**9, 2**31, 2**62, 10**400, -1, -(2**62)])
-FLOATS = st.sampled_from([0.0, 0.5, 1.0, 12.5, 100.0, 1e6, 1e300, 5e-324, -1.0, -1e300])
-WORDS = st.sampled_from(["unattributed", "rlprof", "outside spans", "", *CATEGORIES, *_CATEGORY_OF])
-
-
-def of_type(kind: Any) -> st.SearchStrategy[Any]:
-    """Values of a type as the facts are made of them, extreme ones first."""
-    if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return st.builds(kind, **{field.name: of_type(hints[field.name]) for field in fields(kind)})
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        return st.one_of([of_type(argument) for argument in arguments])
-    if origin is tuple:
-        # Long enough at times for a trend to be looked for.
-        few = st.lists(of_type(arguments[0]), max_size=4)
-        plain = arguments[0] in (int, float) or get_origin(arguments[0]) is types.UnionType
-        many = st.lists(of_type(arguments[0]), min_size=30, max_size=40) if plain else few
-        return st.one_of(few, many).map(tuple)
-    if origin is dict:
-        return st.dictionaries(of_type(arguments[0]), of_type(arguments[1]), max_size=3)
-    return {int: INTEGERS, float: FLOATS, str: WORDS, bool: st.booleans(), type(None): st.none()}[kind]
+QUICK = (Phase.explicit, Phase.reuse, Phase.generate)
+"""Facts are so large that to shrink them takes minutes."""
 
 
 def check(facts: Facts) -> None:
-    for advice in advise(facts):
-        assert advice.rule in {rule.__name__ for rule in RULES}
-        assert advice.evidence
-        assert not any("nan" in text or "inf " in text for text in (advice.title, *advice.evidence))
-        if advice.gain is not None:
-            assert 1.0 <= advice.gain[0] <= advice.gain[1]
-            assert math.isfinite(advice.gain[1])
+    for finding in advise(facts):
+        assert finding.evidence
+        assert not any("nan" in text or "inf " in text for text in (finding.cause, *finding.evidence))
+        if finding.gain is not None:
+            assert 1.0 <= finding.gain.low <= finding.gain.estimate <= finding.gain.high
+            assert math.isfinite(finding.gain.high)
+    for note in notes(facts):
+        assert note.text
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=QUICK)
 @given(of_type(Facts))
 def test_no_facts_make_a_rule_fail(facts):
     check(facts)
@@ -75,7 +57,9 @@ def report(tmp_path_factory):
         written.samples.append(sample(written.fake.wall, rss=(100 + 5 * i) << 20, cpu=300.0))
     facts = facts_of(written.end())
     facts = replace(facts, resources=replace(facts.resources, torch_threads=4))
-    assert len(advise(facts)) >= 8
+    lines = [at("train.py:3", "print(loss.item())", 0.5), at("train.py:4", "copy.deepcopy(net)", 0.5)]
+    facts = with_lines(facts, {"env_step": lines, "policy_forward": [at("train.py:9", "time.sleep(1)", 1.0)]})
+    assert len(advise(facts)) >= 6
     return msgspec.to_builtins(facts)
 
 
@@ -97,7 +81,7 @@ def mutate(value: Any, data: st.DataObject) -> Any:
 
 
 @pytest.mark.long
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), phases=QUICK)
 @given(data=st.data())
 def test_a_report_that_was_tampered_with_makes_no_rule_fail(report, data):
     changed = report
@@ -115,7 +99,7 @@ COLUMN = st.lists(INTEGERS, min_size=30, max_size=60).map(tuple)
 
 
 @pytest.mark.long
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), phases=QUICK)
 @given(data=st.data())
 def test_columns_of_any_numbers_and_lengths_make_no_trend_fail(report, data):
     facts = msgspec.convert(report, Facts)

@@ -1,49 +1,98 @@
-"""What to change next: one rule per file. A rule looks at facts and gives its evidence; without evidence, no advice."""
+"""What to change next: findings with their cause, place, evidence and gain. One rule or family of rules a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from rlprof.analysis.advice.advice import Advice
-from rlprof.analysis.advice.crowded_machine import crowded_machine
-from rlprof.analysis.advice.idle_waiting import idle_waiting
-from rlprof.analysis.advice.logging_in_loop import logging_in_loop
+from rlprof.analysis.advice.anomaly_mode import anomaly_mode
+from rlprof.analysis.advice.dataloader_restarts import dataloader_restarts
+from rlprof.analysis.advice.finding import Finding
+from rlprof.analysis.advice.float64 import float64
+from rlprof.analysis.advice.forward_one_by_one import forward_one_by_one
+from rlprof.analysis.advice.gc_pauses import gc_pauses
+from rlprof.analysis.advice.heavy_wrapper import heavy_wrapper
+from rlprof.analysis.advice.import_in_loop import import_in_loop
+from rlprof.analysis.advice.in_loop import in_loop
+from rlprof.analysis.advice.line_patterns import line_patterns
 from rlprof.analysis.advice.memory_growth import memory_growth
 from rlprof.analysis.advice.per_step_sync import per_step_sync
+from rlprof.analysis.advice.policy_batch import policy_batch
 from rlprof.analysis.advice.python_gae import python_gae
+from rlprof.analysis.advice.recompiling import recompiling
 from rlprof.analysis.advice.reset_storm import reset_storm
-from rlprof.analysis.advice.rlprof_cost import rlprof_cost
 from rlprof.analysis.advice.single_core_env import single_core_env
 from rlprof.analysis.advice.slowing_down import slowing_down
+from rlprof.analysis.advice.small_minibatch import small_minibatch
 from rlprof.analysis.advice.straggler_env import straggler_env
 from rlprof.analysis.advice.teacher_one_by_one import teacher_one_by_one
-from rlprof.analysis.advice.tiny_batch_inference import tiny_batch_inference
 from rlprof.analysis.advice.torch_threads import torch_threads
-from rlprof.analysis.advice.unattributed_time import unattributed_time
+from rlprof.analysis.advice.unfused_optimizer import unfused_optimizer
+from rlprof.analysis.advice.waiting import waiting
+from rlprof.analysis.advice.worker_threads import worker_threads
 from rlprof.analysis.facts import Facts
 
-Rule = Callable[[Facts], Advice | None]
+Rule = Callable[[Facts], Finding | None]
+Family = Callable[[Facts], Sequence[Finding]]
 
 RULES: tuple[Rule, ...] = (
-    single_core_env,
+    anomaly_mode,
+    float64,
+    gc_pauses,
+    recompiling,
+    import_in_loop,
+    dataloader_restarts,
     straggler_env,
+    heavy_wrapper,
+    worker_threads,
+    small_minibatch,
+    unfused_optimizer,
     reset_storm,
-    tiny_batch_inference,
+    policy_batch,
     per_step_sync,
     teacher_one_by_one,
+    forward_one_by_one,
     python_gae,
     torch_threads,
-    crowded_machine,
-    logging_in_loop,
-    idle_waiting,
-    slowing_down,
     memory_growth,
-    unattributed_time,
-    rlprof_cost,
 )
+FAMILIES: tuple[Family, ...] = (line_patterns, in_loop, waiting)
+GENERAL: tuple[Rule, ...] = (slowing_down, single_core_env)
+"""They speak of whole operations, whatever makes them slow. At the same line, any other rule says more."""
+
+URGENT = 1e9
+LEAST_GAIN = 1.04
+"""A smaller gain is not worth a change, and equal runs differ by as much."""
 
 
-def advise(facts: Facts) -> tuple[Advice, ...]:
-    """The advice of all rules, the largest possible gain first."""
-    found = [advice for rule in RULES if (advice := rule(facts)) is not None]
-    return tuple(sorted(found, key=lambda advice: -advice.most))
+def advise(facts: Facts) -> tuple[Finding, ...]:
+    """The findings of all rules, the largest predicted gain first. Those that are not about speed come last."""
+    found = [finding for rule in RULES if (finding := rule(facts)) is not None]
+    found += [finding for family in FAMILIES for finding in family(facts)]
+    found += [finding for rule in GENERAL if (finding := rule(facts)) is not None]
+    found = [finding for finding in found if finding.gain is None or finding.gain.estimate >= LEAST_GAIN]
+    return tuple(_one_per_cause(_one_per_place(found)))
+
+
+def _rank(finding: Finding) -> float:
+    """A run that will soon be killed for its memory comes before any gain."""
+    return -URGENT if finding.urgent else -finding.gain.estimate if finding.gain else 0.0
+
+
+def _one_per_place(found: Sequence[Finding]) -> list[Finding]:
+    """Of several findings about the same line, only the first in the order of the rules: the most specific one."""
+    kept: dict[object, Finding] = {}
+    for finding in found:
+        place = finding.place if finding.gain is not None else None  # memory is not time
+        key: object = (place.file, place.line) if place is not None else finding.rule
+        kept.setdefault(key, finding)
+    return list(kept.values())
+
+
+def _one_per_cause(found: Sequence[Finding]) -> list[Finding]:
+    """A rule may speak of an operation and of lines in it. That is the same time: keep what promises more."""
+    kept: list[Finding] = []
+    for finding in sorted(found, key=_rank):
+        same = (one for one in kept if one.rule == finding.rule and one.place != finding.place)
+        if not any(set(one.operations) & set(finding.operations) for one in same):
+            kept.append(finding)
+    return kept

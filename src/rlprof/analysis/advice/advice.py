@@ -26,6 +26,6 @@ class Advice:
 
 
 def speedup(share: float, factor: float) -> float:
-    """How many times faster the whole gets when a share of the wall time (0 to 1) gets `factor` times faster."""
+    """How many times faster the whole gets when a share of the training time (0 to 1) gets `factor` times faster."""
     left = 1 - share + (share / factor if factor != float("inf") else 0.0)
     return 1 / max(left, 1e-3)

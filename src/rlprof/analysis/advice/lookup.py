@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from rlprof.analysis.breakdown import UNATTRIBUTED, Row
+from rlprof.analysis.breakdown import Row
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.operations import Operation
 
@@ -17,16 +17,13 @@ HUGE = 1e18
 """More ns, bytes or calls than any training has: 30 years, an exabyte. Larger values are cut to this."""
 
 CONSIDERABLE = 0.10
-"""Least share of the wall time. Removing less gains less than 1.12x, by which equal runs differ too."""
+"""Least share of the training time. Removing less gains less than 1.12x, by which equal runs differ too."""
 
 ENOUGH_CALLS = 20
 """With fewer calls, a mean or a ratio of calls is not reliable."""
 
 NOT_COLLECTING = ("learning", "storage", "teacher", "system")
 """Inside operations of these categories, the policy is not called to choose the next action."""
-
-AGAIN = "Run again with the change and look at `rlprof report` of both sessions"
-"""The beginning of most checks."""
 
 
 def number(value: float | None) -> float:
@@ -85,12 +82,8 @@ def outermost(rows: Iterable[Row], wanted: Callable[[Row], bool], never_below: S
 
 
 def share_of(facts: Facts, operations: Iterable[Operation]) -> float:
-    """Share of the wall time, 0 to 1, that these operations themselves account for."""
-    return fraction(sum(number(operation.ledger_ns) for operation in operations), facts.breakdown.wall_ns)
-
-
-def unattributed(facts: Facts) -> Row | None:
-    return next((row for row in facts.breakdown.rows if row.category == UNATTRIBUTED), None)
+    """Share of the training time, 0 to 1, that these operations themselves account for."""
+    return fraction(sum(number(operation.ledger_ns) for operation in operations), facts.breakdown.training_ns)
 
 
 def names_of(operations: Iterable[Operation]) -> tuple[str, ...]:
@@ -103,6 +96,14 @@ def computing(operations: Iterable[Operation]) -> float | None:
     known = [operation for operation in operations if operation.cpu_ns is not None]
     own = sum(number(operation.self_ns) for operation in known)
     return fraction(sum(number(operation.cpu_ns) for operation in known), own) if own else None
+
+
+def at_work(facts: Facts, operations: Iterable[Operation]) -> float | None:
+    """The same with the time in which the main thread was ready to run but had no core: on a busy machine an operation
+    is off the CPU without waiting for anything."""
+    on_cpu = computing(operations)
+    held_up = min(0.95, number(facts.resources.held_up_mean) / 100)
+    return None if on_cpu is None else min(1.0, on_cpu / (1 - held_up))
 
 
 def env_step_calls(facts: Facts) -> int:

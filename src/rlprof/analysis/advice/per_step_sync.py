@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from rlprof.analysis.advice.advice import Advice, speedup
+from rlprof.analysis.advice.check import compare_with_change
+from rlprof.analysis.advice.finding import Finding
+from rlprof.analysis.advice.gain import Left, gain_if
+from rlprof.analysis.advice.lines import place_of
 from rlprof.analysis.advice.lookup import (
-    AGAIN,
     CONSIDERABLE,
     ENOUGH_CALLS,
     env_step_calls,
@@ -22,7 +24,7 @@ ABOUT_ONCE = 0.5
 """Least fetches per step. Every second step is still part of the loop; once per rollout is far below."""
 
 
-def per_step_sync(facts: Facts) -> Advice | None:
+def per_step_sync(facts: Facts) -> Finding | None:
     fetching = [operation for operation in facts.operations if operation.operation in FETCHING]
     share = share_of(facts, fetching)
     calls = sum(number(operation.calls) for operation in fetching)
@@ -32,17 +34,18 @@ def per_step_sync(facts: Facts) -> Advice | None:
     if share < CONSIDERABLE or calls < ENOUGH_CALLS or each < ABOUT_ONCE:
         return None
     spent = sum(number(operation.ledger_ns) for operation in fetching)
-    return Advice(
+    return Finding(
         rule="per_step_sync",
-        title=f"Fetching from the device {many(each, 'time')} per step takes {as_percent(share)} of the wall time.",
+        cause=f"Fetching from the device {many(each, 'time')} per step takes {as_percent(share)} of the training time.",
+        place=place_of(facts, *names_of(fetching)),
         operations=names_of(fetching),
         evidence=(
             f"{', '.join(names_of(fetching))}: {count(calls)} calls for {count(steps)} steps of the loop.",
             f"Each call blocks the training for {duration(ratio(spent, calls))} on average. This includes the time in "
             "which the device finished its earlier work.",
         ),
-        action="Fetch only the actions, once per step, and leave the rest on the device until the rollout ends. Avoid "
+        change="Fetch only the actions, once per step, and leave the rest on the device until the rollout ends. Avoid "
         "`.item()`, `.cpu()` and `.numpy()` for values, log-probabilities or logging.",
-        gain=(1.0, speedup(share, float("inf"))),
-        check=f"{AGAIN}: {names_of(fetching)[0]} should have fewer calls per step and a smaller share.",
+        gain=gain_if(facts, dict.fromkeys(names_of(fetching), Left(0.3, 0.05, 0.8))),
+        check=compare_with_change(facts),
     )

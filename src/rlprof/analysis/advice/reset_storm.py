@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, env_step_calls, fraction, number, outermost, ratio
+from rlprof.analysis.advice.check import compare_with_change
+from rlprof.analysis.advice.finding import Finding
+from rlprof.analysis.advice.gain import Left, gain_if
+from rlprof.analysis.advice.lines import place_of
+from rlprof.analysis.advice.lookup import CONSIDERABLE, env_step_calls, fraction, number, outermost, ratio
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, many
 
@@ -22,7 +25,7 @@ EXPENSIVE_RESETS = (
 )
 
 
-def reset_storm(facts: Facts) -> Advice | None:
+def reset_storm(facts: Facts) -> Finding | None:
     resets, steps = facts.operation("env_reset"), facts.operation("env_step")
     if resets is None or resets.calls < FEWEST_RESETS:
         return None
@@ -32,9 +35,10 @@ def reset_storm(facts: Facts) -> Advice | None:
         return None
     per_reset = ratio(stepped, resets.calls)
     cost_in_steps = ratio(resets.p50_ns, steps.p50_ns) if steps is not None else 0.0
-    return Advice(
+    return Finding(
         rule="reset_storm",
-        title=f"Resets take {as_percent(share)} of the wall time: one every {many(per_reset, 'step')}.",
+        cause=f"Resets take {as_percent(share)} of the training time: one every {many(per_reset, 'step')}.",
+        place=place_of(facts, "env_reset"),
         operations=("env_reset",),
         evidence=(
             f"{count(resets.calls)} resets for {count(stepped)} env steps, one every {count(round(per_reset, 1))}.",
@@ -42,16 +46,16 @@ def reset_storm(facts: Facts) -> Advice | None:
             + (f", as long as {count(round(cost_in_steps, 1))} calls of env_step." if cost_in_steps else "."),
             "The share does not include the resets at the start.",
         ),
-        action=SHORT_EPISODES if per_reset < SHORT_EPISODE else EXPENSIVE_RESETS,
-        gain=(1.0, speedup(share, float("inf"))),
-        check=f"{AGAIN}: env_reset should have fewer calls per env step, or a lower p50, and a smaller share.",
+        change=SHORT_EPISODES if per_reset < SHORT_EPISODE else EXPENSIVE_RESETS,
+        gain=gain_if(facts, {"env_reset": Left(0.1, 0.0, 0.5)}),
+        check=compare_with_change(facts),
     )
 
 
 def _recurring_share(facts: Facts) -> float:
-    """Share of the wall time after the first iteration. The first reset of an environment may be slow."""
+    """Share of the training time after the first iteration. The first reset of an environment may be slow."""
     found = outermost(facts.breakdown.rows, lambda row: row.operation == "env_reset", ("system",))
-    share = fraction(found.total_ns, facts.breakdown.wall_ns)
+    share = fraction(found.total_ns, facts.breakdown.training_ns)
     series, resets = facts.series, facts.operation("env_reset")
     later = series.ledger_ns.get("env_reset", ())[1:]
     if later:
@@ -62,4 +66,4 @@ def _recurring_share(facts: Facts) -> float:
     if resets is None:
         return 0.0
     typical = number(resets.p50_ns) * max(0.0, number(resets.calls) - 1)
-    return min(share, fraction(typical, facts.breakdown.wall_ns))
+    return min(share, fraction(typical, facts.breakdown.training_ns))

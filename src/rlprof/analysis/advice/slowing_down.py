@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.lookup import AGAIN, fraction, ratio
+from rlprof.analysis.advice.check import compare_with_change
+from rlprof.analysis.advice.finding import Finding, Gain
+from rlprof.analysis.advice.gain import Left, gain_if
+from rlprof.analysis.advice.lines import place_of
+from rlprof.analysis.advice.lookup import fraction, number, ratio
 from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.analysis.drift import Drift, Grown, drift
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, rate
+from rlprof.analysis.topology import own
 
 LEAST_FALL = 0.15
 """Least loss of speed. On shared cores the speed of one training varies by more than a tenth from minute to minute."""
@@ -28,7 +32,7 @@ STANDS_OUT = 1.5
 """Times the growth of all others. If everything grows alike, the machine became slower, not an operation."""
 
 
-def slowing_down(facts: Facts) -> Advice | None:
+def slowing_down(facts: Facts) -> Finding | None:
     found = drift(facts.series)
     if found is None:
         return None
@@ -49,38 +53,47 @@ def _cause(found: Drift) -> Grown | None:
     return None
 
 
-def _of_one(facts: Facts, found: Drift, cause: Grown) -> Advice:
+def _of_one(facts: Facts, found: Drift, cause: Grown) -> Finding:
     name = _name(cause)
-    return Advice(
+    return Finding(
         rule="slowing_down",
-        title=f"Training slows down, and {name} explains {as_percent(min(1.0, cause.explains))} of it: "
+        cause=f"Training slows down, and {name} explains {as_percent(min(1.0, cause.explains))} of it: "
         f"{duration(cause.before_ns)} per {found.unit} at the start, {duration(cause.after_ns)} at the end.",
+        place=place_of(facts, cause.operation),
         operations=_named(found),
         evidence=(
             f"The growth of {name} is a trend {count(round(cause.z, 1))} standard deviations from chance.",
             *_figures(found),
         ),
-        action=f"Find out what grows in {name} during the run: a list or buffer that is never cleared, longer "
+        change=f"Find out what grows in {name} during the run: a list or buffer that is never cleared, longer "
         "episodes, a graph that keeps its history, a growing file.",
-        gain=(1.0, speedup(fraction(cause.excess_ns, facts.breakdown.wall_ns), float("inf"))),
-        check=f"{AGAIN}: {name} should take as long per {found.unit} at the end as at the start.",
+        gain=_gain(facts, cause.operation, cause.excess_ns),
+        check=compare_with_change(facts),
     )
 
 
-def _of_all(facts: Facts, found: Drift) -> Advice:
-    return Advice(
+def _of_all(facts: Facts, found: Drift) -> Finding:
+    return Finding(
         rule="slowing_down",
-        title=f"Training slowed by {as_percent(found.fall)}, and no single operation explains it.",
+        cause=f"Training slowed by {as_percent(found.fall)}, and no single operation explains it.",
+        place=None,
         operations=_named(found),
         evidence=(
             f"The growth per {found.unit} is a trend {count(round(found.z, 1))} standard deviations from chance.",
             *_figures(found),
         ),
-        action="Several operations became slower. Look at the machine first (temperature, other jobs, swapping), "
+        change="Several operations became slower. Look at the machine first (temperature, other jobs, swapping), "
         "then at what these operations have in common.",
-        gain=(1.0, speedup(fraction(found.excess_ns, facts.breakdown.wall_ns), float("inf"))),
-        check=f"{AGAIN}: each operation should take as long per {found.unit} at the end as at the start.",
+        gain=None,
+        check=compare_with_change(facts),
     )
+
+
+def _gain(facts: Facts, operation: str, excess_ns: float) -> Gain:
+    """As if it had kept the pace of the first quarter; a change may also save what it took then."""
+    time = sum(number(row.ledger_ns) for row in facts.breakdown.rows if row.operation == operation)
+    kept = 1 - fraction(excess_ns, time)
+    return gain_if(facts, {own(operation): Left(kept, 0.0, (1 + kept) / 2)})
 
 
 def _figures(found: Drift) -> tuple[str, ...]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from statistics import median
 
-from rlprof.analysis.advice.advice import Advice, speedup
-from rlprof.analysis.advice.lookup import AGAIN, CONSIDERABLE, ENOUGH_CALLS, number, ratio
+from rlprof.analysis.advice.check import compare_with_change
+from rlprof.analysis.advice.finding import Finding, Gain
+from rlprof.analysis.advice.lines import place_of
+from rlprof.analysis.advice.lookup import CONSIDERABLE, ENOUGH_CALLS, fraction, number, ratio
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 from rlprof.analysis.operations import OnLane, Operation
@@ -26,12 +28,12 @@ PERSISTENT = 0.5
 """Least fraction of slow calls. A lane with a single call of ten seconds has a high mean but is no straggler."""
 
 
-def straggler_env(facts: Facts) -> Advice | None:
+def straggler_env(facts: Facts) -> Finding | None:
     found = (_look_at(facts, operation) for operation in facts.of_category("environment"))
-    return max(filter(None, found), key=lambda advice: advice.most, default=None)
+    return max(filter(None, found), key=lambda one: one.gain.estimate if one.gain else 0.0, default=None)
 
 
-def _look_at(facts: Facts, operation: Operation) -> Advice | None:
+def _look_at(facts: Facts, operation: Operation) -> Finding | None:
     # Not the driver's own thread: its env_step of a vector is the wait for the slowest worker.
     workers = (lane for lane in operation.lanes if not (lane.on_driver and lane.kind == "thread"))
     lanes = sorted((lane for lane in workers if lane.calls >= ENOUGH_CALLS), key=_mean)
@@ -47,14 +49,15 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
         return None
     # Beyond the slowest of the others, and never more than the ledger says the training waited for this lane.
     lost = min((_mean(slow) - _mean(others[-1])) * number(slow.calls), number(slow.ledger_ns))
-    share = ratio(lost, facts.breakdown.wall_ns)
+    share = ratio(lost, facts.breakdown.training_ns)
     if share < CONSIDERABLE:
         return None
     wait = max(waits, key=lambda other: number(other.waited_ns))
-    return Advice(
+    return Finding(
         rule="straggler_env",
-        title=f"{slow.lane} steps its environment {count(round(ratio(_mean(slow), usual), 1))} times slower than the "
+        cause=f"{slow.lane} steps its environment {count(round(ratio(_mean(slow), usual), 1))} times slower than the "
         f"others, which costs {duration(lost)}.",
+        place=place_of(facts, operation.operation),
         operations=(operation.operation, wait.operation),
         evidence=(
             f"{operation.operation} takes {duration(_mean(slow))} per call on {slow.lane}, and {duration(usual)} "
@@ -63,11 +66,18 @@ def _look_at(facts: Facts, operation: Operation) -> Advice | None:
             f"{wait.operation} waits for all environments. Waiting for this one alone takes {as_percent(share)} of the "
             f"wall time ({duration(lost)}).",
         ),
-        action=f"Find out what is different about the environment on {slow.lane} (its level, its seed, its server), or "
+        change=f"Find out what is different about the environment on {slow.lane} (its level, its seed, its server), or "
         "continue as soon as most environments have stepped, as asynchronous collectors do.",
-        gain=(1.0, speedup(min(share, 1.0), float("inf"))),
-        check=f"{AGAIN}: {operation.operation} should take about as long on {slow.lane} as on the others.",
+        gain=_gain(facts, lost),
+        check=compare_with_change(facts),
     )
+
+
+def _gain(facts: Facts, lost_ns: float) -> Gain:
+    """The time lost to one lane is known; the others may then take a little longer, as they get its core."""
+    training = number(facts.breakdown.training_ns)
+    least, middle, most = (1 / max(1e-3, 1 - fraction(part * lost_ns, training)) for part in (0.7, 1.0, 1.3))
+    return Gain(middle, least, most)
 
 
 def _mean(lane: OnLane) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from rlprof.analysis.advice.advice import Advice, speedup
+from rlprof.analysis.advice.check import compare_with_change
+from rlprof.analysis.advice.finding import Finding
+from rlprof.analysis.advice.gain import Left, gain_if
+from rlprof.analysis.advice.lines import loop_of
 from rlprof.analysis.advice.lookup import (
-    AGAIN,
     CONSIDERABLE,
     ENOUGH_CALLS,
     env_step_calls,
@@ -21,10 +23,10 @@ SEVERAL = 2.0
 """Teacher calls per policy call. A batched teacher comes out at 1, or below if it is switched off after a while."""
 
 
-def teacher_one_by_one(facts: Facts) -> Advice | None:
+def teacher_one_by_one(facts: Facts) -> Finding | None:
     teachers = facts.of_category("teacher")
     within = outermost(facts.breakdown.rows, lambda row: row.category == "teacher", ("learning",))
-    share = fraction(within.total_ns, facts.breakdown.wall_ns)
+    share = fraction(within.total_ns, facts.breakdown.training_ns)
     if not teachers or share < CONSIDERABLE:
         return None
     # With `teacher_total` around many `agent_calls`, the operation that is called per environment has the most calls.
@@ -36,20 +38,21 @@ def teacher_one_by_one(facts: Facts) -> Advice | None:
     if caller.calls < ENOUGH_CALLS or each < SEVERAL:
         return None
     names = tuple(dict.fromkeys((caller.operation, *within.operations)))
-    return Advice(
+    return Finding(
         rule="teacher_one_by_one",
-        title=f"The teacher is called {many(each, 'time')} per call of {reference}, and takes "
-        f"{as_percent(share)} of the wall time.",
+        cause=f"The teacher is called {many(each, 'time')} per call of {reference}, and takes "
+        f"{as_percent(share)} of the training time.",
+        place=loop_of(facts, *names),
         operations=names,
         evidence=(
             f"{caller.operation} has {count(caller.calls)} calls, {reference} has {count(reference_calls)}. While the "
             f"teacher was in use, the ratio was {count(round(each, 1))} to 1.",
             f"A teacher call takes {duration(number(caller.mean_ns))} on average.",
         ),
-        action="Call the teacher once for the whole batch of observations. Vectorise a scripted teacher over the "
+        change="Call the teacher once for the whole batch of observations. Vectorise a scripted teacher over the "
         "environments, or cache its answers for repeated states.",
-        gain=(1.0, speedup(share, each)),
-        check=f"{AGAIN}: {caller.operation} should have as many calls as {reference}, and a smaller share.",
+        gain=gain_if(facts, dict.fromkeys(within.operations, Left(1.3 / each, 1 / each, min(0.8, 4 / each)))),
+        check=compare_with_change(facts),
     )
 
 

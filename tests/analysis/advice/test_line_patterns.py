@@ -1,0 +1,160 @@
+"""Lines that are known to be slow, found by their text or by what they call in libraries."""
+
+from __future__ import annotations
+
+import pytest
+from advised import at, given, with_lines
+from sessions import Written, facts_of
+
+from rlprof.analysis.advice.line_patterns import line_patterns
+
+MS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory):
+    """Per iteration 60 ms of env_step, 30 of loss inside a phase with 10 of its own; two seconds in all."""
+    written = Written(tmp_path_factory.mktemp("lines"))
+    for _ in range(20):
+        with written.fake.profiler.iteration():
+            written.work("env_step", 60 * MS)
+            with written.fake.profile("update"):
+                written.fake.tick(10 * MS)
+                written.work("loss", 30 * MS)
+    return facts_of(written.end())
+
+
+def found_in(facts, *lines, operation="env_step"):
+    return line_patterns(with_lines(facts, {operation: lines}))
+
+
+SLOW = [
+    ("copying", "target = copy.deepcopy(net)"),
+    ("copying", "self.frames.append(frame.copy())"),
+    ("growing_container", "self.obs = np.concatenate([self.obs, obs[None]])"),
+    ("growing_container", "data = torch.cat((data, new))"),
+    ("growing_container", "rewards = np.append(rewards, reward)"),
+    ("restacking", "batch = np.stack([self.data[i] for i in indices])"),
+    ("restacking", "states = torch.stack(self.states)"),
+    ("per_item_conversion", "x = torch.tensor([float(v) for v in observation])"),
+    ("per_item_conversion", "values.append(float(v))"),
+    ("logging_in_loop", "print(step, loss)"),
+    ("logging_in_loop", "writer.add_scalar('loss', loss.item(), step)"),
+    ("item_in_loop", "losses.append(loss.item())"),
+    ("logging_in_loop", "self.file.flush()"),
+    ("growing_container", "n = self.visited.count(cell)"),
+    ("growing_container", "if state in self.seen:"),
+]
+
+
+@pytest.mark.parametrize(("rule", "source"), SLOW)
+def test_a_slow_line_is_named_with_its_place_and_its_gain(facts, rule, source):
+    (found,) = found_in(facts, at("train.py:17", source, 0.5, "collect"), at("train.py:18", "work()", 0.5))
+    finding = given(found, rule, share=0.6)  # with the samples' error, never more than all of env_step
+    assert finding.place.where == "train.py:17"
+    assert "train.py:17" in finding.cause
+    assert "30.0%" in finding.cause
+    assert finding.operations == ("env_step",)
+    assert 1.1 < finding.gain.estimate <= 1 / (1 - 0.3)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "obs, reward, done, _, info = env.step(action)",
+        "loss.backward()",
+        "storage[i] = observation",
+        "optimizer.step()",
+        "x = torch.from_numpy(batch)",
+        "important = model(x)",
+        "self.copy_weights_now",
+        "fingerprint(state)",
+        "self.count(observation)",
+        "for state in self.states:",
+        "",
+    ],
+)
+def test_healthy_lines_are_not_blamed(facts, source):
+    assert found_in(facts, at("train.py:17", source, 1.0)) == []
+
+
+@pytest.mark.parametrize(("rule", "source"), SLOW)
+def test_slow_lines_that_take_no_time_are_fine(facts, rule, source):
+    assert found_in(facts, at("train.py:17", source, 0.1), at("train.py:18", "work()", 0.9)) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "below"),
+    [
+        ("copying", ("copy:deepcopy", "copy:_deepcopy_dict")),
+        ("restacking", ("numpy.core.shape_base:stack",)),
+        ("logging_in_loop", ("logging:info",)),
+    ],
+)
+def test_what_a_line_calls_in_libraries_tells_what_it_does(facts, rule, below):
+    (found,) = found_in(facts, at("train.py:17", "helper(state)", 0.8, below=below))
+    finding = given(found, rule)
+    assert any(below[-1] in sentence for sentence in finding.evidence)
+
+
+def test_lines_of_one_function_count_together(facts):
+    lines = [at(f"train.py:{n}", "writer.add_scalar('x', x, i)", 0.08, "log") for n in (1, 2, 3, 4)]
+    (found,) = found_in(facts, *lines)
+    finding = given(found, "logging_in_loop")
+    assert finding.place.where == "train.py:1"
+    assert f"{100 * 4 * 0.08 * 0.6:.1f}%" in finding.cause
+
+
+def test_a_comprehension_counts_for_the_function_around_it(facts):
+    functions = ("Memory.sample", "Memory.sample.<locals>.<listcomp>", "Memory.sample.<locals>.<genexpr>")
+    lines = [at(f"train.py:{n}", "torch.tensor([b[0] for b in batch])", 0.1, name) for n, name in enumerate(functions)]
+    (found,) = found_in(facts, *lines)
+    assert "(with 2 more lines in Memory.sample()) converts" in found.cause
+    assert f"{100 * 3 * 0.1 * 0.6:.1f}%" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("function", "logs"), [("Writer.add_histogram", True), ("log_metrics", True), ("log_prob", False), ("act", False)]
+)
+def test_all_lines_of_a_function_that_logs_are_logging(facts, function, logs):
+    found = found_in(facts, at("train.py:17", "counts = bins(values)", 0.5, function))
+    assert [one.rule for one in found] == (["logging_in_loop"] if logs else [])
+
+
+def test_the_hotter_function_is_named(facts):
+    lines = [at("a.py:1", "copy.deepcopy(x)", 0.3, "f"), at("b.py:1", "copy.deepcopy(y)", 0.6, "g")]
+    (found,) = found_in(facts, *lines)
+    assert found.place.where == "b.py:1"
+
+
+def test_a_line_is_explained_once(facts):
+    """It copies and stacks: the first pattern explains it."""
+    found = found_in(facts, at("train.py:17", "np.stack(copy.deepcopy(frames))", 1.0))
+    assert len(found) == 1
+
+
+def test_a_line_of_two_operations_counts_in_both(facts):
+    line = at("train.py:17", "print(x)", 0.5)
+    (found,) = line_patterns(with_lines(facts, {"env_step": [line], "update": [line]}))
+    assert found.operations == ("env_step",)  # a phase is none
+    assert "35.0%" in found.cause
+
+
+def test_a_line_that_runs_a_network_is_not_blamed_for_what_else_it_does(facts):
+    assert found_in(facts, at("train.py:17", "values.append(critic(torch.tensor(obs)))", 1.0), operation="loss") == []
+
+
+def test_a_conversion_is_what_the_line_does_itself(facts):
+    """Its time is in a library, so the conversion in it costs little."""
+    below = ("torch.distributions.categorical:Categorical.__init__",)
+    line = at("train.py:17", "chosen = Categorical(logits=torch.tensor(obs))", 1.0, below=below)
+    assert found_in(facts, line) == []
+
+
+def test_lines_in_the_own_time_of_a_phase_name_no_operation(facts):
+    (found,) = found_in(facts, at("train.py:17", "print(x)", 1.0), operation="update")
+    assert given(found, "logging_in_loop").operations == ()
+
+
+def test_without_samples_there_is_nothing_to_say(facts):
+    assert line_patterns(facts) == []
