@@ -15,6 +15,7 @@ from rich.console import Console
 from rlprof import Profiler, SpanCost
 from rlprof.analysis.breakdown import breakdown
 from rlprof.analysis.figures import count, duration
+from rlprof.analysis.training import training_part
 from rlprof.render.names import literal, shorten
 from rlprof.report.breakdown import render, to_text
 
@@ -52,12 +53,12 @@ def line(planted: Planted, start: str, width: int = 80) -> str:
 
 
 def test_the_first_line_is_the_headline():
-    assert lines(training())[0] == "802 ms in 2 iterations. Largest account: backward, 75% (600 ms)."
+    assert lines(training())[0] == "802 ms in 2 iterations. Largest: backward, 75% (600 ms)."
 
 
 def test_without_iterations_the_headline_names_none(planted):
     planted.work("env_step", 30)
-    assert lines(planted)[0] == "30 ns. Largest account: env_step, 100% (30 ns)."
+    assert lines(planted)[0] == "30 ns. Largest: env_step, 100% (30 ns)."
 
 
 def test_a_row_shows_share_time_calls_mean_p95_and_cpu():
@@ -165,7 +166,7 @@ def test_where_cpu_time_is_not_measured_the_report_says_so_and_has_no_column():
     profiler.enable()
     with profiler.profile("env_step"):
         pass
-    without = to_text(breakdown(profiler.snapshot()))
+    without = to_text(breakdown(training_part(profiler.snapshot())))
     assert "CPU time was not measured" in without
     assert without.count("CPU") == 1
     assert "not measured" not in to_text(training().breakdown())

@@ -14,11 +14,12 @@ _FIGURES_WIDTH = 2 * GAP + 7 + 6
 
 
 def render(components: Components, console: Console) -> None:
-    """One line per component, its parts below it. The outermost lines sum to the wall time."""
-    console.print(Text(f"Component breakdown of {duration(components.wall_ns)}", style="bold"))
+    """One line per component, its parts below it. The outermost lines sum to the training time; what lies outside of
+    the training follows without a share."""
+    console.print(Text(f"Component breakdown of {duration(components.training_ns)} of training", style="bold"))
     ascii_only = console.options.ascii_only
     names = [_name(line) for line in components.lines]
-    longest = max(map(len, names))
+    longest = max(map(len, [*names, *(part.name for part in components.outside)]))
     room = min(console.width, WIDEST) - _FIGURES_WIDTH - longest - GAP
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, GAP, 0, 0))
     table.add_column(no_wrap=True, min_width=min(longest, 40))
@@ -31,6 +32,8 @@ def render(components: Components, console: Console) -> None:
         bar = Text(("#" if ascii_only else "█") * length, style="cyan" if line.depth == 0 else "dim cyan")
         style = "bold" if line.depth == 0 else ""
         table.add_row(Text(name, style=style), Text(duration(line.ledger_ns)), Text(percent(line.share)), bar)
+    for part in components.outside:
+        table.add_row(Text(part.name), Text(duration(part.ns)), Text(), Text("not training", style="dim"))
     console.print(table)
 
 

@@ -27,6 +27,14 @@ def range_of(interval: Interval) -> str:
     return f"[{_percent(interval.low)}, {_percent(interval.high)}]"
 
 
+def range_in_words(interval: Interval) -> str:
+    """`between 2.6 % slower and 9.6 % faster`, of an interval with zero in it. Its middle is not a result."""
+    assert interval.low is not None
+    assert interval.high is not None
+    slower, faster = percent_of(max(0.0, -interval.low)), percent_of(max(0.0, interval.high))
+    return f"between {slower} slower and {faster} faster"
+
+
 def _percent(fraction: float) -> str:
     """`2.6`; `3074` where a decimal would say nothing."""
     return f"{100 * fraction:.1f}" if abs(fraction) < 10 else f"{100 * fraction:.0f}"

@@ -13,11 +13,15 @@ from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown, breakdown
 from rlprof.analysis.operations import Operation, operations
 from rlprof.analysis.report import Report
 from rlprof.analysis.series import series
+from rlprof.analysis.training import training_of
 from rlprof.render.names import literal
 from rlprof.session.reader import Session
 from rlprof.session.records import Sample
 
 Rows = Iterator[Sequence[Any]]
+
+OUTSIDE = "outside"
+"""Category of what is not training."""
 
 _FORMULA = re.compile(r"((?:^|;)\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """The position before these characters, or their full-width forms, at the start of a cell. In some locales a semicolon
@@ -75,30 +79,33 @@ def _rounded(ns: float | None) -> float | None:
 
 
 def _operations_of(session: Session) -> Rows:
-    snapshot = session.snapshot()
-    return _operations(operations(snapshot), breakdown(snapshot))
+    training = training_of(session)
+    return _operations(operations(training.snapshot), breakdown(training))
 
 
 def _operations(found: Sequence[Operation], whole: Breakdown) -> Rows:
-    """Including `unattributed` and `rlprof`, so that the column ledger_ns sums to the wall time."""
+    """Including `unattributed`, `rlprof` and what lies outside of the training: the column ledger_ns sums to the wall
+    time."""
     yield list(_OPERATION)
     for operation in found:
         yield [value(operation) for value in _OPERATION.values()]
     for row in whole.rows:
         if row.category in (UNATTRIBUTED, RLPROF):
-            share = round(100 * row.ledger_ns / whole.wall_ns, 4) if whole.wall_ns else 0.0
+            share = round(100 * row.ledger_ns / whole.training_ns, 4) if whole.training_ns else 0.0
             known = {"share_percent": share, "ledger_ns": row.ledger_ns}
             yield [row.operation, row.category, *(known.get(name) for name in list(_OPERATION)[2:])]
+    for part in whole.outside:
+        yield [part.name, OUTSIDE, *(part.ns if name == "ledger_ns" else None for name in list(_OPERATION)[2:])]
 
 
 def _tree(session: Session) -> Rows:
-    """The call tree in reading order. The column ledger_ns sums to the wall time."""
+    """The call tree in reading order. The column ledger_ns sums to the training time."""
     yield (
         "depth", "operation", "parent", "category", "calls", "ledger_ns", "subtree_ledger_ns", "share_percent",
         "wall_ns", "self_ns", "cpu_ns", "overlapped_ns", "mean_ns", "p50_ns", "p95_ns", "p99_ns",
     )  # fmt: skip
     above: list[str] = []
-    for row in breakdown(session.snapshot()).rows:
+    for row in breakdown(training_of(session)).rows:
         del above[row.depth :]
         yield (
             row.depth, row.operation, above[-1] if above else None, row.category, row.calls, row.ledger_ns,

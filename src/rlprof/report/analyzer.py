@@ -8,7 +8,7 @@ from rlprof.analysis.bottlenecks import WEIGHTS, Bottleneck
 from rlprof.analysis.figures import count, duration, if_known, size
 from rlprof.analysis.report import Report
 from rlprof.render.layout import Column, Layout, as_text
-from rlprof.report.headline import origin, speed
+from rlprof.report.answer import incomplete, origin, speed
 
 MOST_ROWS = 10
 MOST_RECOMMENDATIONS = 40
@@ -26,7 +26,7 @@ _COLUMNS: tuple[Column[Bottleneck], ...] = (
     _points("per_call"),
     _points("memory"),
     _points("device_memory"),
-    Column("of wall", 7, lambda item: f"{item.share:.1f}%"),
+    Column("share", 6, lambda item: f"{item.share:.1f}%"),
     Column("own avg", 7, lambda item: if_known(duration, item.own_ns)),
     Column("calls", 7, lambda item: count(item.calls)),
     Column("mem rise", 8, lambda item: if_known(size, item.memory_rise), 2),
@@ -37,17 +37,18 @@ _COLUMNS: tuple[Column[Bottleneck], ...] = (
 def render(report: Report, console: Console) -> None:
     layout = Layout(console)
     layout.line(origin(report), "dim")
-    for sentence, style in speed(report):
-        layout.line(sentence, style)
+    if missing := incomplete(report):
+        layout.line(missing, "bold red")
+    layout.line(speed(report.facts), "bold")
     found = report.findings
     shown = found.bottlenecks[:MOST_ROWS]
     layout.heading(f"Top {len(shown)} bottlenecks" if shown else "Bottlenecks")
     if shown:
         layout.table("operation", [item.operation for item in shown], shown, _COLUMNS)
         layout.line(
-            "A score is the sum of four parts: up to 40 points for the share of the wall time, up to 30 for the own "
-            "time per call (all for 100 ms or more), and up to 15 each for the memory and the GPU memory that a call "
-            "needs (all for 100 MB or more)."
+            "A score is the sum of four parts: up to 40 points for the share of the training time, up to 30 for the "
+            "own time per call (all for 100 ms or more), and up to 15 each for the memory and the GPU memory that a "
+            "call needs (all for 100 MB or more)."
         )
     else:
         layout.line("No operation has enough calls. Use a smaller --min-calls.")
@@ -55,9 +56,9 @@ def render(report: Report, console: Console) -> None:
         layout.heading("Recommendations")
     for item in found.recommendations[:MOST_RECOMMENDATIONS]:
         layout.line(f"{item.severity}: {item.text}.", "red" if item.severity == "CRITICAL" else "")
-    if found.advice:
+    if found.findings:
         layout.line("")
-        layout.line("`rlprof report` shows what to change, with evidence and the possible gain.")
+        layout.line("`rlprof report` shows what to change, with evidence and the gain.")
 
 
 to_text = as_text(render, width=110)

@@ -13,7 +13,6 @@ from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
 from rlprof.analysis.figures import count, duration, if_known, many, percent
 from rlprof.render.layout import GAP, WIDEST, Column, as_text, fitting, room
 from rlprof.render.names import literal, shorten
-from rlprof.report.headline import largest_share
 
 NO_CPU_TIME = "CPU time was not measured: this machine has no cheap way to read it."
 _BAR_WIDTHS = (6, 30)
@@ -108,8 +107,8 @@ class _Page:
             return Text("Nothing was recorded: the profiler was not enabled.", style="bold")
         iterations = f" in {many(whole.iterations, 'iteration')}" if whole.iterations else ""
         largest = self._short(literal(whole.largest.name, self._ascii), 30)
-        share = largest_share(whole)
-        return Text(f"{duration(whole.wall_ns)}{iterations}. Largest account: {largest}, {share}.", style="bold")
+        share = f"{whole.largest.share:.0f}% ({duration(whole.largest.ledger_ns)})"
+        return Text(f"{duration(whole.training_ns)}{iterations}. Largest: {largest}, {share}.", style="bold")
 
     def tree(self) -> Table:
         table = self._table("operation", self._figures)
@@ -141,7 +140,7 @@ class _Page:
 
     def notes(self) -> Iterable[Text]:
         whole = self._breakdown
-        yield Text("Share and time: the wall time that a row accounts for, including the rows below it.")
+        yield Text("Share and time: the training time that a row accounts for, including the rows below it.")
         if hidden := len(whole.rows) - len(self._rows):
             yield Text(f"Not shown: {hidden:,} rows below {_LEAST_SHARE}% or deeper than {_DEEPEST + 1} levels.")
         yield from map(Text, notes(whole, lambda name: self._short(literal(name, self._ascii), 30)))
@@ -149,6 +148,9 @@ class _Page:
 
 def notes(whole: Breakdown, shown: Callable[[str], str]) -> Iterator[str]:
     """What the figures do not tell by themselves, for the text and the HTML report. `shown` shortens a name."""
+    if whole.outside:
+        parts = ", ".join(f"{shown(part.name)} {duration(part.ns)}" for part in whole.outside)
+        yield f"Outside of the training, and in no share: {parts}. The whole run took {duration(whole.wall_ns)}."
     if whole.overlapped:
         total, most = duration(sum(whole.overlapped.values())), shown(next(iter(whole.overlapped)))
         yield f"Overlapped: {total} of work on other lanes while the driver was busy, most of it in {most}."

@@ -62,7 +62,7 @@ def _shares(axes: Any, shares: Sequence[tuple[str, float]], title: str, colour: 
     bars = axes.barh(range(len(shares)), [share for _, share in shares], color=colour)
     axes.bar_label(bars, [f"{share:.1f}%" for _, share in shares], padding=3)
     axes.margins(x=0.12)
-    return _bars(axes, [name for name, _ in shares], title, "% of the wall time")
+    return _bars(axes, [name for name, _ in shares], title, "% of the training time")
 
 
 def _scores(axes: Any, report: Report) -> None:

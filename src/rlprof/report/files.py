@@ -21,8 +21,9 @@ import msgspec
 
 from rlprof.analysis.report import Report, build_report
 from rlprof.render.names import literal, shorten
-from rlprof.report.headline import sentences
+from rlprof.report.answer import end_of_run
 from rlprof.report.json import to_json
+from rlprof.report.no_training import no_training
 from rlprof.report.text import to_text
 from rlprof.session.folder import DATABASE, write_private
 from rlprof.session.reader import Session
@@ -30,6 +31,9 @@ from rlprof.session.records import Verdict
 
 RAW = "raw.json"
 SUMMARY = "summary.txt"
+
+MOST_CELLS = 300
+"""Of one line of the end-of-run summary."""
 
 SMALL = 1 << 20
 """Bytes of session.db, about a thousand operations. Starting another process would take longer than writing these."""
@@ -60,7 +64,10 @@ def write_outputs(folder: Path, flat_folders: Sequence[Path], warn: Warn, deadli
 def write_here(folder: Path, flat_folders: Sequence[Path]) -> Written:
     with Session(folder) as session:
         report = build_report(session)
-    verdict = Verdict(tuple(literal(sentence) for sentence, _ in sentences(report, lambda name: shorten(name, 40))))
+    nothing = no_training(report)
+    verdict = Verdict(
+        tuple(shorten(literal(line), MOST_CELLS) for line in ([nothing] if nothing else end_of_run(report)))
+    )
     try:
         write_files(folder, report)
         for flat in flat_folders:

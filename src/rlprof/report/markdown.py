@@ -1,15 +1,14 @@
-"""The report as Markdown, for an issue or a pull request: headline, advice, call tree, categories."""
+"""The report as Markdown, for an issue or a pull request: speed, findings, call tree, categories."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from rlprof.analysis.figures import count, duration, if_known, many, percent, rate
+from rlprof.analysis.figures import count, duration, if_known, percent
 from rlprof.analysis.report import Report
-from rlprof.render.advice import gain_of
 from rlprof.render.names import literal
-from rlprof.report.headline import NOT_RECORDED, around_training, first_try, incomplete, largest_share, origin
+from rlprof.report.answer import around, gain_text, incomplete, no_cause, origin, speed
 
 MOST_ROWS = 30
 
@@ -24,25 +23,18 @@ def _lines(report: Report) -> Iterable[str]:
     yield from (f"# {_escaped(facts.session.name)}", "", _escaped(origin(report)), "")
     if missing := incomplete(report):
         yield from (f"**{_escaped(missing)}**", "")
-    if not whole.wall_ns:
-        yield NOT_RECORDED
+    yield f"**{_escaped(speed(facts))}** {_escaped(around(facts) or '')}".rstrip()
+    if not whole.training_ns:
         return
-    speed = facts.progress.steps_per_second
-    steps = "" if speed is None else f"**{rate(speed)} steps/s**, "
-    before = around_training(facts.progress)
-    yield (
-        f"{steps}{duration(facts.progress.training_ns)} in {many(whole.iterations, 'iteration')}{before}. "
-        f"Largest account: **{_escaped(whole.largest.name)}**, {largest_share(whole)}."
-    )
-    if report.findings.advice:
-        yield from ("", "## What to change", "")
-        for item in report.findings.advice:
-            gain = f" ({gain_of(item)})" if gain_of(item) else ""
-            evidence = _escaped(" ".join(item.evidence))
-            yield f"1. **{_escaped(item.action)}**{gain} {_escaped(item.title)} {evidence}"
-        yield from ("", "## Where the time went")
-    else:
-        yield _escaped(first_try(report).sentence)
+    yield from (f"\nNote: {_escaped(note.text)}" for note in report.findings.notes)
+    yield from ("", "## What to change", "")
+    for item in report.findings.findings:
+        gain = gain_text(item)
+        evidence = _with_code(" ".join(item.evidence))
+        yield f"1. **{_escaped(item.cause)}** {_with_code(item.change)}{f' Gain: {gain}.' if gain else ''} {evidence}"
+    if not report.findings.findings:
+        yield _escaped(no_cause(facts))
+    yield from ("", "## Where the training time went")
     yield ""
     rows = [
         (
@@ -66,6 +58,12 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterable[str
     yield f"|---|{'---:|' * (len(header) - 1)}"
     for row in rows:
         yield f"| {' | '.join(row)} |"
+
+
+def _with_code(text: str) -> str:
+    """Escape a text, but keep what stands in backticks as code: nothing in it is HTML or Markdown."""
+    parts = re.split(r"(`[^`\n]+`)", literal(text))
+    return "".join(part if number % 2 else _escaped(part) for number, part in enumerate(parts))
 
 
 def _escaped(text: str) -> str:

@@ -5,28 +5,54 @@ from __future__ import annotations
 import shlex
 from functools import partial
 
+from rlprof.analysis.advice.lines import shortened
+from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.analysis.figures import count, duration, if_known, many, percent, size
 from rlprof.analysis.operations import Operation
 from rlprof.analysis.parallelism import Capacity, Concurrency, Worker
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
-from rlprof.render.advice import advice, evidence
 from rlprof.render.layout import Column, Layout
+from rlprof.report.answer import gain_text, headline, no_cause, trained
 
 MOST_ROWS = 40
 """In the operations table. The JSON and CSV reports have all operations."""
 FEW_ROWS = 10
 
 
-def reasons(report: Report, layout: Layout) -> None:
-    """Below the headline, which has the action of the first advice: why, and how to check it."""
-    for item in report.findings.advice[:1]:
-        layout.line(f"Why: {item.title}", indent=3)
-        evidence(item, layout)
+def findings(report: Report, layout: Layout) -> None:
+    if not trained(report.facts):
+        return
+    layout.heading("What to change")
+    if not report.findings.findings:
+        layout.line(no_cause(report.facts))
+    for number, item in enumerate(report.findings.findings, 1):
+        gain = gain_text(item)
+        layout.line(f"{number}. {headline(item)}", "bold")
+        layout.line(f"Change: {item.change}", indent=3)
+        if gain:
+            layout.line(f"Gain: {gain}, as `rlprof whatif` predicts it.", indent=3)
+        for line in item.evidence:
+            layout.line(f"- {line}", indent=3)
+        layout.line(f"Check: {item.check}", indent=3)
 
 
-def more_advice(report: Report, layout: Layout) -> None:
-    advice(report.findings.advice[1:], layout, "Also worth changing", 2)
+MOST_LINES = 5
+
+
+def lines(report: Report, layout: Layout) -> None:
+    """The lines of code that the own time of the largest operations comes from."""
+    code = report.facts.code
+    names = [item.operation for item in report.facts.operations[:FEW_ROWS] if code.within(item.operation)]
+    names += [UNATTRIBUTED] if code.within(UNATTRIBUTED) else []
+    if not names:
+        return
+    layout.heading("Your code, by line")
+    for name in names:
+        layout.line(f"{name}: own time", "bold")
+        for line in code.within(name)[:MOST_LINES]:
+            source = f"  `{shortened(line.source)}`" if line.source else ""
+            layout.line(f"{100 * line.share:3.0f}%  {line.where} {line.function}{source}", indent=2)
 
 
 _OPERATION_COLUMNS: tuple[Column[Operation], ...] = (

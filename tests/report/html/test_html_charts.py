@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from itertools import pairwise
@@ -9,73 +10,111 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import CHARTS, DARK_INK, LIGHT_INK, Opener, chart, one_span, overflow, session, slice_named, until
+from pages import DARK_INK, LIGHT_INK, Opener, box_named, boxes_of, one_span, overflow, session, until
 
 from rlprof import Profiler
 from rlprof.analysis.figures import duration
 from rlprof.analysis.report import Report
 
 
+def names(page: Any) -> list[str]:
+    return [name for name, _ in boxes_of(page, "tree")]
+
+
 def test_a_click_zooms_into_the_tree_and_back(page: Any) -> None:
-    assert chart(page, "icicle", "data[0].level") == "0"
-    place = str(chart(page, "icicle", "data[0].labels.indexOf('update')"))
-    slice_named(page, "update").click()
-    until(page, f"document.getElementById('icicle').data[0].level === '{place}'")
-    until(page, "!document.querySelector('#icicle').textContent.includes('env_step')")
+    assert "env_step" in names(page)
+    box_named(page, "update").click()
+    assert "env_step" not in names(page)
+    assert "backward" in names(page)
     page.emulate_media(color_scheme="dark")
-    until(page, f"document.getElementById('icicle').layout.font.color === '{DARK_INK}'")
-    assert chart(page, "icicle", "data[0].level") == place  # a change of colours does not lose one's place
-    page.get_by_role("button", name="Show the whole tree").click()
-    until(page, "document.querySelector('#icicle').textContent.includes('env_step')")
-    assert chart(page, "icicle", "data[0].level") == "0"
+    until(page, f"document.querySelector('#lanes-chart .lane').getAttribute('fill') === '{DARK_INK}'")
+    assert "env_step" not in names(page)  # a change of colours does not lose one's place
+    page.locator("#tree-path button", has_text="training").click()
+    assert "env_step" in names(page)
 
 
-def test_the_tree_is_drawn_by_the_ledger(page: Any, report: Report) -> None:
-    drawn = zip(chart(page, "icicle", "data[0].labels"), chart(page, "icicle", "data[0].values"))
-    rows = [(row.operation, row.subtree_ledger_ns) for row in report.facts.breakdown.rows if row.subtree_ledger_ns > 0]
-    assert list(drawn) == [("wall time", report.facts.breakdown.wall_ns), *rows]
+def test_the_tree_is_walked_with_the_keyboard(page: Any) -> None:
+    box_named(page, "update").focus()
+    page.keyboard.press("Enter")
+    assert "env_step" not in names(page)
+    assert "update" in page.evaluate("document.activeElement.textContent")
+    page.locator("#tree-path button", has_text="training").press("Enter")
+    assert "env_step" in names(page)
 
 
-def test_areas_sum_to_the_wall_time_in_both_units(page: Any, report: Report) -> None:
-    series = report.facts.series
-    areas = "data.filter(trace => trace.stackgroup).map(trace => trace.y)"
-    sums = [sum(values) for values in zip(*chart(page, "ledger", areas))]
-    assert sums == pytest.approx([100.0] * len(series))
+def test_heights_of_the_tree_are_training_time(page: Any, report: Report) -> None:
+    whole = report.facts.breakdown
+    height = float(page.locator("#tree-chart svg").get_attribute("height"))
+    drawn = dict(boxes_of(page, "tree"))
+    for row in whole.rows:
+        if row.subtree_ledger_ns > 0.01 * whole.training_ns and row.category != "unattributed":
+            assert drawn[row.operation] / height == pytest.approx(row.subtree_ledger_ns / whole.training_ns, abs=0.005)
+
+
+SPAN = """areas => { const boxes = areas.map(area => area.getBBox());
+  return [Math.min(...boxes.map(box => box.y)), Math.max(...boxes.map(box => box.y + box.height))]; }"""
+
+
+def test_areas_sum_to_the_time_in_both_units(page: Any) -> None:
+    grid = page.locator("#ledger .ytick").all_text_contents()
+    assert grid[:6] == ["0", "20", "40", "60", "80", "100"]
+    top, bottom = page.locator("#ledger .area").evaluate_all(SPAN)
+    # The text of a tick stands 4 px below its line.
+    ends = [float(page.locator("#ledger .ytick").nth(place).get_attribute("y")) - 4 for place in (5, 0)]
+    assert [top, bottom] == pytest.approx(ends, abs=0.2)
     page.get_by_role("button", name="ms per iteration").click()
-    sums = [sum(values) for values in zip(*chart(page, "ledger", areas))]
-    assert sums == pytest.approx([ns / 1e6 for ns in series.wall_ns])
+    page.locator("#ledger").focus()
+    page.keyboard.press("ArrowRight")
+    assert "iteration 1" in page.locator(".tip").text_content()
     page.get_by_role("button", name="percent").click()
 
 
+def test_the_pointer_shows_the_figures_of_an_iteration(page: Any, report: Report) -> None:
+    page.locator("#ledger").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    series = report.facts.series
+    spent = series.ledger_ns["env_step"][1]
+    shown = f"env_step {100 * spent / series.wall_ns[1]:.1f}%, {duration(spent)}"
+    assert shown in page.locator(".tip").text_content()
+    page.keyboard.press("Escape")
+    assert page.locator(".tip").is_hidden()
+
+
 def test_an_operation_can_be_hidden_from_the_areas(page: Any) -> None:
-    visible = "data.filter(trace => trace.visible !== false).map(trace => trace.name)"
+    before = page.locator("#ledger .area").count()
     button = page.locator("#ledger-legend button", has_text="backward")
     button.click()
-    assert "backward" not in chart(page, "ledger", visible)
+    assert page.locator("#ledger .area").count() == before - 1
+    assert button.get_attribute("aria-pressed") == "false"
     button.click()
-    assert "backward" in chart(page, "ledger", visible)
+    assert page.locator("#ledger .area").count() == before
 
 
 def test_a_distribution_shows_all_calls_and_marks_the_percentiles(page: Any, report: Report) -> None:
     page.locator("#operations-table .link", has_text="env_step").click()
     operation = report.facts.operation("env_step")
+    assert operation is not None
     assert page.locator("#distribution-operation option:checked").text_content() == "env_step"
-    assert sum(chart(page, "distribution", "data[0].y")) == operation.calls
-    marks = chart(page, "distribution", "layout.annotations.map(mark => mark.text)")
+    script = "bins => bins.map(bin => ['calls', 'start', 'end'].map(name => Number(bin.dataset[name])))"
+    bins = page.locator("#distribution .bin").evaluate_all(script)
+    assert sum(calls for calls, _, _ in bins) == operation.calls
     named = {"p50": operation.p50_ns, "p95": operation.p95_ns, "p99": operation.p99_ns}
-    assert marks == [f"{mark} {duration(ns)}" for mark, ns in named.items() if ns]
-    middles, widths = chart(page, "distribution", "data[0].x"), chart(page, "distribution", "data[0].width")
-    drawn = [(middle - width / 2, middle + width / 2) for middle, width in zip(middles, widths)]
-    assert drawn[0][0] <= operation.min_ns <= drawn[0][1]
-    assert drawn[-1][0] <= operation.max_ns <= drawn[-1][1]
+    labels = page.locator("#distribution .mark-label").all_text_contents()
+    assert labels == [f"{mark} {duration(ns)}" for mark, ns in named.items() if ns]
+    assert bins[0][1] <= operation.min_ns <= bins[0][2]
+    assert bins[-1][1] <= operation.max_ns <= bins[-1][2]
 
 
 def test_what_was_not_sampled_is_a_gap(page: Any) -> None:
-    lines = chart(page, "resources", "data.map(line => [line.name, line.y])")
+    lines = page.locator("#resources .line").evaluate_all(
+        "all => all.map(one => [one.dataset.name, one.attributes.d.value])"
+    )
     assert [name for name, _ in lines] == ["process, of one core", "machine, of all cores", "process memory"]
-    assert lines[0][1] == [90, 95, None, None, 80, 85]
-    assert lines[2][1] == [256, 256, None, 256, 256, 256]
-    assert page.locator("#resources .scatterlayer .trace").first.locator("path.js-line").count() == 2
+    pieces = {name: re.sub(r"[^ML]", "", path) for name, path in lines}
+    assert pieces["process, of one core"] == "MLML"  # 90, 95, two gaps, 80, 85
+    assert pieces["process memory"] == "MLMLL"
+    assert pieces["machine, of all cores"] == "MLLLLL"
 
 
 def test_charts_follow_the_colours_of_the_page(page: Any) -> None:
@@ -86,16 +125,17 @@ def test_charts_follow_the_colours_of_the_page(page: Any) -> None:
         ("dark", "print", LIGHT_INK),
     ):
         page.emulate_media(color_scheme=scheme, media=media)
-        for id in CHARTS:
-            until(page, f"document.getElementById('{id}').layout.font.color === '{ink}'")
+        for text in ("#lanes-chart .lane", "#distribution .mark-label"):
+            until(page, f"document.querySelector('{text}').getAttribute('fill') === '{ink}'")
 
 
 @pytest.mark.long
 def test_a_session_without_iterations_still_has_its_other_charts(opener: Opener, folder: Path) -> None:
     page = opener(session(folder, "no_iterations", one_span("env_step", 0.01)))
-    assert "No iterations were marked" in page.locator("#ledger").text_content()
-    assert slice_named(page, "env_step").count() == 1
-    assert chart(page, "distribution", "data[0].y") == [1]
+    for id in ("ledger", "lanes-chart"):
+        assert "No iterations were marked" in page.locator(f"#{id}").text_content()
+    assert "env_step" in names(page)
+    assert page.locator("#distribution .bin").count() == 1
 
 
 @pytest.mark.long
@@ -111,9 +151,9 @@ def test_a_tree_of_two_hundred_levels_can_be_walked_down(opener: Opener, folder:
 
     page = opener(session(folder, "deep", work), width=390)
     for level in ("level_003", "level_006"):
-        slice_named(page, level).click()
-        until(page, "!document.querySelector('#icicle').textContent.includes('level_001')")
-    until(page, "document.querySelector('#icicle').textContent.includes('level_009')")
+        box_named(page, level).click()
+        assert "level_001" not in names(page)
+    assert "level_009" in names(page)
     assert "level_200" in page.locator("#tree details").text_content()
     page.locator("#tree summary").click()
     row = page.locator("#tree tbody tr", has_text="level_200")
@@ -121,18 +161,23 @@ def test_a_tree_of_two_hundred_levels_can_be_walked_down(opener: Opener, folder:
     assert overflow(page) <= 0
 
 
-BLOCKS = """() => Array.from(document.querySelectorAll('#icicle g.slice'), slice => {
+BLOCKS = """() => Array.from(document.querySelectorAll('#tree-chart .box'), box => {
   const sides = one => { const { left, right, top, bottom } = one.getBoundingClientRect();
                          return { left, right, top, bottom }; };
-  const text = slice.querySelector('text');
-  return { name: text ? text.textContent : '', block: sides(slice.querySelector('path')), text: text && sides(text) };
+  return { name: box.ariaLabel, block: sides(box.querySelector('rect')),
+           texts: Array.from(box.querySelectorAll('text'), sides) };
 })"""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("width", [390, 700, 1280])
 def test_a_block_with_room_for_a_line_has_its_name(opener: Opener, folder: Path, width: int) -> None:
-    names = ["collect_rollout_of_all_environments", "vectorised.environments.step_and_wait", "env_step_of_one", "x"]
+    operations = [
+        "collect_rollout_of_all_environments",
+        "vectorised.environments.step_and_wait",
+        "env_step_of_one",
+        "x",
+    ]
 
     def work(profiler: Profiler) -> None:
         def deeper(left: list[str]) -> None:
@@ -141,28 +186,24 @@ def test_a_block_with_room_for_a_line_has_its_name(opener: Opener, folder: Path,
                 if left[1:]:
                     deeper(left[1:])
 
-        deeper(names)
+        deeper(operations)
         with profiler.profile("update_of_the_policy_and_the_value_function"):
             time.sleep(0.001)
 
     page = opener(session(folder, f"blocks_{width}", work), width=1280)
     # Made narrower while it is open: what was written for the wide page has to be written again.
     page.set_viewport_size({"width": width, "height": 844})
-    until(page, "document.getElementById('icicle')._fullLayout.width <= innerWidth - 20")
-    until(page, f"document.getElementById('icicle').data[0].maxdepth === {4 if width <= 600 else 6}")
-    until(page, "document.querySelectorAll('#icicle g.slice').length >= 5")
-    time.sleep(0.3)
+    until(page, "document.querySelector('#tree-chart svg').clientWidth <= document.getElementById('tree').clientWidth")
     blocks = [found for found in page.evaluate(BLOCKS) if found["block"]["bottom"] - found["block"]["top"] > 24]
     assert len(blocks) >= 4
     for found in blocks:
-        block, text = found["block"], found["text"]
-        assert text is not None, found
-        assert text["right"] - text["left"] > 5, found
-        assert text["bottom"] - text["top"] > 5, found
-        assert block["left"] <= text["left"] < text["right"] <= block["right"] + 1, found
-    read = " ".join(found["name"] for found in blocks)
-    assert "colle" in read
-    assert "vecto" in read
+        block = found["block"]
+        assert found["texts"], found
+        for text in found["texts"]:
+            assert text["right"] - text["left"] > 5, found
+            assert block["left"] <= text["left"] < text["right"] <= block["right"] + 1, found
+            assert block["top"] - 1 <= text["top"] < text["bottom"] <= block["bottom"] + 1, found
+    assert overflow(page) <= 0
 
 
 MARKS = """() => {
@@ -170,8 +211,8 @@ MARKS = """() => {
                          return [left, right, top, bottom]; };
   const chart = document.getElementById('distribution');
   return [
-    Array.from(chart.querySelectorAll('.shapelayer path'), sides),
-    Array.from(chart.querySelectorAll('.annotation-text'), sides),
+    Array.from(chart.querySelectorAll('.mark'), sides),
+    Array.from(chart.querySelectorAll('.mark-label'), sides),
     sides(chart),
   ];
 }"""
@@ -211,5 +252,5 @@ def test_no_line_of_a_percentile_runs_through_the_label_of_another(opener: Opene
 @pytest.mark.long
 def test_few_calls_are_counted_in_whole_numbers(opener: Opener, folder: Path) -> None:
     page = opener(session(folder, "once", one_span("once", 0.001)), width=390)
-    assert page.locator("#distribution .ytick text").all_text_contents() == ["0", "1"]
-    assert page.locator("#distribution .xtick text").count() >= 3  # an axis of one bucket has ticks as well
+    assert page.locator("#distribution .ytick").all_text_contents() == ["0", "1"]
+    assert page.locator("#distribution .xtick").count() >= 3  # an axis of one bucket has ticks as well

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import CHARTS, DARK_INK, LIGHT_INK, Opener, chart, one_span, overflow, rows_of, session, slice_named, until
+from pages import CHARTS, DARK_INK, LIGHT_INK, Opener, box_named, one_span, overflow, planted, rows_of, session, until
 
 from rlprof import Profiler
-from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.advice.finding import Finding, Gain
+from rlprof.analysis.code import Call, Code, Line
+from rlprof.analysis.report import Report
 from rlprof.analysis.series import Series
 from rlprof.render.names import literal
 from rlprof.report.html.document import to_html
@@ -53,11 +55,10 @@ CONTRAST = """() => {
     if (element.disabled || style.clipPath !== 'none') continue;
     found.push([contrast(numbers(style.color), behind(element)), element.tagName + ' ' + element.textContent]);
   }
-  for (const slice of document.querySelectorAll('#icicle g.slice')) {
-    const [path, text] = [slice.querySelector('path'), slice.querySelector('text')];
-    if (!text || !text.textContent) continue;
-    const colours = [getComputedStyle(text).fill, getComputedStyle(path).fill].map(numbers);
-    found.push([contrast(...colours), 'slice ' + text.textContent]);
+  for (const text of document.querySelectorAll('svg text')) {
+    const box = text.closest('.box');
+    const below = box ? numbers(getComputedStyle(box.firstChild).fill) : behind(text.closest('.chart'));
+    found.push([contrast(numbers(getComputedStyle(text).fill), below), (box ? 'box ' : 'chart ') + text.textContent]);
   }
   return found;
 }"""
@@ -67,19 +68,35 @@ CONTRAST = """() => {
 def test_all_text_can_be_read(page: Any, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)
     ink = DARK_INK if scheme == "dark" else LIGHT_INK
-    until(page, f"document.getElementById('icicle').layout.font.color === '{ink}'")
+    until(page, f"document.querySelector('#lanes-chart .lane').getAttribute('fill') === '{ink}'")
     found = page.evaluate(CONTRAST)
     assert len(found) > 100
-    assert any(text.startswith("slice") for _, text in found)
+    assert any(text.startswith("box") for _, text in found)
     assert [(round(contrast, 2), text) for contrast, text in found if contrast < 4.5] == []
 
 
 def test_a_phone_does_not_scroll_sideways(page: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    until(page, "document.getElementById('icicle').data[0].maxdepth === 4")
     until(page, "document.documentElement.scrollWidth <= innerWidth")
     table = page.locator(".tall").evaluate("box => [box.scrollWidth > box.clientWidth, box.clientWidth <= innerWidth]")
     assert table == [True, True]
+
+
+WIDER = """() => Array.from(document.querySelectorAll('body *')).filter(one => {
+  // What scrolls in a box of its own is not cut off, and the skip link waits outside of the window.
+  if (!one.checkVisibility() || one.matches('.skip') || one.parentElement.closest('.scroll, .links, svg')) return false;
+  const { left, right } = one.getBoundingClientRect();
+  return left < -1 || right > innerWidth + 1 || (one.scrollWidth > one.clientWidth + 1
+    && getComputedStyle(one).overflowX === 'hidden');
+}).map(one => one.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_at_400_px_nothing_is_cut_off(opener: Opener, report: Report, scheme: str) -> None:
+    page = opener(planted(report), width=400, scheme=scheme)
+    page.locator("#others > summary").click()
+    assert page.evaluate(WIDER) == []
+    assert overflow(page) <= 0
 
 
 LINES = """selector => Array.from(document.querySelectorAll(selector)).filter(one => one.offsetParent).map(one => {
@@ -120,6 +137,7 @@ def test_a_long_name_is_shortened_and_not_dropped_in_the_operations_table(opener
 def test_charts_and_scrolling_boxes_have_names(page: Any) -> None:
     for id in CHARTS:
         assert page.locator(f"#{id}").get_attribute("aria-label")
+    assert page.locator(".box:not([aria-label])").count() == 0
     assert page.locator(".scroll:not([aria-label]), .scroll:not([tabindex])").count() == 0
     assert page.locator("th:not([scope])").count() == 0
     levels = page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(heading => Number(heading.tagName[1]))")
@@ -138,29 +156,30 @@ def nasty_training(profiler: Profiler) -> None:
 @pytest.mark.long
 def test_names_are_shown_and_not_interpreted(opener: Opener, folder: Path) -> None:
     found = session(folder, "nasty", nasty_training)
-    advice = Advice("rule", NASTY[0], NASTY[:2], NASTY, NASTY[1], (1.0, 1.8), NASTY[2])
+    line = Line(NASTY[0], 1, NASTY[2], NASTY[1], 1e6, 0.5, NASTY[:2])
+    finding = Finding("rule", NASTY[0], line, NASTY[:2], NASTY, NASTY[1], Gain(1.5, 1.0, 1.8), f"rlprof {NASTY[0]}")
+    code = Code(1, {NASTY[2]: (line,)}, {NASTY[2]: (Call(NASTY[:3], 1e6), Call(NASTY[:2], 1e6))}, ())
     info = replace(found.facts.session, name=NASTY[0], command=NASTY)
-    found = replace(found, facts=replace(found.facts, session=info), findings=replace(found.findings, advice=(advice,)))
+    facts = replace(found.facts, session=info, code=code)
+    found = replace(found, facts=facts, findings=replace(found.findings, findings=(finding,)))
     page = opener(found, width=390, scheme="dark")
     assert page.evaluate("window.hacked") is None
     assert page.locator("h1").text_content() == NASTY[0]
-    assert page.locator(".advice h3").text_content() == NASTY[0]
+    assert page.locator(".finding h3").text_content() == f"1. {NASTY[0]}"
     assert page.locator("main img, main b b, main a, svg a, main script").count() == 0
     shown = {cells[0] for cells in rows_of(page, "#operations-table tbody")}
     assert shown >= {literal(name) for name in NASTY if len(name) < 100}
-    drawn = [" ".join(text.split()) for text in page.locator("#icicle g.slice text").all_text_contents()]
     for name in ("<b>bold</b>", "{{data}}", "%{label} $x$ &lt;"):
-        assert any(text.startswith(name) for text in drawn), (name, drawn)
-    slice_named(page, "<b>bold</b>").hover()
-    page.wait_for_selector("#icicle .hoverlayer text")
-    assert "<b>bold</b>" in page.locator("#icicle .hoverlayer text").first.text_content()
+        assert box_named(page, name).count() == 1, name
+    box_named(page, "<b>bold</b>").hover()
+    assert page.locator(".tip b").text_content() == "<b>bold</b>"
     assert overflow(page) <= 0
 
 
 @pytest.mark.long
 def test_a_session_with_nothing_in_it_says_so_in_every_panel(opener: Opener, folder: Path) -> None:
     page = opener(session(folder, "empty", lambda _: None))
-    for id in ("iterations", "durations", "operations", "rollout", "parallelism", "expectation"):
+    for id in ("code", "lanes", "iterations", "durations", "operations", "rollout", "parallelism", "expectation"):
         assert page.locator(f"#{id} .empty").text_content()
     assert page.locator("#iterations button, #durations select").count() == 0
     empty = page.locator("main section").evaluate_all("all => all.filter(one => one.innerText.trim().length < 30)")
@@ -193,18 +212,15 @@ def test_thousands_of_operations_and_hundreds_of_points_stay_quick_and_small(ope
     full = dict.fromkeys(range(2_000), 1)
     operations = tuple(replace(operation, histogram=full) for operation in found.facts.operations)
     found = replace(found, facts=replace(found.facts, series=series, operations=operations))
-    start = time.perf_counter()
+    start = time.process_time()
     text = to_html(found)
-    assert time.perf_counter() - start < 2
-    assert len(text.encode()) <= 8e6
+    assert time.process_time() - start < 2
+    assert len(text.encode()) < 2e6
     page = opener(found)
-    assert page.locator("#operations-table tbody tr").count() == 2_000
-    traces = chart(page, "ledger", "data.map(trace => [trace.name, trace.x.length])")
-    assert len(traces) == 10 + 1 + 2 + 1
-    assert {length for _, length in traces} == {300}
-    page.get_by_role("button", name="ms per iteration").click()
-    areas = chart(page, "ledger", "data.filter(trace => trace.stackgroup).map(trace => trace.y)")
-    assert [sum(values) for values in zip(*areas)] == pytest.approx([2_002 / 1e6] * 300)  # a point is ten iterations
-    page.locator("#filter").fill("operation_1234")
-    assert page.locator("#operations-table tbody tr:visible").count() == 1
-    assert "Not drawn" in page.locator("#icicle-hidden").text_content()
+    assert page.locator("#operations-table tbody tr").count() == 1_000
+    assert "1,000 smaller operations are not shown" in page.locator("#operations").text_content()
+    assert page.locator("#ledger .area").count() == 10 + 1 + 2
+    assert page.locator("#ledger .line").get_attribute("d").count("L") == 300 - 1
+    page.locator("#search").fill("operation_1234")
+    assert page.locator("#operations-table tbody tr:visible").count() <= 1
+    assert "Not drawn" in page.locator("#tree-hidden").text_content()

@@ -11,11 +11,12 @@ import pytest
 from pages import session
 
 from rlprof import Profiler
-from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.expectation import Loss
 from rlprof.analysis.figures import duration
 from rlprof.analysis.parallelism import Capacity
 from rlprof.analysis.report import Report
+from rlprof.render.html.findings import command
 from rlprof.render.html.markup import sentence
 from rlprof.report.html.charts import chart_data
 from rlprof.report.html.document import to_html
@@ -39,7 +40,7 @@ def shares(markup: str) -> dict[str, str]:
 
 def shares_in_text(report: Report) -> list[dict[str, str]]:
     """The same for the first two tables of the text report: the call tree and the categories."""
-    text = to_text(report).split("Where the time went")[1]
+    text = to_text(report).split("Where the training time went")[1]
     tables = text.split("\n\n")[:2]
     rows = r"^ *(\S+)(?: \(±[^)]*\))? .*?(\d+\.\d%)"
     return [dict(re.findall(rows, table, re.MULTILINE)) for table in tables]
@@ -65,9 +66,10 @@ def test_shares_are_those_of_the_text_report(report: Report) -> None:
     assert {name: in_operations[name] for name in leaves} == {name: tree[name] for name in leaves}
     lost = shares(section(page, "expectation"))
     assert (lost["unattributed"], lost["rlprof"]) == (tree["unattributed"], tree["rlprof"])
-    drawn = chart_data(report)["icicle"]
-    assert set(zip(drawn["names"][1:], drawn["texts"][1:])) <= set(tree.items())
-    assert tree[whole.largest.name] in section(page, "headline")
+    drawn = chart_data(report)["tree"]
+    boxes = dict(zip(drawn["names"], drawn["texts"]))
+    assert {name: boxes[name] for name in tree if name in boxes}.items() <= tree.items()
+    assert leaves - {"unattributed"} <= boxes.keys()
 
 
 def test_one_of_a_thing_is_singular(folder: Path) -> None:
@@ -86,7 +88,7 @@ def test_one_of_a_thing_is_singular(folder: Path) -> None:
     )
     page = to_html(replace(found, facts=facts))
     read = re.sub(r"<[^>]*>", " ", page[page.index("<header") : page.index("<noscript")])
-    for noun in ("step", "span", "operation", "lane", "core", "rollout", "iteration", "process"):
+    for noun in ("span", "lane", "core", "rollout", "iteration", "process"):
         assert re.search(rf"(?<![\d.,])1 {noun}\b", read), noun
         assert not re.search(rf"(?<![\d.,])1 {noun}e?s\b", read), noun
 
@@ -134,23 +136,24 @@ def test_code_in_a_sentence_is_code_and_stays_text() -> None:
     assert sentence("``") == "``"
 
 
-def test_an_advice_shows_its_code(report: Report) -> None:
-    advice = Advice("rule", "Use `a`.", ("env_step",), ("Saw `b`.",), "Call `c`.", None, "Run `d`.")
-    page = to_html(replace(report, findings=replace(report.findings, advice=(advice,))))
+def test_a_finding_shows_its_code(report: Report) -> None:
+    finding = Finding("rule", "Use `a`.", None, ("env_step",), ("Saw `b`.",), "Call `c`.", None, "Run `d`.")
+    page = to_html(replace(report, findings=replace(report.findings, findings=(finding,))))
     for text in "abcd":
         assert f"<code>{text}</code>" in section(page, "findings")
     assert "`" not in section(page, "findings")
 
 
-@pytest.mark.parametrize(("flushing", "sampling", "beside"), [(0.40, 0.05, "0.45"), (0.40, None, "0.40")])
-def test_the_cost_of_rlprof_includes_its_background_work(
-    report: Report, flushing: float, sampling: float | None, beside: str
-) -> None:
-    used = replace(report.facts.resources, flushing_share=flushing, sampling_share=sampling)
+def test_the_notes_have_the_cost_of_rlprof(report: Report) -> None:
+    used = replace(report.facts.resources, flushing_share=0.4, sampling_share=0.05)
     page = to_html(replace(report, facts=replace(report.facts, resources=used)))
     own = report.facts.breakdown.rows[-1]
-    cost = f"{duration(own.ledger_ns)} ± {duration(own.uncertainty_ns)}, and {beside}% of one core in the background"
-    assert cost in section(page, "headline")
-    used = replace(used, flushing_share=None, sampling_share=None)
-    page = to_html(replace(report, facts=replace(report.facts, resources=used)))
-    assert "background" not in section(page, "headline")
+    assert f"{duration(own.ledger_ns)} ± {duration(own.uncertainty_ns)}" in section(page, "notes")
+    assert "0.40% of one core to write the session, and 0.05% to sample" in section(page, "notes")
+
+
+@pytest.mark.parametrize(
+    ("text", "copied"), [("rlprof tune 'a b'", True), ("rlprof \x1b[2J", False), ("x" * 9_999, False)]
+)
+def test_only_a_command_that_is_shown_as_it_is_can_be_copied(text: str, copied: bool) -> None:
+    assert ("data-copy" in command(text)) is copied

@@ -7,62 +7,61 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Row
-from rlprof.analysis.figures import duration, many, percent
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
+from rlprof.analysis.lanes import OTHERS
 from rlprof.analysis.report import Report
 from rlprof.render.html.markup import plain_name
+from rlprof.report.answer import OWN_CODE
+from rlprof.report.html.boxes import function_boxes, tree_boxes
 
-_MOST_PLACES = 600
-"""Most places of the call tree. More would be thinner than a pixel and take the browser seconds."""
 _MOST_AREAS = 10
-_MOST_BUCKETS = 60_000
-"""Most buckets of all histograms together: half a megabyte."""
+_MOST_BUCKETS = 40_000
+"""Most buckets of all histograms together: a third of a megabyte."""
 OTHER = "all other operations"
 
 
 def chart_data(report: Report) -> dict[str, Any]:
     return {
-        "icicle": _icicle(report),
+        "tree": tree_boxes(report.facts),
+        "functions": function_boxes(report.facts),
+        "concerned": _concerned(report),
+        "lanes": _lanes(report),
         "ledger": _ledger(report),
         "distributions": _distributions(report),
         "resources": _resources(report),
     }
 
 
-def _icicle(report: Report) -> dict[str, Any] | None:
-    whole = report.facts.breakdown
-    if not whole.wall_ns:
+def _concerned(report: Report) -> list[str]:
+    """The operations of the first finding, whose functions are drawn first."""
+    return [plain_name(name) for finding in report.findings.findings[:1] for name in finding.operations]
+
+
+def _lanes(report: Report) -> dict[str, Any] | None:
+    """One strip per lane: what it worked at, over the iterations."""
+    timeline = report.facts.lanes
+    if not timeline.strips:
         return None
-    # A place is never larger than its parent and the sort is stable, so the parents of a kept place are kept too.
-    by_size = sorted(range(len(whole.rows)), key=lambda place: -whole.rows[place].subtree_ledger_ns)
-    kept = sorted(place for place in by_size[:_MOST_PLACES] if whole.rows[place].subtree_ledger_ns > 0)
-    total = duration(whole.wall_ns)
-    places: list[tuple[Any, ...]] = [("wall time", "", -1, whole.wall_ns, total, f"{total} in total")]
-    path: list[int] = []
-    for place in kept:
-        row = whole.rows[place]
-        del path[row.depth :]
-        parent, share = path[-1] if path else 0, percent(row.share)
-        path.append(len(places))
-        places.append((plain_name(row.operation), row.category, parent, row.subtree_ledger_ns, share, _hover(row)))
-    columns = ("names", "categories", "parents", "values", "texts", "hovers")
-    hidden = sum(row.subtree_ledger_ns > 0 for row in whole.rows) - len(kept)
-    return {**dict(zip(columns, map(list, zip(*places)))), "hidden": hidden}
-
-
-def _hover(row: Row) -> str:
-    lines = [f"{percent(row.share)} of the wall time: {duration(row.subtree_ledger_ns)}"]
-    if row.ledger_ns != row.subtree_ledger_ns:
-        lines.append(f"own time: {duration(row.ledger_ns)}")
-    if row.calls and row.mean_ns is not None:
-        lines.append(f"{many(row.calls, 'call')}, {duration(row.mean_ns)} on average")
-    if row.p50_ns is not None and row.p95_ns is not None:
-        lines.append(f"p50 {duration(row.p50_ns)}, p95 {duration(row.p95_ns)}")
-    if row.subtree_cpu_ns is not None and row.wall_ns:
-        lines.append(f"CPU {100 * row.subtree_cpu_ns / row.wall_ns:.0f}%")
-    if row.overlapped_ns:
-        lines.append(f"overlapped: {duration(row.overlapped_ns)}")
-    return "\n".join(lines)
+    category_of = {operation.operation: operation.category for operation in report.facts.operations}
+    category_of |= {UNATTRIBUTED: UNATTRIBUTED, OTHERS: "remaining"}
+    names = {UNATTRIBUTED: OWN_CODE, OTHERS: OTHER}
+    strips = [
+        {
+            "name": plain_name(strip.name),
+            "kind": strip.kind,
+            "areas": [
+                {
+                    "name": names.get(name) or plain_name(name),
+                    "category": category_of.get(name, "other"),
+                    "ns": at_work,
+                }
+                for name, at_work in strip.operations.items()
+            ],
+        }
+        for strip in timeline.strips
+    ]
+    times = {"first": timeline.first, "last": timeline.last, "wall": timeline.wall_ns}
+    return {**times, "strips": strips, "hidden": timeline.hidden}
 
 
 def _ledger(report: Report) -> dict[str, Any] | None:

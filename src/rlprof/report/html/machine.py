@@ -29,8 +29,12 @@ def parallelism(report: Report) -> Markup:
         return element("p", "No lane recorded a span.", class_="empty")
     equation = [
         ("efficiency", f"{100 * found.efficiency:.0f}%", f"of {many(found.lanes, 'lane')}"),
-        ("= load balance", f"{100 * found.load_balance:.0f}%", "mean divided by largest useful time"),
-        ("x communication", f"{100 * found.communication_efficiency:.0f}%", "largest useful time divided by wall time"),
+        ("= load balance", f"{100 * found.load_balance:.0f}%", "mean working time divided by the largest"),
+        (
+            "x communication",
+            f"{100 * found.communication_efficiency:.0f}%",
+            "largest working time divided by training time",
+        ),
     ]
     parts: list[str] = [figures(equation)]
     if found.capacity is None:
@@ -69,7 +73,7 @@ def expectation(report: Report) -> Markup:
     if reached is not None and expected.steps_per_second is not None:
         shown.append(("steps per second", rate(reached), f"of {rate(expected.steps_per_second)}"))
     parts: list[str] = [figures(shown)]
-    whole = report.facts.breakdown.wall_ns or 1
+    whole = report.facts.breakdown.training_ns or 1
     needed = []
     for part in expected.parts:
         if part.typical_ns:
@@ -85,7 +89,7 @@ def expectation(report: Report) -> Markup:
             share = 100 * loss.ns / whole
             lost.append(bar_row(loss.what, (duration(loss.ns), percent(shares.get(loss.what, share))), share))
     if lost:
-        parts.append(table("Lost wall time", ("to", "time", "share", ""), lost, "bars"))
+        parts.append(table("Lost training time", ("to", "time", "share", ""), lost, "bars"))
     return join(parts)
 
 
@@ -95,16 +99,24 @@ def notes(report: Report) -> Markup:
 
 def _notes(report: Report) -> Iterator[str]:
     whole = report.facts.breakdown
-    used = report.facts.resources
+    own, used = whole.rows[-1], report.facts.resources
     yield (
-        "Share and time: the wall time that a row accounts for. Every instant of the driver (the lane whose progress "
-        "is the progress of the training) is in exactly one account, so shares sum to 100%."
+        "Share and time: the training time that a row accounts for. Every instant of the driver (the thread whose "
+        "progress is the progress of the training) is in exactly one account, so shares sum to 100%."
+    )
+    yield (
+        "Operation: a named part of the training, such as env_step. Own time: its time without the operations that it "
+        "calls. Lane: a thread, an asyncio task or a worker process."
     )
     yield "In the call tree, share and time include the rows below. In the operations table they do not."
-    yield "Total: the durations of all calls on all lanes, including what they called. It may exceed the wall time."
-    yield "Unattributed: the driver had no span open. rlprof: the cost of measuring, which no other row includes."
-    yield "Percentiles come from buckets 2.2% wide. Min and max are exact."
+    yield "Total: the durations of all calls on all lanes, including what they called. It may exceed the training time."
+    yield "Unattributed: your code outside of all operations. rlprof: the cost of measuring, which is in no other row."
+    yield "p50, p95, p99: half, 95% and 99% of the calls were shorter. They are exact to 2.2%; min and max are exact."
     yield from breakdown.notes(whole, plain_name)
+    yield (
+        f"Measuring took {percent(own.share)} of the training time: {duration(own.ledger_ns)} "
+        f"± {duration(own.uncertainty_ns)}."
+    )
     if used.flushing_share is not None and used.sampling_share is not None:
         yield (
             f"In the background, rlprof used {used.flushing_share:.2f}% of one core to write the session, and "

@@ -9,7 +9,7 @@ from rlprof.analysis.report import Report
 
 
 def own_shares(report: Report) -> dict[str, float]:
-    """Own share of the wall time in percent by operation, including `unattributed` and `rlprof`.
+    """Own share of the training time in percent by operation, including `unattributed` and `rlprof`.
 
     The share of a row that stands for the whole operation is used as it is, rounded so that rows sum to 100.
     """

@@ -1,4 +1,4 @@
-"""The tables of the HTML report. They need no script; with it, the operations table can be sorted and filtered."""
+"""The tables of the HTML report. They need no script; with it, they can be searched, and the operations sorted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlprof.analysis.rollout import Step
 from rlprof.render.html.markup import Markup, bar_row, element, join, plain_name, short_name, swatch, table, word_of
 from rlprof.report.html.shares import own_shares
 
-MOST_OPERATIONS = 3_000
+MOST_OPERATIONS = 1_000
 _MOST_TREE_ROWS = 400
 _MOST_STEPS = 80
 _DEEPEST_INDENT = 12
@@ -20,8 +20,8 @@ _LONGEST_PLACE = 34
 
 _Column = tuple[str, str, Callable[[Operation], float | None], Callable[[float], str]]
 _COLUMNS: tuple[_Column, ...] = (
-    ("share", "Share of the wall time", lambda operation: operation.share, percent),
-    ("time", "Wall time that the operation itself accounts for", lambda operation: operation.ledger_ns, duration),
+    ("share", "Share of the training time, without what it calls", lambda operation: operation.share, percent),
+    ("time", "Training time that the operation itself accounts for", lambda operation: operation.ledger_ns, duration),
     ("calls", "Calls", lambda operation: operation.calls, lambda calls: count(int(calls))),
     ("total", "All calls on all lanes, including what they called", lambda operation: operation.busy_ns, duration),
     ("mean", "Mean duration of a call", lambda operation: operation.mean_ns, duration),
@@ -66,10 +66,7 @@ def operations(report: Report) -> Markup:
         element("tfoot", *foot),
         id="operations-table",
     )
-    label = element("label", "Filter ", element("input", type="search", id="filter", placeholder="name or category"))
-    number = element("output", many(len(shown), "operation"), id="filter-count", for_="filter")
-    scroll = element("div", whole, class_="scroll tall", tabindex="0", role="region", aria_label="Operations")
-    parts = [element("p", label, number, class_="controls"), scroll]
+    parts = [element("div", whole, class_="scroll tall", tabindex="0", role="region", aria_label="Operations")]
     if hidden := len(recorded) - len(shown):
         parts.append(element("p", f"{hidden:,} smaller operations are not shown: see the CSV report.", class_="hint"))
     return join(parts)
@@ -100,7 +97,7 @@ def categories(report: Report) -> Markup:
         for item in whole.categories
         if item.ledger_ns or item.name in (UNATTRIBUTED, RLPROF)
     ]
-    return table("Wall time by kind of work", ("category", "share", "time", ""), rows, "bars")
+    return table("Training time by kind of work", ("category", "share", "time", ""), rows, "bars")
 
 
 def call_tree(report: Report) -> Markup:

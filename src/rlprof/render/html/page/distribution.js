@@ -28,7 +28,8 @@ function bins(buckets) {
   return found;
 }
 
-function distribution(element, data) {
+function distribution(data) {
+  const element = document.getElementById("distribution");
   const select = document.getElementById("distribution-operation");
   const logarithmic = document.getElementById("distribution-log");
   if (!data.length) {
@@ -42,82 +43,47 @@ function distribution(element, data) {
     const operation = data[Number(select.value)];
     const found = bins(operation.buckets);
     const log = logarithmic.checked;
-    const colour = categoryColour(operation.category);
+    const { drawn, width, height } = sheet(element, narrow.matches ? 340 : 380);
+    const [left, top] = [narrow.matches ? 58 : 74, 66];
+    const across = width - left - 12;
     const [low, high] = atLeast(SHORTEST_AXIS, found[0][0], found[found.length - 1][1]);
-    const trace = {
-      type: "bar",
-      // plotly places bars by their middle and width in ns, on a logarithmic axis too.
-      x: found.map(([start, end]) => (start + end) / 2),
-      width: found.map(([start, end]) => end - start),
-      y: found.map(([, , calls]) => calls),
-      text: found.map(([start, end, calls]) => {
-        const share = ((100 * calls) / operation.calls).toPrecision(3);
-        return `${duration(start)} to ${duration(end)}<br>${many(calls, "call")}, ${share}%`;
-      }),
-      textposition: "none",
-      hovertemplate: "%{text}<extra></extra>",
-      marker: { color: colour, line: { width: 0 } },
-    };
-    const layout = baseLayout(narrow.matches ? 340 : 380);
-    layout.showlegend = false;
-    layout.bargap = 0;
-    layout.margin.t = 66;
     const pad = (high / low) ** 0.04;
     const marks = Object.entries(operation.marks).map(([mark, ns]) => ({ ns, text: `${mark} ${duration(ns)}` }));
     const begin = Math.log10(low / pad);
     // Each label stands to the right of its line, so the axis goes on until the last one has room.
-    const across = (layout.width || element.clientWidth) - layout.margin.l - layout.margin.r;
-    const ends = marks.map(({ ns, text }) => {
-      const taken = (widthOf(text, LABEL_SIZE) + 10) / across;
+    const ends = marks.map(({ ns, text: label }) => {
+      const taken = (widthOf(label, LABEL_SIZE) + 10) / across;
       return begin + (Math.log10(ns) - begin) / Math.max(0.2, 1 - taken);
     });
-    const end = Math.max(Math.log10(high * pad), ...ends);
-    layout.xaxis = axis("duration of a call", {
-      type: "log",
-      range: [begin, end],
-      tickmode: "array",
-      ...durationTicks(10 ** begin, 10 ** end),
-      showgrid: false,
+    const x = [10 ** begin, 10 ** Math.max(Math.log10(high * pad), ...ends)];
+    const most = Math.max(...found.map(([, , calls]) => calls));
+    const y = log ? [0.5, Math.max(10, most * 1.3)] : [0, most * 1.05];
+    const box = panel({ left, top, width: across, height: height - top - 46, x, y, logX: true, logY: log });
+    const decades = Array.from({ length: Math.floor(Math.log10(y[1])) + 1 }, (_, power) => 10 ** power);
+    leftAxis(drawn, box, "calls", log ? decades : ticks(0, y[1], 5, true));
+    for (const [start, end, calls] of found) {
+      if (!calls) continue;
+      const [from, to, up] = [box.x(start), box.x(end), box.y(calls)];
+      const shape = { x: from, y: up, width: Math.max(0.8, to - from), height: box.bottom - up };
+      const values = { "data-calls": calls, "data-start": start, "data-end": end };
+      drawn.append(make("rect", { ...shape, ...values, fill: categoryColour(operation.category), class: "bin" }));
+    }
+    bottomAxis(drawn, box, "duration of a call", durationTicks(...x));
+    drawMarks(drawn, box, marks);
+    const middles = found.map(([start, end]) => box.x(Math.sqrt(start * end)));
+    pointer(element, drawn, middles, top, box.bottom, (bin) => {
+      const [start, end, calls] = found[bin];
+      const share = Number(((100 * calls) / operation.calls).toPrecision(3));
+      return [`${duration(start)} to ${duration(end)}`, [`${many(calls, "call")}, ${share}%`]];
     });
-    const most = Math.max(...trace.y);
-    // Calls are whole numbers.
-    const steps = most <= 10 ? { dtick: Math.ceil(most / 5) } : {};
-    const linear = { rangemode: "tozero", tickformat: countFormat(), ...steps };
-    layout.yaxis = axis("calls", { ...(log ? { type: "log", dtick: 1, tickformat: ",d" } : linear), fixedrange: true });
-    const plotted = layout.height - layout.margin.t - layout.margin.b;
-    // Each label has its own row above the bars, so that labels stay readable if they nearly coincide. The shortest
-    // duration has the highest row: to the right of its label are only longer durations, whose lines end lower.
-    const rise = (row) => 18 * (marks.length - 1 - row);
-    layout.shapes = marks.map(({ ns }, row) => ({
-      type: "line",
-      x0: ns,
-      x1: ns,
-      y0: 0,
-      y1: 1 + (rise(row) + 14) / plotted,
-      yref: "paper",
-      line: { color: css("--ink"), width: 1.5, dash: ["solid", "dash", "dot"][row] },
-    }));
-    layout.annotations = marks.map(({ ns, text }, row) => ({
-      x: Math.log10(ns),
-      xanchor: "left",
-      xshift: 3,
-      y: 1,
-      yref: "paper",
-      yanchor: "bottom",
-      yshift: rise(row),
-      showarrow: false,
-      text,
-      font: { color: css("--ink"), size: LABEL_SIZE },
-    }));
-    const read = marks.map(({ text }) => text).join(", ");
-    element.setAttribute("aria-label", `Distribution of ${many(operation.calls, "call")} of ${operation.name}: ${read}`);
-    return Plotly.react(element, [trace], layout, CONFIG);
+    const read = marks.map((mark) => mark.text).join(", ");
+    const what = `Distribution of ${many(operation.calls, "call")} of ${operation.name}`;
+    element.setAttribute("aria-label", `${what}: ${read}`);
   }
 
   select.addEventListener("change", draw);
   logarithmic.addEventListener("change", draw);
-  register(draw);
-  addEventListener("resize", draw); // the labels take the same px of a narrower axis
+  register(element, draw);
   return {
     /** Choose an operation by its name. Returns false if it has no distribution. */
     show(name) {
@@ -128,4 +94,19 @@ function distribution(element, data) {
       return true;
     },
   };
+}
+
+/** Percentiles as lines. Each label has its own row above the bars, so that labels stay readable if they nearly
+ * coincide. The shortest duration has the highest row: to the right of its label are only longer durations, whose lines
+ * end lower. */
+function drawMarks(drawn, box, marks) {
+  marks.forEach(({ ns, text: label }, row) => {
+    const x = box.x(ns);
+    const rise = 18 * (marks.length - 1 - row);
+    const ink = css("--ink");
+    const dashes = { "stroke-width": 1.5, "stroke-dasharray": ["none", "6 4", "2 3"][row] };
+    const ends = { x1: x, x2: x, y1: box.bottom, y2: box.top - rise - 14 };
+    drawn.append(make("line", { ...ends, ...dashes, stroke: ink, class: "mark" }));
+    drawn.append(text(x + 4, box.top - rise - 4, label, { fill: ink, "font-size": LABEL_SIZE, class: "mark-label" }));
+  });
 }

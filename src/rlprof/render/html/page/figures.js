@@ -1,4 +1,4 @@
-// Figures in the same form as in all rlprof output, and names that plotly must not interpret as markup.
+// Figures in the same form as in all rlprof output, and names that fit their place.
 
 const DURATION_UNITS = [
   [1, "ns", 999.5],
@@ -36,21 +36,12 @@ function many(number, noun) {
   return `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** A name for a plotly label. plotly interprets <b>, <a href> and entities in texts; names must be shown unchanged. */
-function label(name) {
-  return name.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-}
-
 /** At most `most` characters of a name. The middle is cut, as in the text report. */
 function shorter(name, most) {
   const characters = Array.from(name);
   if (characters.length <= most) return name;
   const tail = Math.floor((most - 1) / 3);
   return characters.slice(0, most - 1 - tail).join("") + "…" + characters.slice(-tail).join("");
-}
-
-function shortLabel(name, most) {
-  return label(shorter(name, most));
 }
 
 const FAMILY = getComputedStyle(document.body).fontFamily;
@@ -65,7 +56,7 @@ function widthOf(text, size) {
 /** As much of a name as fits into `room` px; empty if almost nothing fits. */
 function fitting(name, room, size) {
   const least = 4;
-  let most = Math.min(Array.from(name).length, 28);
+  let most = Math.min(Array.from(name).length, 90);
   while (most >= least && widthOf(shorter(name, most), size) > room) most--;
   return most >= Math.min(least, Array.from(name).length) ? shorter(name, most) : "";
 }
@@ -90,5 +81,5 @@ function durationTicks(low, high) {
   }
   // Measured figures have three digits; ticks drop trailing zeros.
   const texts = values.map((value) => duration(value).replace(/\.0+ /, " ").replace(/(\.\d*[1-9])0+ /, "$1 "));
-  return { tickvals: values, ticktext: texts };
+  return values.map((value, place) => ({ value, text: texts[place] }));
 }

@@ -1,86 +1,79 @@
-// The accounts over the iterations, stacked: each point sums to its wall time. Below them, steps per second.
+// The accounts over the iterations, stacked: each point sums to its time. Below them, steps per second.
 
-function ledger(element, data) {
+function ledger(data) {
+  const element = document.getElementById("ledger");
   const buttons = Array.from(document.querySelectorAll("[data-unit]"));
   if (!data) {
     buttons[0].parentElement.remove();
-    nothing(element, "No iterations were marked, so there is no chart over iterations. Mark them with profiler.iteration().");
+    nothing(element, "No iterations were marked, so there is nothing to draw. Mark them with profiler.iteration().");
     return;
   }
   const points = data.first.length;
   const iterations = data.first.map((first, point) => data.last[point] - first + 1);
   const middle = data.first.map((first, point) => (first + data.last[point]) / 2);
   const merged = Math.max(...iterations);
+  const speeds = data.steps.map((steps, point) => (data.wall[point] ? (steps / data.wall[point]) * 1e9 : null));
   const withSteps = data.steps.some((steps) => steps > 0);
   const hidden = new Set();
   let unit = "percent";
 
-  function area(part, colour) {
-    const percent = part.ns.map((ns, point) => (data.wall[point] ? (100 * ns) / data.wall[point] : 0));
-    const each = part.ns.map((ns, point) => ns / iterations[point]);
-    const shared = {
-      name: shortLabel(part.name, 40),
-      visible: !hidden.has(part.name),
-      x: middle,
-      y: unit === "percent" ? percent : each.map((ns) => ns / 1e6),
-      text: each.map((ns, point) => `${percent[point].toFixed(1)}%, ${duration(ns)}`),
-      hovertemplate: "%{text}",
-    };
-    // One point has no area.
-    if (points === 1) return { ...shared, type: "bar", textposition: "none", marker: { color: colour } };
-    const line = { color: css("--panel"), width: 0.6 };
-    return { ...shared, type: "scatter", mode: "lines", stackgroup: "ledger", fillcolor: colour, line };
-  }
-
-  function speed() {
-    const values = data.steps.map((steps, point) => (data.wall[point] ? (steps / data.wall[point]) * 1e9 : null));
-    return {
-      type: "scatter",
-      mode: points > 60 ? "lines" : "lines+markers",
-      name: "steps per second",
-      x: middle,
-      y: values,
-      yaxis: "y2",
-      text: values.map((value) => (value === null ? "" : rate(value))),
-      hovertemplate: "%{text}",
-      line: { color: css("--accent"), width: 1.8 },
-      marker: { size: 4 },
-    };
-  }
+  const share = (ns, point) => (data.wall[point] ? (100 * ns) / data.wall[point] : 0);
+  const valueOf = (ns, point) => (unit === "percent" ? share(ns, point) : ns / iterations[point] / 1e6);
 
   function draw() {
-    const seen = new Map();
-    const colours = data.areas.map((part) => {
-      const place = seen.get(part.category) || 0;
-      seen.set(part.category, place + 1);
-      return shade(categoryColour(part.category), place);
+    const { drawn, width, height } = sheet(element, narrow.matches ? 400 : 440);
+    const shown = data.areas.filter(({ name }) => !hidden.has(name));
+    const sums = stacked(shown.map(({ ns }) => ns.map(valueOf)), points);
+    const highest = unit === "percent" ? 100 : Math.max(1e-9, ...sums.flatMap(({ upper }) => upper)) * 1.03;
+    const left = narrow.matches ? 58 : 74;
+    // One point has no width of its own, so it becomes a bar.
+    const x = points === 1 ? [middle[0] - 0.5, middle[0] + 0.5] : [middle[0], middle[points - 1]];
+    const across = { left, width: width - left - 12, x };
+    const upper = panel({ ...across, top: 8, height: withSteps ? height * 0.62 : height - 60, y: [0, highest] });
+    leftAxis(drawn, upper, unit === "percent" ? "% of the time" : "ms per iteration", ticks(0, highest, 5));
+    const xs = points === 1 ? [upper.left + upper.width * 0.3, upper.right - upper.width * 0.3] : middle.map(upper.x);
+    const twice = (side) => (points === 1 ? [side[0], side[0]] : side).map((value) => upper.y(value));
+    sums.forEach((edges, place) => {
+      const { name, category } = shown[place];
+      const path = between(xs, twice(edges.upper), twice(edges.lower));
+      const paint = { fill: operationColour(name, category), stroke: css("--panel"), "stroke-width": 0.6 };
+      drawn.append(make("path", { ...paint, d: path, class: "area" }));
     });
-    const traces = data.areas.map((part, place) => area(part, colours[place]));
-    const items = data.areas.map(({ name }, place) => ({ name: shorter(name, 44), title: name, colour: colours[place], shown: !hidden.has(name) }));
-    legend(document.getElementById("ledger-legend"), items, toggle);
-    if (withSteps) traces.push(speed());
-    const layout = baseLayout(narrow.matches ? 420 : 460);
-    layout.barmode = "stack";
-    layout.hovermode = narrow.matches ? "closest" : "x unified";
-    layout.xaxis = axis(merged > 1 ? `iteration (a point is the mean of up to ${whole(merged)})` : "iteration", {
-      anchor: withSteps ? "y2" : "y",
-      range: points === 1 ? [middle[0] - 0.5, middle[0] + 0.5] : [middle[0], middle[points - 1]],
-      showgrid: false,
-      tickformat: ",d",
-      // Between few iterations plotly would put ticks at halves.
-      ...(points <= 10 ? { dtick: merged } : {}),
-      unifiedhovertitle: { text: merged > 1 ? "around iteration %{x}" : "iteration %{x}" },
-    });
-    layout.yaxis = axis(unit === "percent" ? "% of the wall time" : "ms per iteration", {
-      domain: withSteps ? [0.32, 1] : [0, 1],
-      fixedrange: true,
-      ...(unit === "percent" ? { range: [0, 100] } : { rangemode: "tozero" }),
-    });
+    let lowest = upper;
     if (withSteps) {
-      const below = { domain: [0, 0.24], rangemode: "tozero", fixedrange: true, nticks: 4, tickformat: countFormat() };
-      layout.yaxis2 = axis("steps/s", below);
+      const top = upper.bottom + 26;
+      const most = Math.max(1e-9, ...speeds.map((value) => value || 0)) * 1.08;
+      lowest = panel({ ...across, top, height: height - top - 46, y: [0, most] });
+      leftAxis(drawn, lowest, "steps/s", ticks(0, most, 3));
+      speedLine(drawn, lowest);
     }
-    return Plotly.react(element, traces, layout, CONFIG);
+    const marks = ticks(x[0], x[1], narrow.matches ? 5 : 10, true).filter((value) => value >= x[0] && value <= x[1]);
+    const title = merged > 1 ? `iteration (a point is the mean of up to ${whole(merged)})` : "iteration";
+    bottomAxis(drawn, lowest, title, points === 1 ? [middle[0]] : marks);
+    pointer(element, drawn, middle.map(upper.x), upper.top, lowest.bottom, (point) => {
+      return [iterationsOf(data, point), described(shown, point)];
+    });
+    legend(document.getElementById("ledger-legend"), data.areas.map(({ name, category }) => {
+      const colour = operationColour(name, category);
+      return { name: shorter(name, 44), title: name, colour, shown: !hidden.has(name) };
+    }), toggle);
+  }
+
+  function speedLine(drawn, box) {
+    const line = middle.map((x, point) => [box.x(x), speeds[point] === null ? null : box.y(speeds[point])]);
+    const colour = css("--accent");
+    drawn.append(make("path", { d: through(line), fill: "none", stroke: colour, "stroke-width": 1.8, class: "line" }));
+    if (points > 60) return;
+    for (const [cx, cy] of line) if (cy !== null) drawn.append(make("circle", { cx, cy, r: 2.5, fill: colour }));
+  }
+
+  function described(shown, point) {
+    const lines = shown.map(({ name, category, ns }) => {
+      const each = duration(ns[point] / iterations[point]);
+      const figures = `${share(ns[point], point).toFixed(1)}%, ${each}`;
+      return { text: `${shorter(name, 34)} ${figures}`, colour: operationColour(name, category) };
+    }).reverse();
+    return withSteps && speeds[point] !== null ? [...lines, `${rate(speeds[point])} steps/s`] : lines;
   }
 
   function toggle(place) {
@@ -96,5 +89,5 @@ function ledger(element, data) {
       draw();
     });
   }
-  register(draw);
+  register(element, draw);
 }

@@ -1,68 +1,83 @@
 // CPU and memory over time. Missing values are gaps, not zeros.
 
-function resources(element, data) {
+const CPU = [
+  ["cpu", "process, of one core", "policy"],
+  ["children_cpu", "children, of one core", "environment"],
+  ["machine_cpu", "machine, of all cores", "other"],
+  ["device_busy", "GPU busy", "learning"],
+];
+const MEMORY = [
+  ["rss", "process memory", "policy"],
+  ["children_rss", "children's memory", "environment"],
+  ["device_memory", "GPU memory", "learning"],
+];
+
+function resources(data) {
+  const element = document.getElementById("resources");
   if (!data) {
     nothing(element, "The machine was not sampled, because the run was too short or sampling failed.");
+    return;
+  }
+  const measured = ([column]) => data[column].some((value) => value !== null);
+  const [cpu, memory] = [CPU.filter(measured), MEMORY.filter(measured)];
+  if (!cpu.length && !memory.length) {
+    nothing(element, "Nothing could be sampled on this machine.");
     return;
   }
   const seconds = data.time_ns.map((ns) => ns / 1e9);
   const longest = Math.max(...seconds);
   const [scale, unit] = longest > 7200 ? [3600, "hours"] : longest > 300 ? [60, "minutes"] : [1, "seconds"];
   const time = seconds.map((value) => value / scale);
-  const CPU = [
-    ["cpu", "process, of one core", "policy"],
-    ["children_cpu", "children, of one core", "environment"],
-    ["machine_cpu", "machine, of all cores", "other"],
-    ["device_busy", "GPU busy", "learning"],
-  ];
-  const MEMORY = [
-    ["rss", "process memory", "policy"],
-    ["children_rss", "children's memory", "environment"],
-    ["device_memory", "GPU memory", "learning"],
-  ];
-  const measured = ([column]) => data[column].some((value) => value !== null);
-  const most = Math.max(0, ...MEMORY.flatMap(([column]) => data[column].map((value) => value || 0)));
+  const most = Math.max(0, ...memory.flatMap(([column]) => data[column].map((value) => value || 0)));
   const [bytes, size] = most >= 2 ** 30 ? [2 ** 30, "GB"] : [2 ** 20, "MB"];
 
-  function line([column, name, colour], divisor, yaxis, show) {
-    return {
-      type: "scatter",
-      mode: time.length > 60 ? "lines" : "lines+markers",
-      name,
-      x: time,
-      y: data[column].map((value) => (value === null ? null : value / divisor)),
-      yaxis,
-      text: data[column].map((value) => (value === null ? "" : show(value / divisor))),
-      hovertemplate: "%{text}",
-      connectgaps: false,
-      cliponaxis: false,
-      line: { color: categoryColour(colour), width: 1.8 },
-      marker: { size: 4.5 },
-    };
+  function line(drawn, box, [column, name, colour], divisor) {
+    const points = data[column].map((value, point) => {
+      return [box.x(time[point]), value === null ? null : box.y(value / divisor)];
+    });
+    const stroke = categoryColour(colour);
+    const paint = { fill: "none", stroke, "stroke-width": 1.8, class: "line", "data-name": name };
+    drawn.append(make("path", { ...paint, d: through(points) }));
+    // A value between two gaps has no line, and few values are easier to see as dots.
+    points.forEach(([cx, cy], point) => {
+      const alone = (points[point - 1] || [0, null])[1] === null && (points[point + 1] || [0, null])[1] === null;
+      if (cy !== null && (alone || points.length <= 60)) drawn.append(make("circle", { cx, cy, r: 2.5, fill: stroke }));
+    });
   }
 
   function draw() {
-    const cpu = CPU.filter(measured).map((column) => line(column, 1, "y", (value) => `${value.toFixed(0)}%`));
-    const amount = (value) => `${Number(value.toPrecision(3)).toLocaleString("en-US")} ${size}`;
-    const memory = MEMORY.filter(measured).map((column) => line(column, bytes, "y2", amount));
-    const layout = baseLayout(narrow.matches ? 360 : 380);
-    layout.hovermode = narrow.matches ? "closest" : "x unified";
-    const lines = [...CPU, ...MEMORY].filter(measured);
-    const items = lines.map(([, name, colour]) => ({ name, colour: categoryColour(colour) }));
+    const { drawn, width, height } = sheet(element, narrow.matches ? 360 : 380);
+    const left = narrow.matches ? 58 : 74;
+    const across = { left, width: width - left - 12, x: [Math.min(...time), Math.max(...time)] };
+    const room = height - 54;
+    const part = cpu.length && memory.length ? (room - 28) / 2 : room;
+    let top = 8;
+    let last;
+    for (const [columns, title, divisor] of [[cpu, "CPU, %", 1], [memory, `memory, ${size}`, bytes]]) {
+      if (!columns.length) continue;
+      const values = columns.flatMap(([column]) => data[column].map((value) => (value || 0) / divisor));
+      const highest = Math.max(1e-9, ...values) * 1.08;
+      last = panel({ ...across, top, height: part, y: [0, highest] });
+      leftAxis(drawn, last, title, ticks(0, highest, 4));
+      columns.forEach((column) => line(drawn, last, column, divisor));
+      top += part + 28;
+    }
+    bottomAxis(drawn, last, `${unit} since recording began`, ticks(...across.x, narrow.matches ? 5 : 10));
+    pointer(element, drawn, time.map(last.x), 8, last.bottom, (point) => {
+      return [`${Number(time[point].toPrecision(3))} ${unit}`, described(point)];
+    });
+    const items = [...cpu, ...memory].map(([, name, colour]) => ({ name, colour: categoryColour(colour) }));
     legend(document.getElementById("resources-legend"), items);
-    const anchor = memory.length ? "y2" : "y";
-    const hovered = { hoverformat: ".3~f", unifiedhovertitle: { text: `%{x} ${unit}` } };
-    layout.xaxis = axis(`${unit} since recording began`, { anchor, showgrid: false, rangemode: "tozero", ...hovered });
-    const vertical = { rangemode: "tozero", fixedrange: true, nticks: 5, tickformat: "," };
-    if (cpu.length) layout.yaxis = axis("CPU, %", { ...vertical, domain: memory.length ? [0.54, 1] : [0, 1] });
-    const lower = cpu.length ? [0, 0.44] : [0, 1];
-    if (memory.length) layout.yaxis2 = axis(`memory, ${size}`, { ...vertical, domain: lower });
-    return Plotly.react(element, [...cpu, ...memory], layout, CONFIG);
   }
 
-  if (![...CPU, ...MEMORY].some(measured)) {
-    nothing(element, "Nothing could be sampled on this machine.");
-    return;
+  function described(point) {
+    const amount = (value) => `${Number((value / bytes).toPrecision(3)).toLocaleString("en-US")} ${size}`;
+    const share = (value) => `${value.toFixed(0)}%`;
+    const shown = [...cpu.map((column) => [column, share]), ...memory.map((column) => [column, amount])];
+    return shown.filter(([[column]]) => data[column][point] !== null).map(([[column, name, colour], figure]) => {
+      return { text: `${name}: ${figure(data[column][point])}`, colour: categoryColour(colour) };
+    });
   }
-  register(draw);
+
+  register(element, draw);
 }

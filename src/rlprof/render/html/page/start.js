@@ -1,8 +1,11 @@
 // The scripts above only define functions. The page starts here.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const durations = distribution(document.getElementById("distribution"), data.distributions);
+copyButtons();
+const drawnBoxes = [tree(data.tree), functions(data.functions, data.concerned)].filter(Boolean);
+lanes(data.lanes);
+ledger(data.ledger);
+resources(data.resources);
+const durations = distribution(data.distributions);
 operationsTable(document.getElementById("operations-table"), durations.show);
-icicle(document.getElementById("icicle"), data.icicle);
-ledger(document.getElementById("ledger"), data.ledger);
-resources(document.getElementById("resources"), data.resources);
+search(drawnBoxes);

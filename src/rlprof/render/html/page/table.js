@@ -1,4 +1,4 @@
-// The operations table: a click on a column sorts it, typing filters it.
+// The operations table: a click on a column sorts it, a click on a name shows the durations of its calls.
 
 function operationsTable(table, showDistribution) {
   if (!table) return;
@@ -32,19 +32,6 @@ function operationsTable(table, showDistribution) {
       // Names start with A, figures with the largest. A second click reverses the order.
       sort(column, now === "none" ? button.dataset.kind === "number" : now === "ascending");
     });
-  });
-
-  const filter = document.getElementById("filter");
-  const shown = document.getElementById("filter-count");
-  filter.addEventListener("input", () => {
-    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let left = 0;
-    for (const row of rows) {
-      const text = `${row.cells[0].textContent} ${row.dataset.category}`.toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word));
-      left += row.hidden ? 0 : 1;
-    }
-    shown.textContent = `${left < rows.length ? `${whole(left)} of ` : ""}${many(rows.length, "operation")}`;
   });
 
   body.addEventListener("click", (event) => {

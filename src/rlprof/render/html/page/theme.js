@@ -44,52 +44,26 @@ function inkOn(colour) {
   return luminance(colour) > 0.179 ? "#000000" : "#ffffff";
 }
 
-/** What all charts have in common. */
-function baseLayout(height) {
-  return {
-    height,
-    ...(paper.matches ? { width: PAPER_WIDTH } : { autosize: true }),
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: FAMILY, size: narrow.matches ? 11 : 12.5, color: css("--ink") },
-    margin: { l: narrow.matches ? 58 : 74, r: 12, t: 10, b: 44 },
-    hoverlabel: {
-      bgcolor: css("--panel"),
-      bordercolor: css("--muted"),
-      font: { color: css("--ink"), size: 12.5 },
-      align: "left",
-      namelength: -1,
-    },
-    showlegend: false,
-    dragmode: narrow.matches ? false : "zoom",
-  };
+const places = new Map();
+
+/** Colour of an operation, the same in every chart: its category's, with a shade of its own. */
+function operationColour(name, category) {
+  if (!places.has(category)) places.set(category, new Map());
+  const named = places.get(category);
+  if (!named.has(name)) named.set(name, named.size);
+  return shade(categoryColour(category), named.get(name));
 }
 
-function axis(title, more = {}) {
-  return {
-    title: { text: title, font: { color: css("--muted"), size: 12 }, standoff: 8 },
-    gridcolor: css("--line"),
-    linecolor: css("--line"),
-    tickcolor: css("--line"),
-    tickfont: { color: css("--muted") },
-    zeroline: false,
-    // On a touch screen, moving over a chart scrolls the page.
-    fixedrange: narrow.matches,
-    ...more,
-  };
-}
-
-/** Format of ticks that count: 20,000 on wide screens, 20k on narrow ones. */
-function countFormat() {
-  return narrow.matches ? "~s" : ",";
-}
-
-const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, scrollZoom: false, showTips: false };
-
-/** Draw a chart now, and again when the colours or the width of the page change. */
-function register(draw) {
+/** Draw a chart now, and again when the colours or the width of its element change. */
+function register(element, draw) {
   charts.push(draw);
   draw();
+  let width = element.clientWidth;
+  new ResizeObserver(() => {
+    if (element.clientWidth === width) return;
+    width = element.clientWidth;
+    draw();
+  }).observe(element);
 }
 
 /** The legend below a chart: names wrap, and are text for every browser and screen reader. */
@@ -122,6 +96,7 @@ function nothing(element, text) {
   element.classList.add("empty");
   element.removeAttribute("role");
   element.removeAttribute("aria-label");
+  element.removeAttribute("tabindex");
   element.textContent = text;
 }
 

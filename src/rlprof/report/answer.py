@@ -1,0 +1,162 @@
+"""The answer of a report, in the same words everywhere: how fast the training is, and what to change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from rlprof.analysis.advice.finding import Finding
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
+from rlprof.analysis.code import Line
+from rlprof.analysis.drift import drift
+from rlprof.analysis.facts import RUNNING, Facts
+from rlprof.analysis.figures import as_percent, duration, many, rate
+from rlprof.analysis.report import Report
+from rlprof.ledger.catalogue import AFTER_TRAINING, PHASES, STARTUP, SUSPENDED
+
+NOTABLE = 0.01
+"""Fraction of the training. A shorter time outside of it is not mentioned."""
+NOT_RECORDED = "Nothing was recorded."
+NO_TRAINING = "No training was seen: no environment step, no backward pass and no iteration."
+NO_CAUSE = "No specific cause found."
+OWN_CODE = "your code outside of operations"
+TREND = 2.0
+"""Standard deviations from chance, and LEAST_TREND of the speed: below, the speed is called steady."""
+LEAST_TREND = 0.05
+
+_OUTSIDE = {STARTUP: "start-up", AFTER_TRAINING: "the end of the program", "suspended": "stops of the process"}
+
+
+def origin(report: Report) -> str:
+    """Which run, when it started, and how it ended if it did not simply finish."""
+    session = report.facts.session
+    started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(session.started / 1e9))
+    ended = "" if report.facts.ended in ("finished", "ended") else f", {report.facts.ended}"
+    if report.facts.ended == RUNNING:
+        ended = ", still running or killed: figures are as of its last flush"
+    return f"{session.name}, {started}{ended}"
+
+
+def speed(facts: Facts) -> str:
+    """How fast, over which time, and whether that changed."""
+    if not facts.breakdown.wall_ns:
+        return NOT_RECORDED
+    if not trained(facts):
+        return f"{NO_TRAINING} The program ran for {duration(facts.breakdown.wall_ns)}."
+    done = facts.progress
+    reached = "" if done.steps_per_second is None else f"{rate(done.steps_per_second)} steps/s over "
+    iterations = f" ({many(done.iterations, 'iteration')})" if done.iterations else ""
+    counted = facts.breakdown.training_ns - done.evaluation_ns if done.steps_per_second else facts.breakdown.training_ns
+    unseen = "" if reached or done.steps else ", no environment steps counted"
+    return f"{reached}{duration(counted)} of training{iterations}{unseen}{trend(facts)}.".capitalize()
+
+
+def trained(facts: Facts) -> bool:
+    """True if an operation, a step or an iteration was recorded after start-up."""
+    seen = {row.operation for row in facts.breakdown.rows} - {STARTUP, UNATTRIBUTED, RLPROF, SUSPENDED}
+    return facts.breakdown.training_ns > 0 and bool(seen or facts.progress.steps or facts.progress.iterations)
+
+
+def trend(facts: Facts) -> str:
+    """How the speed changed from the first quarter to the last; empty if the run is too short to tell."""
+    found = drift(facts.series)
+    if found is None or not found.before_ns or not found.after_ns:
+        return ""
+    if abs(found.z) < TREND or abs(1 - found.before_ns / found.after_ns) < LEAST_TREND:
+        return ", steady"
+    before, after = (rate(1e9 / ns) for ns in (found.before_ns, found.after_ns))
+    return f", {'falling' if found.after_ns > found.before_ns else 'rising'} from {before} to {after} {found.unit}s/s"
+
+
+def around(facts: Facts) -> str | None:
+    """What is not counted: start-up, evaluation and so on."""
+    training = facts.breakdown.training_ns
+    parts = [(_OUTSIDE.get(part.name, part.name), part.ns) for part in facts.breakdown.outside]
+    named = [f"{duration(ns)} of {name}" for name, ns in parts if ns > NOTABLE * training]
+    sentence = f"Not counted: {_and(named)}." if named and training else None
+    evaluation = facts.progress.evaluation_ns
+    if evaluation > NOTABLE * training and facts.progress.steps_per_second:
+        apart = f"Steps/s leave out {duration(evaluation)} of evaluation."
+        sentence = f"{sentence} {apart}" if sentence else apart
+    return sentence
+
+
+def incomplete(report: Report) -> str | None:
+    """What the session lacks, so that nobody takes its figures for those of the whole run."""
+    lost = report.facts.lost
+    if lost is None:
+        return None
+    counted = [many(number, name) for number, name in ((lost.iterations, "iteration"), (lost.calls, "span")) if number]
+    what = f" with {' and '.join(counted)}" if counted else ""
+    return (
+        f"Incomplete: the last {duration(lost.wall_ns)} of the run{what} could not be written ({lost.because}). "
+        "No figure here includes it."
+    )
+
+
+def gain_text(finding: Finding) -> str | None:
+    """`1.6x as fast (95% interval 1.4 to 1.9)`; None if the finding is not about speed."""
+    gain = finding.gain
+    if gain is None:
+        return None
+    return f"{_times(gain.estimate)}x as fast (95% interval {_times(gain.low)} to {_times(gain.high)})"
+
+
+def headline(finding: Finding) -> str:
+    """The cause, with its place first."""
+    if finding.place is None or finding.place.where in finding.cause:
+        return finding.cause
+    return f"{finding.place.where}: {finding.cause}"
+
+
+def no_cause(facts: Facts) -> str:
+    """If nothing specific was found: the largest operation, and the lines that it comes from."""
+    largest = facts.breakdown.largest
+    lines = facts.code.within(largest.name)[:2]
+    where = f", mostly from {' and '.join(place(line) for line in lines)}" if lines else ""
+    name = own_code(largest.name) if largest.name in PHASES else largest.name
+    if name == UNATTRIBUTED:
+        return f"{NO_CAUSE} Most time is in {OWN_CODE} ({largest.share:.0f}%){where}."
+    return f"{NO_CAUSE} The largest operation is {name} ({largest.share:.0f}%){where}."
+
+
+def own_code(operation: str) -> str:
+    """Name of the own time of a phase: code of the user between the operations that it contains."""
+    return f"your code in {operation}"
+
+
+def place(line: Line) -> str:
+    return f"{line.where} ({line.function})" if line.function != "<module>" else line.where
+
+
+def end_of_run(report: Report) -> Iterator[str]:
+    """At most seven lines; the folder of the session and the next command follow them."""
+    facts = report.facts
+    if missing := incomplete(report):
+        yield missing
+    yield speed(facts)
+    if trained(facts):
+        if apart := around(facts):
+            yield apart
+        largest = [item for item in facts.operations if item.ledger_ns > 0][:3]
+        if largest:
+            yield f"Most time: {', '.join(f'{item.operation} {item.share:.0f}%' for item in largest)}."
+        yield from (note.text for note in report.findings.notes[:1])
+        if report.findings.findings:
+            first = report.findings.findings[0]
+            gain = gain_text(first)
+            yield f"Change first{f', {gain}' if gain else ''}: {headline(first)}"
+        else:
+            yield no_cause(facts)
+
+
+def _and(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.0f}" if factor >= 9.95 else f"{factor:.1f}" if factor >= 1.95 else f"{factor:.2f}"
+
+
+def share_of_training(line: Line) -> str:
+    return f"{as_percent(line.share)} of the training time"
