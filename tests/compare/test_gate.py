@@ -7,7 +7,7 @@ import random
 import pytest
 from sessions import Written
 
-from rlprof.analysis.comparison import Measured
+from rlprof.analysis.work import Measured
 from rlprof.compare.gate import gate
 from rlprof.compare.separate_sessions import compare_separate
 from rlprof.errors import RlprofError

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from rlprof.analysis.components import component_of
+from rlprof.compare.arms import is_command
 from rlprof.compare.paired import Plan, compare_live
 from rlprof.compare.text import verdict
 from rlprof.errors import RlprofError
@@ -84,6 +85,14 @@ def test_an_arm_that_cannot_be_compared_is_named_with_its_last_words(training, a
         run_pair((f"run {training} 0.001 1000", f"run {training} {arm}"), 3, random.Random(1), warm_up=4)
 
 
+def test_per_iteration_an_arm_may_count_no_steps(training):
+    commands = (f"run {training} 0.02 1000", f"run {training} 0.001 1000 --no-steps")
+    found = compare_live(Plan(*commands, pairs=1, blocks=3, per="iteration"), component_of({}))
+    assert (found.per_step, found.unit_chosen, found.withheld) == (False, True, False)
+    assert found.a_ns > 0.03e9  # both sleeps of an iteration, not a tenth of them
+    assert found.work == "10 steps per iteration in A, 0 in B"
+
+
 def test_an_arm_that_dies_while_it_waits_is_named(training, tmp_path):
     with Arm("A", f"run {training} 0.001 1000", tmp_path) as arm:
         arm.begin()
@@ -91,6 +100,15 @@ def test_an_arm_that_dies_while_it_waits_is_named(training, tmp_path):
         arm._process.wait()
         with pytest.raises(ArmError, match=r"A .* was ended by signal 9"):
             arm.run()
+
+
+def test_environment_variables_come_before_a_command_as_in_a_shell(tmp_path):
+    command = "OMP_NUM_THREADS=1 GREETING='a b' rlprof run train.py X=1"
+    assert is_command(command)
+    assert words_of(command) == ["run", "train.py", "X=1"]
+    script(tmp_path, "import os; print(os.environ['GREETING'], os.environ['OMP_NUM_THREADS'])")
+    with Arm("A", command, tmp_path, working_folder=str(tmp_path)) as arm, pytest.raises(ArmError, match="a b 1"):
+        arm.begin()  # it ends without an iteration, and its output is shown
 
 
 def test_what_is_no_arm_is_refused():

@@ -11,9 +11,10 @@ from scipy import stats
 from sessions import Written, report_of
 
 from rlprof import Profiler
-from rlprof.analysis.comparison import Measured, MeasuredPair, compare
+from rlprof.analysis.comparison import MeasuredPair, compare
 from rlprof.analysis.differences import changes
 from rlprof.analysis.load import load_facts
+from rlprof.analysis.work import Measured
 from rlprof.api import record
 from rlprof.cli.main import main
 from rlprof.compare.separate_sessions import WARM_UP, compare_separate, measure_session
@@ -87,7 +88,7 @@ def test_sessions_that_did_different_work_pass_no_gate(tmp_path, compared):
     code, out, err = compared(",".join(a), ",".join(b), "--fail-if-slower", "1%")
     assert code == 2
     differs = "2,000 optimizer steps per 1,000 environment steps in A, 1,000 in B"
-    assert out.startswith("No verdict: A and B do different work.")
+    assert out.startswith("No verdict: A and B do different work: 2,000 optimizer steps per 1,000")
     assert f"A and B do different work, so --fail-if-slower has no answer: {differs}" in err
 
 
@@ -104,6 +105,57 @@ def test_sessions_are_measured_without_their_first_iterations_and_their_differen
     assert "No verdict: a single session per side gives no error rate." in out
     assert "setting envs: 4 -> 8" in out
     assert "With a single session per side no error rate can be computed, so the gate cannot fail" in err
+
+
+def counted(folder, name, steps, wall):
+    """Three sessions whose iterations take the same time, with a little noise, and have this number of steps."""
+    for number in range(3):
+        written = Written(folder / name / f"run_20260101-12000{number}")
+        for _ in range(6):
+            with written.fake.profiler.iteration():
+                written.work("env_step", wall + 1_000 * number)
+                written.fake.profiler.add_steps(steps)
+        written.end()
+    return folder / name
+
+
+def test_sessions_with_other_steps_per_iteration_are_compared_in_the_unit_that_is_chosen(tmp_path, compared):
+    """As after a cure: B no longer counts the steps of evaluations, and takes half the time per iteration."""
+    a, b = counted(tmp_path, "a", 3051, 8_000_000), counted(tmp_path, "b", 642, 4_000_000)
+    code, out, err = compared(a, b, "--fail-if-slower", "5%")
+    assert code == 2
+    assert " ".join(out.split()).startswith(
+        "No verdict: A and B do different work: 3,051 steps per iteration in A, 642 in B. Compare per training"
+        " iteration with --per iteration, or per environment step with --per step."
+    )
+    assert "--fail-if-slower has no answer: 3,051 steps per iteration in A, 642 in B. Compare per" in err
+    code, out, _ = compared(a, b, "--fail-if-slower", "5%", "--per", "iteration")
+    assert code == 0
+    assert out.startswith("Per training iteration: B is faster by 100.0 %")
+    assert "Iterations per second: 125 in A, 250 in B." in out
+    assert "3,051 steps per iteration in A, 642 in B" in out
+    code, out, err = compared(a, b, "--fail-if-slower", "5%", "--per", "step", "--format", "json")
+    assert code == 1
+    found = json.loads(out)
+    assert (found["verdict"], found["per_step"], found["unit_chosen"]) == ("slower", True, True)
+    assert found["sentence"].startswith("Per environment step: B is slower by 57.9 %")
+
+
+def test_a_file_gets_the_page_and_the_terminal_the_verdict(tmp_path, compared):
+    a, b = counted(tmp_path, "a", 8, 8_000_000), counted(tmp_path, "b", 8, 4_000_000)
+    code, out, err = compared(a, b, "--html", tmp_path / "page.html")
+    assert (code, out) == (0, "")
+    assert "B is faster by 100.0 %" in err
+    assert "B is faster by 100.0 %" in (tmp_path / "page.html").read_text()
+
+
+def test_no_steps_cannot_be_the_unit(tmp_path, compared):
+    a, b = counted(tmp_path, "a", 0, 8_000_000), counted(tmp_path, "b", 642, 4_000_000)
+    code, _, err = compared(a, b, "--per", "step")
+    assert (code, err) == (
+        2, "rlprof: A counts no environment steps, so there is no --per step. Use --per iteration.\n"
+    )  # fmt: skip
+    assert compared(a, b, "--per", "iteration")[1].startswith("Per training iteration: B is faster by 100.0 %")
 
 
 def test_a_session_among_several_that_is_missing_is_named(tmp_path, compared):
@@ -168,6 +220,8 @@ def test_a_damaged_report_is_refused_in_one_sentence(wrong, because, tmp_path, c
         (["missing.db", "missing.db"], "There is no session missing.db"),
         (["run a.py", "run b.py", "--noise"], "--noise takes one training"),
         (["--noise", "--html", "x.html"], "--noise takes one training, and neither --html nor --fail-if-slower"),
+        (["run a.py", "run b.py", "--html", "x.html", "-o", "y.html"], "--html FILE means --format html --output FILE"),
+        (["run a.py", "run b.py", "--per", "episode"], "'episode' is not one of 'step', 'iteration'"),
         (["run a.py", "run b.py", "--output", "x.pdf"], "no format ends with .pdf"),
         (["run a.py", "run b.py", "--max-time", "soon"], "soon is not a time"),
         (["run a.py", "run b.py", "--precision", "much"], "much is not a percentage"),
@@ -175,8 +229,12 @@ def test_a_damaged_report_is_refused_in_one_sentence(wrong, because, tmp_path, c
         ([f"run {__file__}", "run nosuch.py"], "B (run nosuch.py): there is no script nosuch.py"),
         ([f"run {__file__}", "run -- nosuch --fast"], "B (run -- nosuch --fast): there is no command nosuch"),
         ([f"run {__file__}", "run -m no.such"], "B (run -m no.such): There is no module no.such"),
+        ([f"run {__file__}", "run -m rlprof.nosuch"], "B (run -m rlprof.nosuch): There is no module rlprof.nosuch"),
+        ([f"run {__file__}", "run -m rlprof.api.x"], "There is no module rlprof.api.x: rlprof.api is not a package"),
+        ([f"run {__file__}", "train petri sed=3"], "B (train petri sed=3): "),
+        ([f"run {__file__}", "train petri --sed 3"], "B (train petri --sed 3): No such option"),
         ([f"run {__file__}", "run --no-such x.py"], "B (run --no-such x.py): No such option"),
-        (["train nosuch", f"run {__file__}"], "A (train nosuch): No such command 'nosuch'"),
+        (["train nosuch", f"run {__file__}"], "A (train nosuch): No such workload 'nosuch'"),
         (["train", f"run {__file__}"], "A (train): No workload is named"),
         (["--noise", "run nosuch.py"], "A (run nosuch.py): there is no script nosuch.py"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from rlprof.compare.separate_sessions import compare_separate, measure_session
 from rlprof.errors import RlprofError
 from rlprof.session.folder import DATABASE, find_database
 
+_COMMAND = re.compile(r"""\s*([A-Za-z_]\w*=('[^']*'|"[^"]*"|[^\s'"])*\s+)*(run|train|rlprof)(\s|$)""")
+
 
 def compare_arms(plan: Plan, run: Callable[[Plan], Comparison] | None = None) -> Comparison:
     """Compare two command lines with `run` (default: without progress), or two sides of recorded sessions."""
@@ -23,15 +26,16 @@ def compare_arms(plan: Plan, run: Callable[[Plan], Comparison] | None = None) ->
         facts = [[(str(path), load_facts(path)) for path in side] for side in sides]
         a, b = ([measure_session(one, name) for name, one in side] for side in facts)
         differences = changes(facts[0][0][1].session, facts[1][0][1].session)
-        return replace(compare_separate(plan.a, plan.b, a, b, ALPHA_PER_LOOK), changes=differences)
+        return replace(compare_separate(plan.a, plan.b, a, b, ALPHA_PER_LOOK, plan.per), changes=differences)
     if any(sides):
         raise RlprofError("A session cannot be compared with a command line. Give two sessions or two command lines.")
     return run(plan) if run is not None else compare_live(plan, component_of({}))
 
 
 def is_command(arm: str) -> bool:
-    """True if this is a command line of rlprof, and no file has that name."""
-    return arm.split()[:1] in (["run"], ["train"], ["rlprof"]) and not Path(arm).exists()
+    """True if this is a command line of rlprof, with environment variables before it or not, and no file has that
+    name."""
+    return _COMMAND.match(arm) is not None and not Path(arm).exists()
 
 
 def sessions_named(arm: str) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlprof.analysis.comparison import Comparison
+from rlprof.compare.text import remedy
 from rlprof.errors import RlprofError
 
 
@@ -18,10 +19,12 @@ class Gate:
 def gate(found: Comparison, limit: float) -> Gate:
     """Fails if the whole interval has B slower than A by more than `limit`: 0.05 for 5 %.
 
-    Raises RlprofError for arms that do different work: no gate has an answer for them.
+    Raises RlprofError for arms that do different work, unless the unit was chosen: no gate has an answer for them.
     """
-    if found.work is not None:
-        raise RlprofError(f"A and B do different work, so --fail-if-slower has no answer: {found.work}")
+    if found.withheld:
+        raise RlprofError(
+            f"A and B do different work, so --fail-if-slower has no answer: {found.work}. {remedy(found)}"
+        )
     if found.speedup.high is not None and found.speedup.high < -limit:
         return Gate(False, f"B is slower than A by more than {100 * limit:g} %.")
     if found.speedup.high is None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rlprof.analysis.comparison import Comparison
 from rlprof.analysis.figures import duration, many, rate
 from rlprof.analysis.inference import Interval
-from rlprof.compare.text import basis, legend, notes, speedup_of, time_of, verdict, verdict_of
-from rlprof.render.html.markup import Markup, element, figures, join, plain_name, prose, table
+from rlprof.compare.forest import Scale
+from rlprof.compare.text import NO_EVIDENCE, basis, legend, notes, speedup_of, time_of, verdict, verdict_of
+from rlprof.render.html.markup import Markup, element, figures, join, plain_name, prose
 from rlprof.render.html.plain import page
 from rlprof.render.intervals import percent_of, range_of, shown
 
-_WIDTH, _HEIGHT, _MARGIN = 320, 20, 6
 _MOST_ROWS = 60
 """Further components share one row."""
 
@@ -19,7 +21,7 @@ def to_html(comparison: Comparison) -> str:
     warnings = (element("p", note, class_="warning") for note in notes(comparison))
     computed = (element("p", sentence) for sentence in (basis(comparison), legend(comparison)))
     body = [
-        element("section", element("h2", verdict(comparison)), _figures(comparison), *warnings),
+        element("section", element("h2", verdict(comparison)), _figures(comparison), *warnings, class_="compared"),
         element("section", element("h2", "Where the difference is"), _forest(comparison)),
         element("section", element("h2", "What this is computed from"), *computed),
     ]
@@ -35,32 +37,38 @@ def _figures(comparison: Comparison) -> Markup:
         ("A", f"{rate(1e9 / comparison.a_ns)} {unit}/s", prose(comparison.a)),
         ("B", f"{rate(1e9 / comparison.b_ns)} {unit}/s", prose(comparison.b)),
     ]
-    if comparison.work is None:
+    if not comparison.withheld:
         items.append(_large("B is faster by", comparison.speedup))
-    if comparison.work is None and comparison.cpu is not None:
-        items.append(_large("by CPU time", comparison.cpu))
+        if comparison.cpu is not None:
+            items.append(_large("by CPU time", comparison.cpu))
     return figures(items)
 
 
 def _large(what: str, interval: Interval) -> tuple[str, str, str]:
-    """The interval is in small type: a narrow page has no room for both in large type."""
-    return what, percent_of(interval.estimate), range_of(interval)
+    """The interval is in small type: a narrow page has no room for both in large type. An interval with zero in it has
+    no estimate, because that would be read as the result."""
+    unclear = interval.low is not None and not interval.beyond_zero
+    return what, "no evidence" if unclear else percent_of(interval.estimate), range_of(interval) + " %" * unclear
 
 
 def _forest(comparison: Comparison) -> Markup:
-    """The most important columns come first: a narrow page shows the others when it is scrolled."""
-    if comparison.work is not None:
+    if comparison.withheld:
         return _times(comparison)
     drawn, rest = comparison.components[:_MOST_ROWS], comparison.components[_MOST_ROWS:]
+    scale = Scale(comparison)
     saved = sum(one.contribution for one in comparison.components)
-    whole = (shown(comparison.speedup), "", _line(comparison.speedup, comparison, True))
-    rows = [("all of it", *whole, _saved(saved), duration(comparison.a_ns), duration(comparison.b_ns))]
+    sure = comparison.speedup.beyond_zero or comparison.speedup.low is None
+    speedup = shown(comparison.speedup) if sure else range_of(comparison.speedup)
+    line = scale.line(comparison.speedup, sure)
+    word = {"unknown": NO_EVIDENCE}.get(comparison.verdict, comparison.verdict)
+    a, b = duration(comparison.a_ns), duration(comparison.b_ns)
+    rows = [("all of it", speedup, word, line, _saved(saved) if sure else "", a, b)]
     rows += [
         (
             plain_name(one.name),
             speedup_of(one),
             verdict_of(one),
-            Markup() if one.speedup is None else _line(one.speedup, comparison, one.significant),
+            Markup() if one.speedup is None else scale.line(one.speedup, one.significant),
             _saved(one.contribution),
             time_of(one, one.a_ns),
             time_of(one, one.b_ns),
@@ -70,10 +78,32 @@ def _forest(comparison: Comparison) -> Markup:
     if rest:
         saved_there = _saved(sum(one.contribution for one in rest))
         rows.append((f"{many(len(rest), 'component')} more", "", "", Markup(), saved_there, "", ""))
-    reach = f"{100 * _reach(comparison):.0f}"
-    headers = ("component", "B is faster by", "verdict", f"from -{reach} to +{reach} %", "saved", "A", "B")
-    caption = "Time by component, how much faster B is in it, and the part of A's time that this saves"
-    return table(caption, headers, rows)
+    headers = ("component", "B is faster by", "verdict", scale.axis(), "saved", "A", "B")
+    caption = "Time by component, how much faster B is in it (on a log scale), and the part of A's time that this saves"
+    return _table(caption, headers, rows)
+
+
+def _table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
+    """On a narrow page each row is a block, with the header of each cell above it: see .forest in page.css."""
+    head = element("tr", *(element("th", header, scope="col") for header in headers))
+    body = (
+        element(
+            "tr",
+            element("th", name, scope="row"),
+            *_cells(headers[1:], cells),
+            class_="unclear" if NO_EVIDENCE in cells else None,
+        )
+        for name, *cells in rows
+    )
+    return element(
+        "table", element("caption", caption), element("thead", head), element("tbody", *body), class_="forest"
+    )
+
+
+def _cells(headers: Sequence[str], cells: Sequence[str]) -> Iterator[Markup]:
+    for header, cell in zip(headers, cells):
+        plot = isinstance(header, Markup)
+        yield element("td", cell, class_="plot" if plot else None, data_label=None if plot else header)
 
 
 def _times(comparison: Comparison) -> Markup:
@@ -81,33 +111,8 @@ def _times(comparison: Comparison) -> Markup:
     rows = [("all of it", duration(comparison.a_ns), duration(comparison.b_ns))]
     drawn = comparison.components[:_MOST_ROWS]
     rows += [(plain_name(one.name), time_of(one, one.a_ns), time_of(one, one.b_ns)) for one in drawn]
-    return table("Time by component", ("component", "A", "B"), rows)
+    return _table("Time by component", ("component", "A", "B"), rows)
 
 
 def _saved(contribution: float) -> str:
     return f"{100 * contribution:+.1f} %"
-
-
-def _reach(comparison: Comparison) -> float:
-    """Range of the plot to both sides: that of the significant intervals."""
-    sure = [one.speedup for one in comparison.components if one.significant and one.speedup is not None]
-    ends = (end for found in (comparison.speedup, *sure) for end in (found.low, found.high))
-    return min(10.0, max([0.05, *(abs(end) for end in ends if end is not None)]))
-
-
-def _line(interval: Interval, comparison: Comparison, certain: bool) -> Markup:
-    """An interval on the scale of the plot, cut off at its ends. A faint one has no evidence."""
-    reach = _reach(comparison)
-
-    def place(value: float) -> str:
-        inside = max(-reach, min(reach, value))
-        return f"{_MARGIN + (inside + reach) / (2 * reach) * (_WIDTH - 2 * _MARGIN):.1f}"
-
-    middle, half = _HEIGHT // 2, str(_HEIGHT)
-    paint = "var(--accent)" if certain else "var(--cat-remaining)"
-    parts = [element("line", x1=place(0), x2=place(0), y1="0", y2=half, stroke="var(--line)")]
-    if interval.low is not None and interval.high is not None:
-        ends = {"x1": place(interval.low), "x2": place(interval.high), "y1": str(middle), "y2": str(middle)}
-        parts.append(element("line", **ends, stroke=paint, stroke_width="2"))
-    parts.append(element("circle", cx=place(interval.estimate), cy=str(middle), r="4", fill=paint))
-    return element("svg", *parts, width=str(_WIDTH), height=half, role="img", aria_label=shown(interval))

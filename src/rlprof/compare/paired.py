@@ -44,6 +44,8 @@ class Plan:
     """Half the width of the interval that is enough: 0.02 for plus or minus 2 %."""
     patience: float | None = None
     """Seconds for a start or an iteration of an arm (default: ten minutes, or `seconds` if that is less)."""
+    per: str | None = None
+    """Unit of the verdict: `step` or `iteration`. Without it, arms that do different work get no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,14 @@ def _after_each_pair(
         state = State(len(found) + 1, 0, so_far, _left(plan, len(found), time.monotonic() - began))
         report(state)
         commands, on_progress = (plan.a, plan.b), partial(_report, report, state)
-        pair = run_pair(commands, plan.blocks, chance, MOST * plan.blocks, patience, on_progress=on_progress)
+        pair = run_pair(
+            commands, plan.blocks, chance, MOST * plan.blocks, patience, on_progress=on_progress, per=plan.per
+        )
         if pair.interrupted and found:
             raise KeyboardInterrupt
-        found.append(measured(pair, component_of))
+        found.append(measured(pair, component_of, plan.per))
         so_far = replace(
-            compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ALPHA_PER_LOOK),
+            compare(mask_line(f"rlprof {plan.a}"), mask_line(f"rlprof {plan.b}"), found, ALPHA_PER_LOOK, plan.per),
             changes=pair.changes,
             interrupted=pair.interrupted,
         )
@@ -101,6 +105,7 @@ def _enough(plan: Plan, so_far: Comparison, taken: float) -> bool:
     return (
         so_far.interrupted
         or so_far.pairs >= plan.pairs
+        or (so_far.withheld and so_far.pairs >= LEAST_PAIRS)
         or is_narrow(so_far, plan.width)
         or taken + taken / so_far.pairs > plan.seconds
     )

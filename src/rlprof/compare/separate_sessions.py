@@ -10,10 +10,11 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from rlprof.analysis.comparison import UPDATE, Comparison, Component, Measured, holm, of_a_step, sizes, work
+from rlprof.analysis.comparison import Comparison, Component, holm
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.inference import Interval, around, chance_of, least_seen
 from rlprof.analysis.trimmed import Mean
+from rlprof.analysis.work import UPDATE, Measured, in_steps, of_a_step, sizes, work
 from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import BESIDE_TRAINING
 
@@ -48,9 +49,11 @@ def measure_session(facts: Facts, name: str) -> Measured:
     )
 
 
-def compare_separate(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Measured], alpha: float) -> Comparison:
-    """`a` and `b` are the names of the sides."""
-    per_step = all(one.steps > 0 for one in (*of_a, *of_b))
+def compare_separate(
+    a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Measured], alpha: float, per: str | None = None
+) -> Comparison:
+    """`a` and `b` are the names of the sides. `per` is `step` or `iteration`, as in `compare`."""
+    per_step = in_steps(of_a, of_b, per)
     scaled = [[of_a_step(one) if per_step else one for one in side] for side in (of_a, of_b)]
     log_a, log_b = ([math.log(one.wall_ns) for one in side] for side in scaled)
     whole = fmean(one.wall_ns for one in scaled[0])
@@ -61,12 +64,13 @@ def compare_separate(a: str, b: str, of_a: Sequence[Measured], of_b: Sequence[Me
         sessions=(len(of_a), len(of_b)),
         confidence=1 - alpha,
         per_step=per_step,
+        unit_chosen=per is not None,
         a_ns=whole,
         b_ns=fmean(one.wall_ns for one in scaled[1]),
         speedup=_interval(log_a, log_b, alpha),
         least_seen=None if difference is None else least_seen(difference.error, difference.freedom, alpha),
         components=_components(scaled, whole, alpha),
-        work=work(of_a, of_b),
+        work=work(of_a, of_b, per),
         sizes=sizes(of_a, of_b),
     )
 

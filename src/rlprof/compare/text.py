@@ -10,10 +10,15 @@ from rich.console import Console
 
 from rlprof.analysis.comparison import BETWEEN, MARGIN, Comparison, Component
 from rlprof.analysis.figures import duration, many, rate
-from rlprof.render.intervals import faster_or_slower, percent_of, shown
+from rlprof.analysis.inference import Interval, pairs_to_show
+from rlprof.render.intervals import faster_or_slower, percent_of, range_in_words, range_of, shown
 from rlprof.render.layout import Column, Layout, as_text
 
 NO_EVIDENCE = "~"
+ENOUGH = 6
+"""Pairs: with fewer, even a permutation test with all pairs on one side is above 5 %."""
+MARGIN_SHOWN = 0.05
+"""The difference for which the number of pairs is computed that it would take."""
 SCHEMA_VERSION = 1
 
 
@@ -25,13 +30,13 @@ def render(comparison: Comparison, console: Console) -> None:
     unit = "step" if comparison.per_step else "iteration"
     a, b = (rate(1e9 / ns) for ns in (comparison.a_ns, comparison.b_ns))
     layout.line(f"{unit.capitalize()}s per second: {a} in A, {b} in B.")
-    if comparison.cpu is not None and comparison.work is None:
-        layout.line(f"By CPU time, B is {faster_or_slower(comparison.cpu)}.")
+    if comparison.cpu is not None and not comparison.withheld:
+        layout.line(by_cpu_time(comparison.cpu))
     for note in notes(comparison):
         layout.line(note, "bold")
     layout.heading(f"Time per {unit}, by component")
     names = [component.name for component in comparison.components]
-    layout.table("component", names, comparison.components, _COLUMNS if comparison.work is None else _TIMES)
+    layout.table("component", names, comparison.components, _TIMES if comparison.withheld else _COLUMNS)
     layout.line(legend(comparison))
     layout.line(basis(comparison))
     if comparison.changes:
@@ -51,10 +56,12 @@ def to_json(comparison: Comparison) -> str:
 
 def notes(comparison: Comparison) -> Iterator[str]:
     """Warnings that the reader must know before trusting the result."""
-    if comparison.work is not None:
-        yield f"The workload differs: {comparison.work}."
-    if comparison.sizes is not None:
-        yield f"Iterations differ in size: {comparison.sizes}. Times and speeds are per environment step."
+    if comparison.work is not None and not comparison.withheld:
+        yield f"The work differs: {comparison.work}. The verdict is about time per {unit_of(comparison)} all the same."
+    if comparison.sizes is not None and not (comparison.work and comparison.sizes in comparison.work):
+        yield f"Iterations differ in size: {comparison.sizes}. Times and speeds are per {unit_of(comparison)}."
+    if (few := too_few(comparison)) is not None:
+        yield few
     if comparison.interrupted:
         yield "Interrupted: this is the result so far."
     if comparison.drift is not None and not comparison.steady:
@@ -62,11 +69,41 @@ def notes(comparison: Comparison) -> Iterator[str]:
         yield f"Not steady: the difference changed by {drift} between the start and the end of a pair."
 
 
+def unit_of(comparison: Comparison) -> str:
+    return "environment step" if comparison.per_step else "training iteration"
+
+
+def too_few(comparison: Comparison) -> str | None:
+    """What it would take to decide, if the comparison could not."""
+    if comparison.verdict != "unknown" or comparison.least_seen is None:
+        return None
+    if comparison.sessions is not None:
+        fewest = min(comparison.sessions)
+        return f"{many(fewest, 'session')} per side can hardly decide. Record more." if fewest < ENOUGH else None
+    needed = pairs_to_show(MARGIN_SHOWN, comparison.logs, 1 - comparison.confidence)
+    number = "More than 1,000" if needed is None else f"About {max(needed, ENOUGH)}"
+    would = f"{number} pairs would show a difference of {percent_of(MARGIN_SHOWN)} in such noise (--pairs, --max-time)."
+    if comparison.pairs >= ENOUGH:
+        return would
+    return f"{many(comparison.pairs, 'pair')} can hardly decide: {all_on_one_side(comparison.pairs)}. {would}"
+
+
+def all_on_one_side(pairs: int) -> str:
+    """Why so few pairs show little."""
+    return f"B is faster in all of them, or in none, in {percent_of(2 / 2**pairs)} of cases by chance alone"
+
+
+def remedy(comparison: Comparison) -> str:
+    """What to do where the verdict is withheld."""
+    step = ", or per environment step with --per step" if comparison.per_step else ""
+    return f"Compare per training iteration with --per iteration{step}."
+
+
 def legend(comparison: Comparison) -> str:
     """How to read the table of components."""
     unit = "step" if comparison.per_step else "iteration"
     saved = f'"Saved" is the part of A\'s time per {unit} that B saves in a component. These sum to the whole saving.'
-    if comparison.work is not None:
+    if comparison.withheld:
         return f"These times include the difference in the work. {saved}"
     typical = ' "B is faster by" is over all iterations, or over typical ones where that is more certain.'
     evidence = f'"{NO_EVIDENCE}" means no evidence of a difference, given the number of components.'
@@ -91,11 +128,16 @@ def basis(comparison: Comparison) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """One of five sentences."""
+    """One of five sentences. It names the unit if the user chose it."""
+    if comparison.withheld:
+        return f"No verdict: A and B do different work: {comparison.work}. {remedy(comparison)}"
+    sentence = _sentence(comparison)
+    return f"Per {unit_of(comparison)}: {sentence}" if comparison.unit_chosen else sentence
+
+
+def _sentence(comparison: Comparison) -> str:
     found = faster_or_slower(comparison.speedup)
     match comparison.verdict:
-        case "different work":
-            return "No verdict: A and B do different work."
         case "faster" | "slower":
             return f"B is {found}."
         case "same":
@@ -104,12 +146,22 @@ def verdict(comparison: Comparison) -> str:
         what = "a single pair" if comparison.sessions is None else "a single session per side"
         return f"No verdict: {what} gives no error rate. B was {found}."
     least = percent_of(comparison.least_seen)
-    return f"No evidence of a difference: B is {found}. Only a difference of {least} or more could have been found."
+    between = range_in_words(comparison.speedup)
+    return f"No evidence of a difference: B is {between}. Only a difference of {least} or more could have been found."
+
+
+def by_cpu_time(interval: Interval) -> str:
+    """Without an estimate if the interval includes no difference."""
+    known = interval.low is None or interval.beyond_zero
+    return f"By CPU time, B is {faster_or_slower(interval) if known else range_in_words(interval)}."
 
 
 def speedup_of(component: Component) -> str:
-    """Speedup with its interval; empty if an arm lacks the component."""
-    return "" if component.speedup is None else shown(component.speedup)
+    """Speedup with its interval; the interval alone if there is no evidence; empty if an arm lacks the component."""
+    if component.speedup is None:
+        return ""
+    alone = verdict_of(component) == NO_EVIDENCE and component.speedup.low is not None
+    return range_of(component.speedup) if alone else shown(component.speedup)
 
 
 def verdict_of(component: Component) -> str:
@@ -129,10 +181,11 @@ _TIMES: tuple[Column[Component], ...] = (
     Column("saved", 7, lambda component: f"{100 * component.contribution:+.1f}%"),
 )
 _COLUMNS: tuple[Column[Component], ...] = (
-    *_TIMES[:2],
+    Column("A", 7, _TIMES[0].of, dispensable=2),
+    Column("B", 7, _TIMES[1].of, dispensable=2),
     Column("B is faster by", 22, speedup_of),
     Column("verdict", 7, verdict_of),
-    _TIMES[2],
+    Column("saved", 7, _TIMES[2].of, dispensable=3),
 )
 
 

@@ -6,6 +6,7 @@ The training's end is training.py, and what they send each other is in protocol.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import select
 import shlex
@@ -16,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 import psutil
@@ -35,6 +36,7 @@ LEFT_SECONDS = 0.2
 LAST_LINES, LAST_LETTERS = 8, 500
 LAST_BYTES = 1 << 16
 """The part of the output that is searched for the last lines: an arm may print gigabytes."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 class ArmError(RlprofError):
@@ -69,7 +71,8 @@ class Arm:
         ledger: bool = True,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        """`command` is what one would type after `rlprof`: `run train.py --envs 4`. `folder` gets its session and its
+        """`command` is what one would type after `rlprof`: `run train.py --envs 4`, after environment variables if it
+        needs some. `folder` gets its session and its
         output. `variables` are added to its environment. Without the ledger, messages are sent faster."""
         self.name = name
         self.command = command
@@ -95,7 +98,7 @@ class Arm:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "rlprof", *words_of(command)],
                 pass_fds=(go_read, done_write),
-                env={**os.environ, **(variables or {}), **protocol},
+                env={**os.environ, **variables_of(command), **(variables or {}), **protocol},
                 cwd=working_folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -277,12 +280,22 @@ def begin_all(arms: Sequence[Arm]) -> None:
 
 
 def words_of(command: str) -> list[str]:
-    """The words of a command as one would type it after `rlprof`. A leading `rlprof` is dropped."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise RlprofError(f"{command!r} is not a command line: {error}") from error
+    """The words of a command as one would type it after `rlprof`, without variables and without a leading `rlprof`."""
+    words = list(dropwhile(_ASSIGNMENT.match, _split(command)))
     words = words[1:] if words[:1] == ["rlprof"] else words
     if words[:1] not in (["run"], ["train"]):
         raise RlprofError(f"{command!r} cannot be run as a training: the command must begin with run or train")
     return words
+
+
+def variables_of(command: str) -> dict[str, str]:
+    """Environment variables before a command, as in a shell: `OMP_NUM_THREADS=1 run train.py`."""
+    pairs = (word.partition("=") for word in takewhile(_ASSIGNMENT.match, _split(command)))
+    return {name: value for name, _, value in pairs}
+
+
+def _split(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise RlprofError(f"{command!r} is not a command line: {error}") from error

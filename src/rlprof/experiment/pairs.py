@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, linear_regression
 
-from rlprof.analysis.comparison import UPDATE, Measured, MeasuredPair
+from rlprof.analysis.comparison import MeasuredPair
 from rlprof.analysis.differences import changes
 from rlprof.analysis.trimmed import kept
+from rlprof.analysis.work import ITERATION, UPDATE, Measured
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import PATIENCE_SECONDS, Arm, ArmError, Iterations, begin_all
 from rlprof.experiment.protocol import MOST_ITERATIONS
@@ -58,6 +59,7 @@ def run_pair(
     patience: float = PATIENCE_SECONDS,
     warm_up: int = WARM_UP,
     on_progress: Callable[[int], None] = lambda _: None,
+    per: str | None = None,
 ) -> Pair:
     """Start both arms and alternate between them until `blocks` iterations are measured. `on_progress` gets how many.
 
@@ -78,7 +80,7 @@ def run_pair(
                 number, length = 0, 1
                 while number < blocks or (len(measured) < most and time.monotonic() - started < started - began):
                     length = min(length, blocks - number) if number < blocks else length
-                    block = _block(arms, chance, length)
+                    block = _block(arms, chance, length, per)
                     if block is None:
                         if number < blocks:
                             raise _ended_early(arms, number + warm_up + 1, warm_up, blocks)
@@ -119,15 +121,18 @@ def _length(block: Block) -> int:
     return max(1, min(MOST_ITERATIONS, math.ceil(SHORTEST_NS / max(1, shorter))))
 
 
-def _block(arms: Sequence[Arm], chance: random.Random, iterations: int) -> Block | None:
+def _block(arms: Sequence[Arm], chance: random.Random, iterations: int, per: str | None) -> Block | None:
     """None if one of them has ended instead."""
     measured = {arm.name: arm.run(iterations) for arm in chance.sample(arms, 2)}
     a, b = measured["A"], measured["B"]
     if a is None or b is None:
         return None
-    if bool(a.steps) != bool(b.steps):
+    if bool(a.steps) != bool(b.steps) and per != ITERATION:
         one, other = arms if a.steps else arms[::-1]
-        raise ArmError(f"{one} counts environment steps, {other} counts none: their work cannot be compared")
+        raise ArmError(
+            f"{one} counts environment steps, {other} counts none: their work cannot be compared. Compare per training"
+            " iteration with --per iteration"
+        )
     return Block(a, b)
 
 
@@ -152,17 +157,18 @@ def _changes(folder: Path) -> tuple[str, ...]:
     return changes(*infos) if len(infos) == 2 else ()
 
 
-def measured(pair: Pair, component_of: Callable[[str], str]) -> MeasuredPair:
-    """Means of both arms, with the ledger by component."""
+def measured(pair: Pair, component_of: Callable[[str], str], per: str | None = None) -> MeasuredPair:
+    """Means of both arms, with the ledger by component. Typical ratios are per step, or per iteration if chosen."""
     a, b = (_measured(arm, component_of) for arm in zip(*((block.a, block.b) for block in pair.blocks)))
-    return MeasuredPair(a, b, _drift(pair), _typical(pair.blocks, component_of))
+    return MeasuredPair(a, b, _drift(pair), _typical(pair.blocks, component_of, per))
 
 
-def _typical(blocks: Sequence[Block], component_of: Callable[[str], str]) -> dict[str, float]:
+def _typical(blocks: Sequence[Block], component_of: Callable[[str], str], per: str | None) -> dict[str, float]:
     ratios: defaultdict[str, list[float]] = defaultdict(list)
     for block in blocks:
         a, b = (_by_component(one, component_of) for one in (block.a, block.b))
-        work = math.log((block.b.steps or block.b.iterations) / (block.a.steps or block.a.iterations))
+        done = [(per != ITERATION and one.steps) or one.iterations for one in (block.a, block.b)]
+        work = math.log(done[1] / done[0])
         for name in a.keys() & b.keys():
             if a[name] > 0 and b[name] > 0:
                 ratios[name].append(math.log(a[name] / b[name]) + work)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from rlprof.analysis.lane_work import Work
+from rlprof.analysis.prediction import operations_of
 from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import WAITS
-from rlprof.whatif.prediction import operations_of
 
 _SPEED = re.compile(r"(?P<times>\d+\.?\d*|\.\d+)x|(?P<free>0|free)", re.IGNORECASE)
 

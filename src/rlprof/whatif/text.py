@@ -10,10 +10,10 @@ from rich.console import Console
 
 from rlprof.analysis.figures import as_percent, many, rate
 from rlprof.analysis.inference import Interval
+from rlprof.analysis.prediction import Prediction, Priority, WhatIf
 from rlprof.analysis.topology import Topology
 from rlprof.render.intervals import faster_or_slower, shown
 from rlprof.render.layout import Column, Layout, plain
-from rlprof.whatif.prediction import Prediction, Priority, WhatIf
 from rlprof.whatif.verification import Verified
 
 SCHEMA_VERSION = 1
@@ -101,10 +101,10 @@ def experiment_lines(verified: Verified) -> list[str]:
 
 _COLUMNS: tuple[Column[Priority], ...] = (
     Column("2x: faster by", 22, lambda one: shown(one.twice.gain)),
-    Column("free: faster by", 24, lambda one: shown(one.free.gain), dispensable=1),
-    Column("share", 11, lambda one: as_percent(one.share)),
-    Column("limit if free", 16, lambda one: one.free.bound[:16], dispensable=3),
-    Column("includes", 28, lambda one: _few(one.holds), dispensable=2),
+    Column("free: faster by", 24, lambda one: shown(one.free.gain), dispensable=2),
+    Column("share", 6, lambda one: as_percent(one.share), dispensable=1),
+    Column("limit if free", 16, lambda one: one.free.bound[:16], dispensable=4),
+    Column("includes", 28, lambda one: _few(one.holds), dispensable=3),
 )
 
 

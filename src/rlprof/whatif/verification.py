@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from rlprof.analysis.comparison import MARGIN
 from rlprof.analysis.inference import Interval
 from rlprof.analysis.lane_work import Work
+from rlprof.analysis.prediction import Prediction
 from rlprof.analysis.slowdown import SLOWDOWN_SIZES, Experiment, extrapolate, floor_of
 from rlprof.analysis.topology import Saving, Topology, predict
 from rlprof.experiment.slowdowns import SlowdownPlan
-from rlprof.whatif.prediction import Prediction
 
 TOO_FEW = "Not trusted: there were too few slowdowns for an interval. Raise --max-time."
 BEND = 0.05
