@@ -51,6 +51,35 @@ def test_the_version_is_that_of_the_package():
     assert rlprof("--version").stdout == f"rlprof, version {metadata.version('rlprof')}\n"
 
 
+def test_the_short_form_of_the_version():
+    assert rlprof("-V").stdout == rlprof("--version").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["reprot"], "No such command 'reprot'. Did you mean 'report'?"),
+        (["trace", "sumary"], "No such command 'sumary'. Did you mean 'summary'?"),
+        (["train", "petry"], "No such workload 'petry'. Did you mean 'petri'?"),
+        (["report", "--fromat", "json"], "No such option '--fromat'. Did you mean '--format'?"),
+        (["nothing-like-it"], "No such command 'nothing-like-it'."),
+    ],
+)
+def test_a_mistyped_name_is_suggested(arguments, error):
+    done = rlprof(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"Error: {error}\n")
+
+
+@pytest.mark.long
+def test_html_is_output_in_the_format_html(session, tmp_path):
+    for words in (["--html", tmp_path / "a.htm"], ["--format", "html", "-o", tmp_path / "b"]):
+        assert rlprof("report", session, *words).returncode == 0
+    assert (tmp_path / "a.htm").read_text() == (tmp_path / "b").read_text()
+    for words in (["-o", "b.html"], ["--format", "json"]):
+        assert "--html FILE means" in rlprof("report", session, "--html", tmp_path / "a.html", *words).stderr
+
+
 @pytest.mark.parametrize(
     "arguments", [["repot"], ["report", "--format", "pdf"], ["analyze", "--min-calls", "0"], ["--nope"]]
 )
@@ -66,7 +95,7 @@ def test_wrong_use_exits_with_2_and_an_error(arguments):
 def test_a_session_is_its_folder_or_its_file(given, session):
     done = rlprof("report", given(session))
     assert done.returncode == 0
-    assert "889 steps/s in 90.0 ms, 10 iterations." in done.stdout
+    assert "889 steps/s over 90.0 ms of training (10 iterations)" in done.stdout
 
 
 @pytest.mark.long

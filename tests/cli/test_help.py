@@ -93,6 +93,21 @@ def test_capture_has_the_options_of_run_without_their_prefix():
     by_path = dict(commands())
     run = {option.name: option for option in options_of(by_path["run",])}
     for option in options_of(by_path["capture",]):
-        if option.name != "no_wait":
+        if option.name not in ("no_wait", "output"):
             twin = run[f"torch_profiler_{option.name}"]
             assert (option.default, option.help, option.metavar) == (twin.default, twin.help, twin.metavar)
+
+
+def test_output_and_html_mean_the_same_in_every_command():
+    """Wherever something is written to a file, -o names it; wherever there is HTML, --html FILE is a short form."""
+    written = {("report",), ("analyze",), ("compare",), ("whatif",), ("doctor",), ("export",), ("capture",), ("list",),
+               ("trace", "summary"), ("trace", "diff"), ("trace", "cut")}  # fmt: skip
+    for path, command in commands():
+        options = {option.name: option for option in options_of(command)}
+        assert ("output" in options) == (path in written), path
+        if "output" in options:
+            assert set(options["output"].opts) == {"--output", "-o"}
+            assert options["output"].text.startswith("Write to FILE")
+            assert "compressed if it ends with .gz" in options["output"].text
+        formats = getattr(getattr(options.get("format_"), "type", None), "choices", ())
+        assert ("html" in options) == ("html" in formats), path

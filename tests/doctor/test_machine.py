@@ -261,7 +261,7 @@ def test_the_measurements_are_of_this_machine():
     assert math.ceil(seen.cores.usable) >= 1
     assert seen.memory.total == psutil.virtual_memory().total
     assert seen.software.python.version == sys.version.split()[0]
-    for name, module in (("plotly", "plotly"), ("torch", "torch"), ("nvidia-ml-py", "pynvml")):
+    for name, module in (("matplotlib", "matplotlib"), ("torch", "torch"), ("nvidia-ml-py", "pynvml")):
         assert (seen.software.libraries[name] is None) == (importlib.util.find_spec(module) is None)
 
 

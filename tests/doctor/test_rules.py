@@ -28,7 +28,7 @@ def good_machine() -> Machine:
             system="Linux 6.1 x86_64",
             python=Python("3.12.1", "CPython", False, False, True),
             sqlite="3.45.0",
-            libraries={"torch": "2.13.0", "numpy": "2.4.0", "plotly": "7.1.0", "matplotlib": "3.11.0"},
+            libraries={"torch": "2.13.0", "numpy": "2.4.0", "matplotlib": "3.11.0"},
             thread_settings={"OMP_NUM_THREADS": "8", "MKL_NUM_THREADS": None},
         ),
         clock=Clock(60.0, "c", True, 80.0, 3.0, "tsc", "rseq"),

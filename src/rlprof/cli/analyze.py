@@ -36,7 +36,7 @@ def analyze(
 
     SESSION is the folder of a session, its session.db, a JSON report, or `last`, the newest session (the default).
 
-    Each operation scores 0 to 100: 40 for its share of the wall time, 30 for its own time per call, 15 for memory,
+    Each operation scores 0 to 100: 40 for its share of the training time, 30 for its own time per call, 15 for memory,
     15 for GPU memory.
     """
     if session and input_:
@@ -68,7 +68,8 @@ def _detailed(report: Report) -> dict[str, Any]:
         "progress": facts.progress,
         "bottlenecks": findings.bottlenecks,
         "recommendations": findings.recommendations,
-        "advice": findings.advice,
+        "findings": findings.findings,
+        "notes": findings.notes,
         "expectation": findings.expectation,
         "rollout": findings.rollout,
         "categories": facts.breakdown.categories,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from functools import partial
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
@@ -12,22 +13,25 @@ from typing import Any
 import click
 
 from rlprof.analysis.components import component_of
+from rlprof.analysis.work import ITERATION, STEP
 from rlprof.cli import options
 from rlprof.cli.help import command, group, option
-from rlprof.cli.output import deliver, format_of, write
+from rlprof.cli.output import deliver, destination
 from rlprof.cli.progress import run_comparison
 from rlprof.cli.run import run
 from rlprof.cli.train import train
+from rlprof.cli.train.command import check_settings
 from rlprof.compare import noise_text
 from rlprof.compare.arms import compare_arms, is_command
 from rlprof.compare.gate import gate
 from rlprof.compare.html import to_html
 from rlprof.compare.noise import PAIRS, SMALL_PPO, measure_noise
 from rlprof.compare.paired import MOST_PAIRS, Plan
-from rlprof.compare.text import render, to_json, to_text
+from rlprof.compare.text import render, to_json, to_text, verdict
 from rlprof.errors import RlprofError
 from rlprof.experiment.arm import words_of
 from rlprof.run.command import any_command, script_command
+from rlprof.workloads import find_workload
 
 FORMATS = {"text": to_text, "json": to_json, "html": to_html}
 NOISE_FORMATS = {"text": noise_text.to_text, "json": noise_text.to_json}
@@ -55,6 +59,11 @@ INTERRUPTED = 130
         "--precision", callback=options.share, metavar="PERCENT", default="2%",
         help="Stop once the confidence interval is within plus or minus PERCENT.",
     ),
+    option(
+        "--per", type=click.Choice((STEP, ITERATION)),
+        default_text="step if both count steps and do the same work per step, else no verdict",
+        help="Unit of the verdict: steps per second or iterations per second.",
+    ),
     options.max_time,
     options.patience,
     option(
@@ -67,7 +76,7 @@ INTERRUPTED = 130
     "Output",
     options.format_(*FORMATS),
     options.output,
-    option("--html", metavar="FILE", help="Also write an HTML page with a forest plot."),
+    options.html,
     option(
         "--fail-if-slower", callback=options.share, metavar="PERCENT",
         help="Exit 1 if B is slower than A by more than PERCENT and the whole confidence interval agrees. Exit 2 if A "
@@ -75,22 +84,23 @@ INTERRUPTED = 130
     ),
 )  # fmt: skip
 def compare(
-    arms: tuple[str, ...], noise: bool, pairs: int | None, iterations: int, max_time: float,
+    arms: tuple[str, ...], noise: bool, pairs: int | None, iterations: int, per: str | None, max_time: float,
     patience: float | None, precision: float, fail_if_slower: float | None,
     format_: str | None, html: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """Compare two trainings: is B really faster than A, and which part?
 
     A and B are command lines of rlprof. Both are started as a pair of processes and interleaved, iteration by
-    iteration. New pairs are started until the answer is precise enough.
+    iteration. New pairs are started until the answer is precise enough. Environment variables may come first, as in a
+    shell: 'OMP_NUM_THREADS=1 run train.py'.
 
     Or A and B are recorded sessions, which gives a weaker answer: a folder, a session.db, `last`, a JSON report,
     several of these with commas between them, or a folder of sessions.
     """
-    plan = partial(Plan, blocks=iterations, seconds=max_time, patience=patience)
-    chosen = format_ or format_of(output, FORMATS)
+    plan = partial(Plan, blocks=iterations, seconds=max_time, patience=patience, per=per)
+    chosen, output = destination(FORMATS, format_, output, html)
     if noise:
-        if len(arms) > 1 or html is not None or fail_if_slower is not None or chosen == "html":
+        if len(arms) > 1 or fail_if_slower is not None or chosen == "html":
             raise click.UsageError("--noise takes one training, and neither --html nor --fail-if-slower.")
         _measure_noise(plan, arms[0] if arms else SMALL_PPO, pairs or PAIRS, chosen, output)
         return
@@ -101,10 +111,9 @@ def compare(
     found = compare_arms(
         plan(*arms, pairs=pairs or MOST_PAIRS, width=precision), partial(run_comparison, component_of=component_of({}))
     )
-    if html is not None:
-        write(to_html(found), html)
-        click.echo(f"wrote {html}", err=True)
     deliver(FORMATS, render, chosen, output, found)
+    if output is not None:
+        click.echo(verdict(found), err=True)  # it was waited for
     if fail_if_slower is None:
         return
     if found.interrupted:
@@ -147,11 +156,19 @@ def _check_run(words: list[str]) -> None:
 
 
 def _check_module(name: str) -> None:
-    """Look for the outermost package only. Looking inside would import it."""
-    package = name.partition(".")[0]
-    here = PathFinder.find_spec(package, [os.getcwd(), *sys.path])  # where `python -m` looks first
-    if here is None and find_spec(package) is None:
-        raise RlprofError(f"There is no module {name}.")
+    """Look for each package in the one around it, without importing any."""
+    folders: Sequence[str] | None = [os.getcwd(), *sys.path]  # where `python -m` looks first
+    parts = name.split(".")
+    for place, part in enumerate(parts):
+        path = ".".join(parts[: place + 1])
+        found = PathFinder.find_spec(path, folders)
+        if found is None and place == 0:
+            found = find_spec(part)  # a built-in or frozen module, or one that an import hook finds
+        if found is None:
+            raise RlprofError(f"There is no module {name}.")
+        folders = found.submodule_search_locations
+        if folders is None and path != name:
+            raise RlprofError(f"There is no module {name}: {path} is not a package.")
 
 
 def _check_train(words: list[str]) -> None:
@@ -160,4 +177,5 @@ def _check_train(words: list[str]) -> None:
     with click.Context(train, info_name="train") as context:
         name, found, rest = train.resolve_command(context, words)
         assert found is not None  # an unknown name has raised an error
-        found.make_context(name, rest)
+        assert name is not None
+        check_settings(find_workload(name), found.make_context(name, rest).params)

@@ -80,8 +80,8 @@ FORMATS: dict[str, tuple[Callable[[Session, Path, str], Made], str]] = {
 @click.argument("session", default="last")
 @option("--to", "to", type=click.Choice(tuple(FORMATS)), metavar="FORMAT", required=True, help="Format to write.")
 @option(
-    "--output", "-o", metavar="PATH", default_text="a file in the session",
-    help="Write to PATH, compressed if it ends with .gz.",
+    "--output", "-o", metavar="FILE", default_text="a file in the session",
+    help="Write to FILE, compressed if it ends with .gz.",
 )  # fmt: skip
 @option("--table", type=click.Choice(TABLES), default_text=TABLES[0], help="Table to write, with --to csv.")
 def export(session: str, to: str, output: str | None, table: str | None) -> None:

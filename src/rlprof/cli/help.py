@@ -79,7 +79,29 @@ class Command(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group of commands that suggests the right one for a mistyped name."""
+
+    noun = "command"
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name.startswith("-") or self.get_command(ctx, name) is not None:
+            return super().resolve_command(ctx, args)
+        raise click.UsageError(f"No such {self.noun} '{name}'.{_meant(name, self.list_commands(ctx))}", ctx)
+
+
+def _meant(name: str, names: Sequence[str]) -> str:
+    """` Did you mean 'report'?`, or nothing if no name is similar."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only where a name is wrong
+
+    similar = get_close_matches(name.lower(), names, n=1)
+    return f" Did you mean '{similar[0]}'?" if similar else ""
+
+
+class LazyGroup(Group):
     """Commands by name, with the lines that `--help` shows for them. It imports a command only when the command is
     called, so that `--help` answers at once."""
 
@@ -87,6 +109,7 @@ class LazyGroup(click.Group):
         self, *args: Any, lines: Mapping[str, str], load: Callable[[str], click.Command], title: str, **settings: Any
     ) -> None:
         self.lines, self.load, self.title = lines, load, title
+        self.noun = title.lower().removesuffix("s")
         super().__init__(*args, **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

@@ -13,9 +13,11 @@ import click
 
 from rlprof.cli.help import LazyGroup
 from rlprof.errors import RlprofError
+from rlprof.interrupts import raise_again
 
 COMMANDS = {
     "run": "Run a training script unchanged and record it.",
+    "list": "List the recorded sessions, newest first.",
     "report": "Report where the time of a recorded session went.",
     "analyze": "Score the bottlenecks of a session and recommend changes.",
     "capture": "Capture a torch trace of a training that is already running.",
@@ -38,9 +40,10 @@ def _load(name: str) -> click.Command:
     cls=LazyGroup, lines=COMMANDS, load=_load, title="Commands",
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
-@click.version_option(metadata.version("rlprof"), prog_name="rlprof")
+@click.version_option(metadata.version("rlprof"), "-V", "--version", prog_name="rlprof")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def cli(debug: bool) -> None:
+@click.pass_context
+def cli(context: click.Context, debug: bool) -> None:
     """Find out where every second of reinforcement-learning training goes.
 
     Record a training, then read its session:
@@ -50,6 +53,8 @@ def cli(debug: bool) -> None:
       rlprof report last
     """
     del debug  # main() reads it, because errors can come before this function is called
+    if context.invoked_subcommand != "run":  # `run` becomes the program, which has its own handling of Ctrl-C
+        raise_again()
 
 
 def main(args: list[str] | None = None) -> None:

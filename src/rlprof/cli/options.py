@@ -36,7 +36,12 @@ def share(_context: click.Context, _option: click.Parameter, text: str | None) -
 
 # Output
 
-output = option("--output", "-o", metavar="FILE", help="Write to FILE instead of the terminal.")
+output = option(
+    "--output", "-o", metavar="FILE", help="Write to FILE instead of the terminal, compressed if it ends with .gz."
+)
+
+
+html = option("--html", metavar="FILE", help="The same as --format html --output FILE.")
 
 
 def format_(*names: str) -> Decorator:
@@ -62,6 +67,7 @@ dir_ = option(
     help="Folder for sessions.",
 )  # fmt: skip
 _probes = option("--no-probes", is_flag=True, help="Time only the spans that the program defines itself.")
+_stacks = option("--no-stacks", is_flag=True, help="Do not sample which lines of Python run.")
 _timeline = option(
     "--timeline", type=click.IntRange(1), help="Keep up to N single spans per second, for rlprof export."
 )
@@ -69,7 +75,7 @@ _timeline = option(
 
 def recording(default_name: str, *more: Decorator, aliases: tuple[str, ...] = ()) -> Decorator:
     name = option("--name", "name", aliases=aliases, metavar="NAME", default_text=default_name, help="Session name.")
-    return group("Recording", *more, name, dir_, _timeline, _probes)
+    return group("Recording", *more, name, dir_, _timeline, _probes, _stacks)
 
 
 summary_every = option("--summary-every", type=click.IntRange(1), help="Print a short table every N iterations.")

@@ -37,6 +37,17 @@ def format_of(output: str | None, names: Collection[str]) -> str:
     return found
 
 
+def destination(
+    formats: Collection[str], format_: str | None, output: str | None, html: str | None
+) -> tuple[str, str | None]:
+    """The format and the file that --format, --output and --html name together."""
+    if html is None:
+        return format_ or format_of(output, formats), output
+    if output is not None or format_ not in (None, "html"):
+        raise click.UsageError("--html FILE means --format html --output FILE. Leave out the others.")
+    return "html", html
+
+
 def deliver(formats: Formats, render: Callable[..., None], chosen: str, output: str | None, *found: Any) -> None:
     """Show `found` as text on the terminal, or write it in the chosen format."""
     if chosen == "text" and output is None:

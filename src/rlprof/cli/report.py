@@ -12,28 +12,31 @@ from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.load import load_facts
 from rlprof.analysis.report import SCHEMA_VERSION, Report, find
 from rlprof.cli import options
-from rlprof.cli.help import command
-from rlprof.cli.output import deliver, format_of
+from rlprof.cli.help import command, option
+from rlprof.cli.output import deliver, destination
+from rlprof.report import first_screen
 from rlprof.report.files import RAW, write_files
 from rlprof.report.formats import NAMES, renderer
 from rlprof.report.text import render
 from rlprof.session.folder import DATABASE, find_database
 
 
-@command(examples=("rlprof report", "rlprof report rlprof-runs/train_20260101-120000 --output report.html"))
+@command(examples=("rlprof report", "rlprof report rlprof-runs/train_20260101-120000 --html report.html"))
 @click.argument("session", default="last")
 @options.format_(*NAMES)
 @options.output
-def report(session: str, format_: str | None, output: str | None) -> None:
-    """Report where the time of a session went.
+@options.html
+@option("--full", is_flag=True, help="Show everything, not only the first screen.")
+def report(session: str, format_: str | None, output: str | None, html: str | None, full: bool) -> None:
+    """Report where the time of a session went and what to change.
 
     SESSION is the folder of a session, its session.db, a JSON report, or `last`, the newest session (the default).
     """
     gc.disable()  # very many names are very many objects, and this process ends soon
-    chosen = format_ or format_of(output, NAMES)
+    chosen, output = destination(NAMES, format_, output, html)
     made = build(session)
     _leave_missing_files(session, made)
-    deliver({chosen: renderer(chosen)}, render, chosen, output, made)
+    deliver({chosen: renderer(chosen)}, render if full else first_screen.render, chosen, output, made)
 
 
 def _leave_missing_files(given: str, made: Report) -> None:

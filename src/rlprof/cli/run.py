@@ -46,7 +46,9 @@ class _Run(Command):
 )
 @options.captures()
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]... | -- COMMAND")
-def run(program: tuple[str, ...], module: bool, command: bool, no_probes: bool, quiet: bool, **given: Any) -> None:
+def run(
+    program: tuple[str, ...], module: bool, command: bool, no_probes: bool, no_stacks: bool, quiet: bool, **given: Any
+) -> None:
     """Run a training script unchanged and record it.
 
     Everything after the script is passed to the script. After --, give any command: every Python process that it
@@ -56,7 +58,11 @@ def run(program: tuple[str, ...], module: bool, command: bool, no_probes: bool, 
         if given[place] is not None:
             given[place] = str(Path(given[place]).absolute())  # the command may change its folder first
     given["captures"] = options.captures_of(given) or None
-    given |= {"probes": False if no_probes else None, "quiet": quiet or None}
+    given |= {
+        "probes": False if no_probes else None,
+        "stacks": False if no_stacks else None,
+        "quiet": quiet or None,
+    }
     if command and not module:
         supervise(any_command(program), given)
-    become((module_command if module else script_command)(program), given)
+    become((module_command if module else script_command)(program), given, is_python=True)

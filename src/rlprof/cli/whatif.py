@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rlprof.analysis.lane_work import work_of
+from rlprof.analysis.prediction import what_if
 from rlprof.cli import options
 from rlprof.cli.help import command, group, option
 from rlprof.cli.output import deliver, format_of
@@ -12,7 +13,6 @@ from rlprof.cli.progress import run_experiment
 from rlprof.experiment.arm import words_of
 from rlprof.experiment.slowdowns import SlowdownPlan, command_of
 from rlprof.session.reader import Session
-from rlprof.whatif.prediction import what_if
 from rlprof.whatif.speedups import read_speedups
 from rlprof.whatif.text import render, to_json, to_text
 from rlprof.whatif.verification import fitted, verify

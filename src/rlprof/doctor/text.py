@@ -20,7 +20,7 @@ _WIDEST = 100
 _NARROWEST = 10
 _INDENT = 6
 _NOT_MEASURED = "not measured"
-_EXTRAS = {"plotly": "report", "matplotlib": "report", "tensorboard": "tensorboard"}
+_EXTRAS = {"matplotlib": "report", "tensorboard": "tensorboard"}
 """The extra of rlprof that installs a library."""
 
 

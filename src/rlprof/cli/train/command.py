@@ -84,6 +84,12 @@ def command_of(workload: Workload, help: str) -> click.Command:
     return made
 
 
+def check_settings(workload: Workload, options: dict[str, Any]) -> None:
+    """Raise RlprofError for settings that the workload would refuse. `options` are all of its command."""
+    others = {name: value for name, value in options.items() if name not in ("words", "config")}
+    _settings(workload, options["words"], options["config"], others)
+
+
 def _settings(workload: Workload, words: tuple[str, ...], config: str | None, options: dict[str, Any]) -> Settings:
     layers: list[tuple[str, dict[str, Any]]] = [] if config is None else [(config, read_config(Path(config)))]
     layers.append(("the flags", given(workload.settings, options)))
@@ -104,6 +110,7 @@ def _requested(settings: Settings, workload: Workload, options: dict[str, Any]) 
         raise click.UsageError("--no-profile records nothing, so there is nothing to capture, break down or report.")
     options["name"] = options["name"] or settings.session_name or workload.name
     options["probes"] = not options.pop("no_probes")
+    options["stacks"] = not options.pop("no_stacks")
     if captures:
         options["captures"] = captures
     recording = {name: value for name, value in options.items() if value is not None} if profile else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 
 from rlprof.analysis.components import component_of
@@ -31,8 +32,9 @@ def compare_cure(workload: Workload, settings: Settings, pairs: int | None, brea
     enough = f"iterations={MOST * blocks + WARM_UP + 2}"
     commands = [shlex.join(["train", workload.name, *arm, enough, "--no-progress"]) for arm in arms]
     named = component_of(workload.components if breakdown else {})
-    limit = {} if pairs else {"seconds": SECONDS}
-    plan = Plan(commands[0], commands[1], pairs=pairs or MOST_PAIRS, blocks=blocks, **limit)
+    plan = Plan(commands[0], commands[1], pairs=pairs or MOST_PAIRS, blocks=blocks)
+    if not pairs:
+        plan = replace(plan, seconds=SECONDS)
     show(partial(render, run_comparison(plan, named)))
     if detailed:
         for arm, off in zip(arms, ("no-", "")):

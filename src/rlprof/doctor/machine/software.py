@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-_LIBRARIES = ("torch", "numpy", "plotly", "matplotlib", "tensorboard", "nvidia-ml-py")
+_LIBRARIES = ("torch", "numpy", "matplotlib", "tensorboard", "nvidia-ml-py")
 _MODULES = {"nvidia-ml-py": "pynvml"}
 """Modules whose name differs from that of their distribution."""
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")

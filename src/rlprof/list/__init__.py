@@ -1,0 +1,1 @@
+"""`rlprof list`: which sessions are there?"""
