@@ -25,8 +25,9 @@ from _common import Bar, Options, conclude, describe_machine, empty_table, progr
 from rich.table import Table
 from scipy.stats import binomtest, mannwhitneyu
 
-from rlprof.analysis.comparison import Comparison, Measured, MeasuredPair, compare
+from rlprof.analysis.comparison import Comparison, MeasuredPair, compare
 from rlprof.analysis.components import component_of
+from rlprof.analysis.work import Measured
 from rlprof.compare import small_ppo
 from rlprof.compare.paired import ALPHA_PER_LOOK, LEAST_PAIRS, MOST, MOST_PAIRS, Plan, is_narrow
 from rlprof.experiment.pairs import Pair, measured, run_pair

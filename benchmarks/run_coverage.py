@@ -41,7 +41,7 @@ def measure(training: str, folder: Path, options: Any) -> dict[str, Any]:
     facts, _ = run_recorded(script, ("--iterations", str(options.iterations)), folder, "PLANTED")
     unattributed = sum(row.ledger_ns for row in facts.breakdown.rows if row.category == "unattributed")
     results: dict[str, Any] = {
-        "unattributed": unattributed / facts.breakdown.wall_ns,
+        "unattributed": unattributed / facts.breakdown.training_ns,
         "iterations": facts.progress.iterations,
         "steps": facts.progress.steps,
         "wall_seconds": facts.breakdown.wall_ns / 1e9,

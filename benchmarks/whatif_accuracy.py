@@ -24,11 +24,11 @@ from rich.table import Table
 
 from rlprof.analysis.inference import jackknife
 from rlprof.analysis.lane_work import work_of
+from rlprof.analysis.prediction import prediction
 from rlprof.analysis.topology import topology
 from rlprof.experiment.arm import Arm
 from rlprof.experiment.slowdowns import SlowdownPlan, run_slowdowns
 from rlprof.session.reader import Session
-from rlprof.whatif.prediction import prediction
 from rlprof.whatif.verification import verify
 
 TRAINING = Path(__file__).parent / "trainings" / "topologies.py"

@@ -57,11 +57,13 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
         raise SystemExit(f"{name}: cannot find the score and the expected speed in the output: {done.stdout[-2000:]}")
     allowed, reached = (float(figure.replace(",", "")) for figure in expected.groups())
     unattributed, _ = facts.breakdown.rows[-2:]
-    wall = facts.breakdown.wall_ns
+    wall, training = facts.breakdown.wall_ns, facts.breakdown.training_ns
+    rows: list[tuple[str, int, int, float | None]]
     rows = [(line.title, line.depth, line.ledger_ns, line.share) for line in found.lines]
     if not find_workload(name).components:
         accounts = sorted(facts.operations, key=lambda operation: -operation.ledger_ns)[:ROWS]
-        rows = [(one.operation, 0, one.ledger_ns, round(100 * one.ledger_ns / wall, 1)) for one in accounts]
+        rows = [(one.operation, 0, one.ledger_ns, round(100 * one.ledger_ns / training, 1)) for one in accounts]
+    rows += [(part.name, 0, part.ns, None) for part in found.outside]  # no part of the training has no share
     return {
         "seconds": wall / 1e9,
         "score": learned[1],
@@ -70,7 +72,7 @@ def train(name: str, folder: Path, more: list[str]) -> dict[str, Any]:
         "steps_per_second": reached,
         "allowed_steps_per_second": allowed,
         "expect_ratio": reached / allowed,
-        "unattributed": unattributed.ledger_ns / wall,
+        "unattributed": unattributed.ledger_ns / training,
         "breakdown": [
             {"title": title, "depth": depth, "seconds": ns / 1e9, "share": share} for title, depth, ns, share in rows
         ],
