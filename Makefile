@@ -9,7 +9,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test test-long lint bench sanitize sanitize-threads test-all-pythons clean
 
 demo: $(VENV)/installed
-	$(BIN)/rlprof train petri --breakdown --report report.html
+	$(BIN)/rlprof run --quiet examples/slow_ppo.py
+	$(BIN)/rlprof report
+	$(BIN)/rlprof report --html report.html
 
 # Tests that measure run alone, after the others.
 test: $(VENV)/installed

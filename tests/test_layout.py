@@ -18,6 +18,7 @@ PIPELINE = ("errors", "ledger", "session", "probes", "recording", "analysis", "r
 # One folder per command. A feature sees the pipeline, and no other feature but these, each for the reason beside it.
 FEATURES: dict[str, set[str]] = {
     "run": {"api"},  # it records with record(), as a program does that records itself
+    "list": set(),
     "report": set(),
     "capture": {"trace"},  # it reads what torch has written, to say how large the next trace will be
     "trace": set(),
@@ -35,17 +36,18 @@ ALLOWED = {
     **{folder: set(PIPELINE[:place]) for place, folder in enumerate(PIPELINE) if place},
     **{feature: set(PIPELINE) | others for feature, others in FEATURES.items()},
     "workloads": PUBLIC,
-    "cli": {*PIPELINE, *FEATURES, "workloads"},
+    "cli": {*PIPELINE, *FEATURES, "workloads", "interrupts"},
 }
 
 # Modules beside the folders: the public API, entry points, and one line for a training with a framework.
 ROOT = {
-    "__init__": {*PIPELINE, "api", "run", "capture"},
+    "__init__": {*PIPELINE, "api", "run", "capture", "interrupts"},
     "__main__": {"cli"},
     "analyze": {"cli"},
     "api": {*PIPELINE, "report", "capture"},
     "auto": {"recording", "run"},
     "errors": set(),
+    "interrupts": set(),
     "pytest_plugin": {*PIPELINE, "compare"},
     "stable_baselines3": {*PIPELINE, "api"},
     "torchrl": {*PIPELINE, "api"},
