@@ -113,11 +113,11 @@ void
 charge(Thread *thread, int64_t now, bool own)
 {
     Ledger *ledger = thread->ledger;
+    Lane *lane = thread->lane;
+    pulse_check(ledger, lane->mark, now); /* whoever holds the lock has checked before: see pulse_look */
     sharing_lock(ledger);
     look_for_beginning(ledger);
-    Lane *lane = thread->lane;
     Node *node = lane->top->node;
-    pulse_check(ledger, lane->mark, now);
     lane_stand(lane, node);
     attribution_advance(ledger, now);
     Sharing *sharing = ledger->sharing;

@@ -11,6 +11,7 @@ set_own(Thread *thread, bool own)
     Ledger *ledger = thread->ledger;
     lane_here(thread, false);
     int64_t now = clock_now(&ledger->clock);
+    pulse_check(ledger, thread->lane->mark, now);
     sharing_lock(ledger);
     now = not_before(ledger, larger(now, thread->lane->mark));
     charge(thread, now, true);

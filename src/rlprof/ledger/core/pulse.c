@@ -213,7 +213,7 @@ pulse_look(Ledger *ledger, int64_t now)
 {
     Pulse *pulse = ledger->pulse;
     /* Waits up to a tenth of a second, once per stop, because both threads were resumed at the same time. Not while
-     * this process holds the lock, which others wait for. */
+     * this process holds the lock, which others wait for: so every caller of `charge` checks before it takes it. */
     for (int tries = 0; tries < 100 && ledger->member.depth == 0; tries++) {
         if (now - __atomic_load_n(&pulse->beat, __ATOMIC_ACQUIRE) < SLICE + LEAST_STOP) {
             break;

@@ -50,6 +50,7 @@ ledger_split(Ledger *ledger, PyObject *args)
     }
     Node *node = lane->top->node;
     int64_t now = larger(clock_now(&ledger->clock), lane->mark);
+    pulse_check(ledger, lane->mark, now);
     sharing_lock(ledger);
     now = not_before(ledger, now);
     charge(thread, now, true);
