@@ -31,7 +31,7 @@ def three_parts(rounds):
     burn(rounds)  # one part
 
 burn(1_500)  # imports and the like
-for _ in range(6):
+for _ in range(45):
     with get_profiler().iteration():
         with profile("update"):
             three_parts(120)
@@ -62,7 +62,7 @@ def test_the_shares_of_lines_in_an_operation(core, tmp_path):
     stacks, found = by_line(recorded_session(tmp_path))
     most, least = (found["update", f"burn({rounds})  # {name}"] for rounds, name in
                    (("3 * rounds", "three parts"), ("rounds", "one part")))  # fmt: skip
-    assert 0.6 < most / (most + least) < 0.9
+    assert 0.58 < most / (most + least) < 0.92, "some 100 samples: four standard deviations"
     assert found["update", "three_parts(120)"] >= most + least
     assert found["startup", "burn(1_500)  # imports and the like"] > 0
     assert found["update", "burn(1_500)  # imports and the like"] == 0
