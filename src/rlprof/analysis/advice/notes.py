@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlprof.analysis.advice.lookup import computing, fraction, number, share_of
+from rlprof.analysis.advice.slowing_down import slower_alike
 from rlprof.analysis.breakdown import RLPROF
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, size
@@ -35,7 +36,7 @@ class Note:
 
 
 def notes(facts: Facts) -> tuple[Note, ...]:
-    found = (crowded_machine(facts), little_memory(facts), rlprof_cost(facts))
+    found = (crowded_machine(facts), slowed_machine(facts), little_memory(facts), rlprof_cost(facts))
     return tuple(note for note in found if note is not None)
 
 
@@ -57,6 +58,17 @@ def crowded_machine(facts: Facts) -> Note | None:
         f"Other programs used the cores: the main thread was ready to run but had no core for {as_percent(delay)} of "
         f"the time, and this training used {count(round(ours, 1))} of {count(cores)} cores. Speeds measured on a free "
         "machine will be higher.",
+    )
+
+
+def slowed_machine(facts: Facts) -> Note | None:
+    found = slower_alike(facts)
+    if found is None:
+        return None
+    return Note(
+        "slowed_machine",
+        f"The training became {as_percent(found.fall)} slower during the run, all of its operations alike. Look at the "
+        "machine first: other programs, temperature, swapping.",
     )
 
 

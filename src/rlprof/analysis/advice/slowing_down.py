@@ -1,4 +1,4 @@
-"""Training becomes slower over time: as a whole, or because one operation takes longer and longer."""
+"""Training becomes slower over time, because one operation takes longer and longer."""
 
 from __future__ import annotations
 
@@ -34,12 +34,17 @@ STANDS_OUT = 1.5
 
 def slowing_down(facts: Facts) -> Finding | None:
     found = drift(facts.series)
-    if found is None:
+    cause = _cause(found) if found is not None else None
+    return _finding(facts, found, cause) if found is not None and cause is not None else None
+
+
+def slower_alike(facts: Facts) -> Drift | None:
+    """A training that became slower as a whole: that is rather the machine than the code."""
+    found = drift(facts.series)
+    if found is None or _cause(found) is not None:
         return None
-    if (cause := _cause(found)) is not None:
-        return _of_one(facts, found, cause)
     falls = found.z >= SURE and found.fall >= LEAST_FALL and found.steady_fall >= LEAST_FALL / 2
-    return _of_all(facts, found) if falls else None
+    return found if falls else None
 
 
 def _cause(found: Drift) -> Grown | None:
@@ -53,7 +58,7 @@ def _cause(found: Drift) -> Grown | None:
     return None
 
 
-def _of_one(facts: Facts, found: Drift, cause: Grown) -> Finding:
+def _finding(facts: Facts, found: Drift, cause: Grown) -> Finding:
     name = _name(cause)
     return Finding(
         rule="slowing_down",
@@ -68,23 +73,6 @@ def _of_one(facts: Facts, found: Drift, cause: Grown) -> Finding:
         change=f"Find out what grows in {name} during the run: a list or buffer that is never cleared, longer "
         "episodes, a graph that keeps its history, a growing file.",
         gain=_gain(facts, cause.operation, cause.excess_ns),
-        check=compare_with_change(facts),
-    )
-
-
-def _of_all(facts: Facts, found: Drift) -> Finding:
-    return Finding(
-        rule="slowing_down",
-        cause=f"Training slowed by {as_percent(found.fall)}, and no single operation explains it.",
-        place=None,
-        operations=_named(found),
-        evidence=(
-            f"The growth per {found.unit} is a trend {count(round(found.z, 1))} standard deviations from chance.",
-            *_figures(found),
-        ),
-        change="Several operations became slower. Look at the machine first (temperature, other jobs, swapping), "
-        "then at what these operations have in common.",
-        gain=None,
         check=compare_with_change(facts),
     )
 
