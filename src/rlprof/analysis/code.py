@@ -90,6 +90,15 @@ class Code:
     def within(self, operation: str) -> tuple[Line, ...]:
         return self.lines.get(operation, ())
 
+    def ns_in(self, operation: str, place: Line) -> float:
+        """Estimated time of a line in the own time of an operation."""
+        return sum(line.ns for line in self.within(operation) if line.where == place.where)
+
+    def main_operation(self, place: Line) -> str | None:
+        """The operation, or `unattributed`, in which a line takes longest. None if the line was not sampled."""
+        longest = max(self.lines, key=lambda name: self.ns_in(name, place), default=None)
+        return longest if longest is not None and self.ns_in(longest, place) else None
+
 
 def code_of(session: Session, training: Training) -> Code:
     nodes = {node.id: node for node in training.snapshot.net_nodes}

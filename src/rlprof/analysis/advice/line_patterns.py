@@ -149,12 +149,20 @@ def _finding(facts: Facts, pattern: Pattern, matched: Match) -> Finding:
         rule=pattern.rule,
         cause=f"{where} {pattern.does}: {as_percent(matched.share)} of the training time.",
         place=place,
-        operations=tuple(name for name in matched.operations if name not in PHASES),
+        operations=_operations(facts, matched),
         evidence=matched.evidence() + _calls(place),
         change=pattern.change,
         gain=gain_of(facts, matched, pattern.left),
         check=compare_with_change(facts),
     )
+
+
+def _operations(facts: Facts, matched: Match) -> tuple[str, ...]:
+    """The operations that have a considerable part of the lines' time. A phase is never named: its own code is."""
+    lines = [hot.line for hot in matched.lines]
+    whole = sum(line.ns for line in lines)
+    times = {name: sum(facts.code.ns_in(name, line) for line in lines) for name in matched.operations}
+    return tuple(name for name, ns in times.items() if name not in PHASES and ns >= CONSIDERABLE * whole)
 
 
 def _function(place: Line) -> str:

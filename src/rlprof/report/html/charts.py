@@ -33,8 +33,13 @@ def chart_data(report: Report) -> dict[str, Any]:
 
 
 def _concerned(report: Report) -> list[str]:
-    """The operations of the first finding, whose functions are drawn first."""
-    return [plain_name(name) for finding in report.findings.findings[:1] for name in finding.operations]
+    """The operations of the first finding, whose functions are drawn first: where its line takes longest, else all."""
+    for finding in report.findings.findings[:1]:
+        if finding.place is not None:
+            name = report.facts.code.main_operation(finding.place)
+            return [plain_name(name)] if name is not None else []
+        return [plain_name(name) for name in finding.operations]
+    return []
 
 
 def _lanes(report: Report) -> dict[str, Any] | None:
