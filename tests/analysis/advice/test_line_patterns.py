@@ -44,6 +44,19 @@ SLOW = [
     ("logging_in_loop", "self.file.flush()"),
     ("growing_container", "n = self.visited.count(cell)"),
     ("growing_container", "if state in self.seen:"),
+    ("growing_container", "self.memory.pop(0)"),
+    ("growing_container", "table = pd.concat([table, row])"),
+    ("growing_container", "best = sorted(self.scores, key=lambda one: one.value)[:10]"),
+    ("copying", "self.stack = np.roll(self.stack, -1, axis=0)"),
+    ("per_element_call", "reward = np.vectorize(shape)(obs)"),
+    ("per_element_call", "for _, row in frame.iterrows():"),
+    ("per_item_conversion", "obs = np.array(self.frames, dtype=np.float32)"),
+    ("file_in_loop", "with open(self.path) as file:"),
+    ("file_in_loop", "config = json.load(file)"),
+    ("logging_in_loop", "with open('log.csv', 'a') as file:"),
+    ("logging_in_loop", "plt.savefig('reward.png')"),
+    ("system_call_in_loop", "used = psutil.Process().memory_info().rss"),
+    ("system_call_in_loop", "subprocess.run(['nvidia-smi'])"),
 ]
 
 
@@ -71,6 +84,11 @@ def test_a_slow_line_is_named_with_its_place_and_its_gain(facts, rule, source):
         "fingerprint(state)",
         "self.count(observation)",
         "for state in self.states:",
+        "self.actor.apply(_init_weights)",
+        "action = q.argmax().numpy()",
+        "env = gym.make('CartPole-v1')",
+        "indices = np.random.randint(len(self), size=batch)",
+        "return self.obs[indices], self.actions[indices]",
         "",
     ],
 )

@@ -25,6 +25,8 @@ class Kind:
     """Subject and verb of the cause."""
     change: str
     category: str = ""
+    with_sb3: str = ""
+    """What to add in a training that uses stable-baselines3."""
 
 
 KINDS = (
@@ -32,15 +34,15 @@ KINDS = (
         "evaluation_too_often",
         ("evaluation",),
         "Evaluation takes",
-        "Evaluate every tenth time, or with fewer episodes: in stable-baselines3 raise `eval_freq` and lower "
-        "`n_eval_episodes` of `EvalCallback`. Or evaluate in another process from a checkpoint.",
+        "Evaluate every tenth time, or with fewer episodes. Or evaluate in another process from a checkpoint.",
+        with_sb3="Raise `eval_freq` and lower `n_eval_episodes` of `EvalCallback`.",
     ),
     Kind(
         "checkpoint_too_often",
         ("checkpoint",),
         "Saving checkpoints takes",
-        "Save every tenth time (`save_freq` of `CheckpointCallback`), only what you need to resume, and keep the "
-        "replay buffer out of it.",
+        "Save every tenth time, only what you need to resume, and keep the replay buffer out of it.",
+        with_sb3="Raise `save_freq` of `CheckpointCallback`.",
     ),
     Kind(
         "rendering",
@@ -89,10 +91,15 @@ def _look_for(facts: Facts, kind: Kind) -> Finding | None:
         place=place,
         operations=found.operations,
         evidence=tuple(evidence),
-        change=kind.change,
+        change=f"{kind.change} {kind.with_sb3}" if kind.with_sb3 and _uses_sb3(facts) else kind.change,
         gain=gain_if(facts, dict.fromkeys(found.operations, Left(0.1, 0.0, 0.4))),
         check=compare_with_change(facts),
     )
+
+
+def _uses_sb3(facts: Facts) -> bool:
+    every = (line for lines in facts.code.lines.values() for line in lines)
+    return any(name.startswith("stable_baselines3") for line in every for name in line.below)
 
 
 def _how_often(facts: Facts, calls: int) -> str:

@@ -78,28 +78,21 @@ def match(
     facts: Facts,
     source: str,
     below: str = "",
-    without: str = "",
     operations: Iterable[str] = (),
-    direct: float = 0.0,
-    function: str = "",
 ) -> Match | None:
     """The function whose lines take longest among those that match: by their text, or by what they call in libraries.
 
-    source, below, without: regular expressions for the text, for a `module:function`, and for texts to leave out.
+    source, below: regular expressions for the text, and for a `module:function`.
     operations: only their own time; all if empty.
-    direct: least fraction of the time that the line itself takes, without functions of libraries in Python.
-    function: regular expression for the name of a function, all lines of which match.
     """
-    wanted, path, never, named = (re.compile(one) for one in (source, below, without, function))
+    wanted, path = re.compile(source), re.compile(below)
     among = set(operations)
     groups: dict[tuple[str, str], list[HotLine]] = {}
     for hot in hot_lines(facts, among):
         line = hot.line
-        by_source = bool(source) and wanted.search(line.source) is not None and line.direct >= direct
+        by_source = bool(source) and wanted.search(line.source) is not None
         by_path = bool(below) and any(path.search(name) for name in line.below)
-        by_name = bool(function) and named.search(function_of(line)) is not None
-        left_out = bool(without) and never.search(line.source) is not None
-        if (by_source or by_path or by_name) and not left_out:
+        if by_source or by_path:
             groups.setdefault((line.file, function_of(line)), []).append(hot)
     matches = [Match(tuple(lines), sum(hot.line.share for hot in lines)) for lines in groups.values()]
     return max(matches, key=lambda one: one.share, default=None)
