@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 from rlprof.analysis.advice.finding import Finding
@@ -20,6 +21,8 @@ NOT_RECORDED = "Nothing was recorded."
 NO_TRAINING = "No training was seen: no environment step, no backward pass and no iteration."
 NO_CAUSE = "No specific cause found."
 OWN_CODE = "your code outside of operations"
+FRAMEWORKS = {"stable_baselines3": "stable-baselines3", "sb3_contrib": "sb3-contrib", "torchrl": "TorchRL"}
+"""Packages whose phases contain their own code, which a line of the user's runs: `model.learn(...)`."""
 TREND = 2.0
 """Standard deviations from chance, and LEAST_TREND of the speed: below, the speed is called steady."""
 LEAST_TREND = 0.05
@@ -114,15 +117,32 @@ def no_cause(facts: Facts) -> str:
     largest = facts.breakdown.largest
     lines = facts.code.within(largest.name)[:2]
     where = f", mostly from {' and '.join(place(line) for line in lines)}" if lines else ""
-    name = own_code(largest.name) if largest.name in PHASES else largest.name
-    if name == UNATTRIBUTED:
-        return f"{NO_CAUSE} Most time is in {OWN_CODE} ({largest.share:.0f}%){where}."
-    return f"{NO_CAUSE} The largest operation is {name} ({largest.share:.0f}%){where}."
+    if largest.name == UNATTRIBUTED or largest.name in PHASES:
+        name = OWN_CODE if largest.name == UNATTRIBUTED else own_code(facts, largest.name)
+        return f"{NO_CAUSE} Most time is in {name} ({largest.share:.0f}%){where}."
+    return f"{NO_CAUSE} The largest operation is {largest.name} ({largest.share:.0f}%){where}."
 
 
-def own_code(operation: str) -> str:
-    """Name of the own time of a phase: code of the user between the operations that it contains."""
-    return f"your code in {operation}"
+def own_code(facts: Facts, phase: str) -> str:
+    """Name of the own time of a phase: code between the operations that it contains, of the user or of a framework."""
+    shares: Counter[str] = Counter()
+    for line in facts.code.within(phase):
+        shares[_framework(line.below[0]) if line.below else ""] += line.share  # type: ignore[assignment]
+    whose = max(shares, key=shares.__getitem__, default="")
+    return f"{whose}'s code in {phase}" if whose else f"your code in {phase}"
+
+
+def function_of_framework(line: Line) -> str | None:
+    """`PPO.train in stable_baselines3.ppo.ppo` for a line that only starts a framework's training."""
+    if not line.below or not _framework(line.below[0]):
+        return None
+    module, _, function = [name for name in line.below if _framework(name)][-1].partition(":")
+    return f"{function} in {module}"
+
+
+def _framework(name: str) -> str:
+    """The framework that a `module:function` belongs to; empty if it is none."""
+    return FRAMEWORKS.get(name.partition(".")[0], "")
 
 
 def place(line: Line) -> str:

@@ -21,6 +21,7 @@ from rlprof.render.names import literal, shorten
 from rlprof.report.answer import (
     OWN_CODE,
     around,
+    function_of_framework,
     gain_text,
     headline,
     incomplete,
@@ -155,6 +156,8 @@ class _Screen:
         """The place, the text and the share of a line, as far as there is room."""
         part = f" ({100 * line.share:.0f}% of it)" if line.share < NEARLY_ALL else ""
         where, ellipsis = literal(line.where, self._ascii), "..." if self._ascii else "…"
+        if (inside := function_of_framework(line)) is not None:  # the line is the same in all rows
+            return shorten(literal(inside, self._ascii) + part, room, ellipsis) if room > 12 else ""
         left = room - cell_len(where) - cell_len(part) - 3
         source = f" `{shorten(literal(line.source, self._ascii), left, ellipsis)}`" if line.source and left > 8 else ""
         shown = f"{where}{source}{part}"
@@ -199,7 +202,7 @@ def tree_rows(facts: Facts, most: int) -> list[_TreeRow]:
             _TreeRow(name, row.depth, row.share, row.subtree_ledger_ns, None if holds else _hottest(facts, row))
         )
         if holds and share >= LEAST_SHARE:
-            name = own_code(row.operation) if row.operation in PHASES else f"{row.operation} itself"
+            name = own_code(facts, row.operation) if row.operation in PHASES else f"{row.operation} itself"
             rows.append(_TreeRow(name, row.depth + 1, share, row.ledger_ns, _hottest(facts, row)))
     while len(rows) > most:
         smallest = min(range(len(rows)), key=lambda place: (rows[place].share, -rows[place].depth))

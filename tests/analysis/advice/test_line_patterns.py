@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from advised import at, given, with_lines
 from sessions import Written, facts_of
@@ -86,6 +88,9 @@ def test_a_slow_line_is_named_with_its_place_and_its_gain(facts, rule, source):
         "for state in self.states:",
         "self.actor.apply(_init_weights)",
         "action = q.argmax().numpy()",
+        "action = distribution.sample().item()",
+        "return action.item(), log_prob",
+        "distance = np.linalg.norm(self.position - self.goal)",
         "env = gym.make('CartPole-v1')",
         "indices = np.random.randint(len(self), size=batch)",
         "return self.obs[indices], self.actions[indices]",
@@ -137,6 +142,38 @@ def test_a_comprehension_counts_for_the_function_around_it(facts):
 def test_all_lines_of_a_function_that_logs_are_logging(facts, function, logs):
     found = found_in(facts, at("train.py:17", "counts = bins(values)", 0.5, function))
     assert [one.rule for one in found] == (["logging_in_loop"] if logs else [])
+
+
+def test_a_buffer_in_a_list_is_one_finding_whatever_its_lines_do(facts):
+    sample = ("random.sample(self.memory, n)", "s, a = zip(*batch)", "torch.tensor(np.array(s))", "torch.tensor(a)")
+    lines = [at(f"train.py:{n}", source, 0.1, "Memory.sample") for n, source in enumerate(sample)]
+    (found,) = found_in(facts, *lines)
+    assert "(with 3 more lines in Memory.sample()) picks and joins the entries" in given(found, "restacking").cause
+    assert f"{100 * 4 * 0.1 * 0.6:.1f}%" in found.cause
+
+
+def test_lines_of_the_training_loop_have_nothing_in_common(facts):
+    lines = [at("train.py:1", "x = torch.tensor(obs)", 0.3), at("train.py:2", "data.pop(0)", 0.4)]
+    looped = with_lines(facts, {"env_step": lines})
+    looped = replace(looped, code=replace(looped.code, outer_loops={"env_step": tuple(lines[:1])}))
+    assert {one.rule for one in line_patterns(looped)} == {"per_item_conversion", "growing_container"}
+
+
+IN_ENVS = [
+    ("return np.array([self.x, self.y, self.speed], dtype=np.float32)", False),
+    ("return np.concatenate([self.position, self.velocity])", False),
+    ("cost = np.sum(np.square(action))", False),
+    ("reward = -sum(self.distances)", False),
+    ("return np.array([float(v) for v in obs])", True),
+    ("return np.stack(self.frames)", True),
+    ("bonus = np.std(self.history)", True),
+    ("self.grid = copy.deepcopy(self.start)", True),
+]
+
+
+@pytest.mark.parametrize(("source", "mistake"), IN_ENVS)
+def test_an_environment_may_do_its_work(facts, source, mistake):
+    assert bool(found_in(facts, at("train.py:17", source, 0.5, "World.step"))) is mistake
 
 
 def test_the_hotter_function_is_named(facts):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines
-from rlprof.analysis.advice.lookup import CONSIDERABLE
+from rlprof.analysis.advice.lookup import CONSIDERABLE, number
 from rlprof.analysis.advice.slow_lines import PATTERNS, Pattern
 from rlprof.analysis.code import Line
 from rlprof.analysis.drift import drift
@@ -35,13 +35,14 @@ def line_patterns(facts: Facts) -> list[Finding]:
     networks = {item.operation for item in facts.of_category(*NETWORKS)} - PHASES
     envs = {item.operation for item in facts.of_category("environment", "rendering")}
     among = facts.code.lines.keys() - networks
+    main_loop = _main_loop(facts)
     groups: dict[tuple[str, str, str], list[tuple[Pattern, HotLine]]] = {}
     for hot in hot_lines(facts, among) if among else ():
         pattern = next((one for one in PATTERNS if one.fits(hot.line) and _is_mistake(facts, envs, one, hot)), None)
         if pattern is not None:
-            one_by_one = pattern.one_by_one and not _is_main_loop(facts, hot.line)
-            key = hot.line.file, function_of(hot.line), ONE_BY_ONE if one_by_one else pattern.rule
-            groups.setdefault(key, []).append((pattern, hot))
+            function = hot.line.file, function_of(hot.line)
+            together = pattern.one_by_one and function != main_loop
+            groups.setdefault((*function, ONE_BY_ONE if together else pattern.rule), []).append((pattern, hot))
     found: dict[str, tuple[Pattern, Match]] = {}
     for group in groups.values():
         lines = tuple(hot for _, hot in group)
@@ -62,10 +63,12 @@ def _leading(group: Sequence[tuple[Pattern, HotLine]]) -> Pattern:
     return telling[0] if telling else max(times, key=times.__getitem__)
 
 
-def _is_main_loop(facts: Facts, line: Line) -> bool:
-    """True for lines of the function with the training loop, which does many things that have nothing in common."""
-    loops = (one for lines in facts.code.outer_loops.values() for one in lines[:1])
-    return any((one.file, function_of(one)) == (line.file, function_of(line)) for one in loops)
+def _main_loop(facts: Facts) -> tuple[str, str] | None:
+    """File and function of the training loop. It does many things that have nothing in common."""
+    times: Counter[tuple[str, str]] = Counter()
+    for line in (line for lines in facts.code.outer_loops.values() for line in lines):
+        times[line.file, function_of(line)] += number(line.ns)  # type: ignore[assignment]
+    return max(times, key=times.__getitem__, default=None)
 
 
 def _is_mistake(facts: Facts, envs: set[str], pattern: Pattern, hot: HotLine) -> bool:

@@ -74,6 +74,8 @@ def python_gae(facts: Facts) -> Finding | None:
         change="Convert the tensors to numpy arrays once before the loop (`rewards = rewards.numpy()`), loop over time "
         "only and over all environments at once, or use a scan: torchrl's vectorised GAE, or scipy.signal.lfilter "
         "between the ends of episodes.",
-        gain=gain_if(facts, {own(item): Left(1 / factor, fastest, min(0.7, 4 / factor)) for item in names_of(found)}),
+        gain=gain_if(
+            facts, {own(item): Left(1 / factor, fastest, min(0.7, max(0.15, 4 / factor))) for item in names_of(found)}
+        ),
         check=compare_with_change(facts),
     )

@@ -196,6 +196,6 @@ PATTERNS = (
         "`torch.stack(values).tolist()`. If they are only for a log, compute them once per iteration.",
         Left(0.05, 0.0, 0.4),
         source=r"\.item\(\)|\.norm\(",
-        without=r"linalg\.norm\(",
+        without=r"linalg\.norm\(|\bact(?:ion)?s?\b|sample\(|argmax\(|multinomial\(|\.step\(",
     ),
 )

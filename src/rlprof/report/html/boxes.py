@@ -88,7 +88,7 @@ def tree_boxes(facts: Facts) -> dict[str, Any] | None:
 def _add_own(boxes: _Boxes, facts: Facts, row: Row, parent: int) -> None:
     """The own time of a row that has others below it: code between the operations that it contains."""
     share = row.ledger_ns / facts.breakdown.training_ns
-    name = own_code(row.operation) if row.operation in PHASES else f"{row.operation} itself"
+    name = own_code(facts, row.operation) if row.operation in PHASES else f"{row.operation} itself"
     hot = facts.code.within(row.operation)
     hover = [f"{as_percent(share)} of the training time: {duration(row.ledger_ns)}", *_hot(hot)]
     if not hot:
