@@ -30,6 +30,11 @@ def found_in(facts, *lines, operation="env_step"):
     return line_patterns(with_lines(facts, {operation: lines}))
 
 
+def in_loop_of_main(facts):
+    """As if the training loop were in `main`."""
+    return replace(facts, code=replace(facts.code, outer_loops={"env_step": (at("train.py:99", "f()", 1.0, "main"),)}))
+
+
 SLOW = [
     ("copying", "target = copy.deepcopy(net)"),
     ("copying", "self.frames.append(frame.copy())"),
@@ -147,16 +152,15 @@ def test_all_lines_of_a_function_that_logs_are_logging(facts, function, logs):
 def test_a_buffer_in_a_list_is_one_finding_whatever_its_lines_do(facts):
     sample = ("random.sample(self.memory, n)", "s, a = zip(*batch)", "torch.tensor(np.array(s))", "torch.tensor(a)")
     lines = [at(f"train.py:{n}", source, 0.1, "Memory.sample") for n, source in enumerate(sample)]
-    (found,) = found_in(facts, *lines)
+    (found,) = line_patterns(in_loop_of_main(with_lines(facts, {"env_step": lines})))
     assert "(with 3 more lines in Memory.sample()) picks and joins the entries" in given(found, "restacking").cause
     assert f"{100 * 4 * 0.1 * 0.6:.1f}%" in found.cause
 
 
 def test_lines_of_the_training_loop_have_nothing_in_common(facts):
-    lines = [at("train.py:1", "x = torch.tensor(obs)", 0.3), at("train.py:2", "data.pop(0)", 0.4)]
-    looped = with_lines(facts, {"env_step": lines})
-    looped = replace(looped, code=replace(looped.code, outer_loops={"env_step": tuple(lines[:1])}))
-    assert {one.rule for one in line_patterns(looped)} == {"per_item_conversion", "growing_container"}
+    lines = [at("train.py:1", "x = torch.tensor(obs)", 0.3, "main"), at("train.py:2", "data.pop(0)", 0.4, "main")]
+    found = line_patterns(in_loop_of_main(with_lines(facts, {"env_step": lines})))
+    assert {one.rule for one in found} == {"per_item_conversion", "growing_container"}
 
 
 IN_ENVS = [
