@@ -41,6 +41,8 @@ class Line:
     """What the line calls in libraries, hottest path, outermost first: `module:function`."""
     direct: float = 0.0
     """Fraction of its time in Python's own instructions or in functions of C that it calls itself."""
+    loop: bool = False
+    """True if it is inside a loop of its function."""
 
     @property
     def where(self) -> str:
@@ -198,7 +200,7 @@ def _line(frame: Frame, ns: float, share: float, below: Counter[tuple[str, ...]]
     hottest = max(below, key=below.__getitem__)
     whole = sum(below.values())
     direct = below[()] / whole if whole else 0.0
-    return Line(frame.file, frame.line, frame.function, frame.source, ns, share, hottest, direct)
+    return Line(frame.file, frame.line, frame.function, frame.source, ns, share, hottest, direct, frame.loop)
 
 
 def _calls(sampled: dict[str, list[_Sampled]]) -> dict[str, tuple[Call, ...]]:

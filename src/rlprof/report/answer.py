@@ -133,11 +133,11 @@ def own_code(facts: Facts, phase: str) -> str:
 
 
 def function_of_framework(line: Line) -> str | None:
-    """`PPO.train in stable_baselines3.ppo.ppo` for a line that only starts a framework's training."""
-    if not line.below or not _framework(line.below[0]):
+    """`PPO.train of stable-baselines3` for a line that only starts a framework's training."""
+    inside = [name for name in line.below if _framework(name)]
+    if not inside or inside[0] != line.below[0]:
         return None
-    module, _, function = [name for name in line.below if _framework(name)][-1].partition(":")
-    return f"{function} in {module}"
+    return f"{inside[-1].partition(':')[2].replace('.<locals>', '')} of {_framework(inside[-1])}"
 
 
 def _framework(name: str) -> str:

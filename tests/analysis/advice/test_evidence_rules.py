@@ -296,6 +296,11 @@ def test_cheap_wrappers_are_no_finding(facts, wrapper, env):
     assert heavy_wrapper(knowing(facts, levels=levels(wrapper, env, vector=100))) is None
 
 
+def test_a_wrapper_that_waits_is_none_that_computes_too_much(facts):
+    waiting = tuple(replace(item, cpu_ns=item.self_ns // 5) for item in facts.operations)
+    assert heavy_wrapper(knowing(replace(facts, operations=waiting), levels=levels(60, 19, 21))) is None
+
+
 def in_workers(facts, threads, helpers, number=4):
     """The environments are stepped by processes."""
     lanes = [replace(lane, kind="process") for item in facts.operations[:1] for lane in item.lanes]

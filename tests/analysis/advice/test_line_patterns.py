@@ -32,7 +32,7 @@ def found_in(facts, *lines, operation="env_step"):
 
 def in_loop_of_main(facts):
     """As if the training loop were in `main`."""
-    return replace(facts, code=replace(facts.code, outer_loops={"env_step": (at("train.py:99", "f()", 1.0, "main"),)}))
+    return replace(facts, code=replace(facts.code, outer_loops={"loss": (at("train.py:99", "f()", 1.0, "main"),)}))
 
 
 SLOW = [
@@ -62,6 +62,9 @@ SLOW = [
     ("file_in_loop", "config = json.load(file)"),
     ("logging_in_loop", "with open('log.csv', 'a') as file:"),
     ("logging_in_loop", "plt.savefig('reward.png')"),
+    ("logging_in_loop", "self.table.to_csv(self.path)"),
+    ("weighted_sampling", "rows = np.random.choice(len(self), batch, p=weights)"),
+    ("weighted_sampling", "p = self.priorities[: self.size] ** self.alpha"),
     ("system_call_in_loop", "used = psutil.Process().memory_info().rss"),
     ("system_call_in_loop", "subprocess.run(['nvidia-smi'])"),
 ]
@@ -92,6 +95,7 @@ def test_a_slow_line_is_named_with_its_place_and_its_gain(facts, rule, source):
         "self.count(observation)",
         "for state in self.states:",
         "self.actor.apply(_init_weights)",
+        "action = np.random.choice(2, p=probabilities)",
         "action = q.argmax().numpy()",
         "action = distribution.sample().item()",
         "return action.item(), log_prob",

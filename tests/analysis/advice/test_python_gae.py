@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from advised import amdahl, at, compute, cured, given, share, train, with_lines, work
+from advised import amdahl, at, compute, cured, given, share, spin, train, with_lines, work
 from fakes import Fake
 from sessions import Written, facts_of
 
@@ -143,3 +143,24 @@ def test_vectorised_advantages_are_fine_however_large_their_share(tmp_path):
     facts = train(tmp_path, advantages(gae_by_scan, calls=400, idle=0.0002))
     assert share(facts, "gae") > 0.2
     assert python_gae(facts) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "speaks"), [("own_gae", True), ("Agent.discounted_returns", True), ("learn", False)]
+)
+def test_a_function_named_after_advantages_is_found_inside_an_update(tmp_path, function, speaks):
+    def program(profiler):
+        for _ in range(10):
+            profiler.iteration()
+            work(profiler, "env_step", 0.01)
+            profiler.add_steps(100)
+            with profiler.profile("update"):
+                spin(0.01)
+
+    line = at("train.py:24", "step = data[i]", 0.9, function)
+    finding = python_gae(with_lines(train(tmp_path, program), {"update": [line]}))
+    assert (finding is not None) is speaks
+    if finding is not None:
+        cause = given(finding, "python_gae", share=0.5).cause
+        assert cause.startswith(f"{function}() takes 45.0% of the training time: 90.0 us per env step")
+        assert finding.place.where == "train.py:24"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rlprof.analysis.advice.anomaly_mode import anomaly_mode
+from rlprof.analysis.advice.cheap_env_workers import cheap_env_workers
 from rlprof.analysis.advice.dataloader_restarts import dataloader_restarts
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.float64 import float64
@@ -18,6 +19,7 @@ from rlprof.analysis.advice.memory_growth import memory_growth
 from rlprof.analysis.advice.per_step_sync import per_step_sync
 from rlprof.analysis.advice.policy_batch import policy_batch
 from rlprof.analysis.advice.python_gae import python_gae
+from rlprof.analysis.advice.python_loop import python_loop
 from rlprof.analysis.advice.recompiling import recompiling
 from rlprof.analysis.advice.reset_storm import reset_storm
 from rlprof.analysis.advice.single_core_env import single_core_env
@@ -44,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     straggler_env,
     heavy_wrapper,
     worker_threads,
+    cheap_env_workers,
     small_minibatch,
     unfused_optimizer,
     reset_storm,
@@ -56,7 +59,7 @@ RULES: tuple[Rule, ...] = (
     memory_growth,
 )
 FAMILIES: tuple[Family, ...] = (line_patterns, in_loop, waiting)
-GENERAL: tuple[Rule, ...] = (slowing_down, single_core_env)
+GENERAL: tuple[Rule, ...] = (python_loop, slowing_down, single_core_env)
 """They speak of whole operations, whatever makes them slow. At the same line, any other rule says more."""
 
 URGENT = 1e9
@@ -73,9 +76,11 @@ def advise(facts: Facts) -> tuple[Finding, ...]:
     return tuple(_one_per_cause(_one_per_place(found)))
 
 
-def _rank(finding: Finding) -> float:
-    """A run that will soon be killed for its memory comes before any gain."""
-    return -URGENT if finding.urgent else -finding.gain.estimate if finding.gain else 0.0
+def _rank(finding: Finding) -> tuple[bool, float]:
+    """A run that will soon be killed for its memory comes before any gain. Another number of environments comes after
+    mistakes in the code: it also changes how the training learns."""
+    gain = -URGENT if finding.urgent else -finding.gain.estimate if finding.gain else 0.0
+    return finding.rule == "tiny_batch_inference", gain
 
 
 def _one_per_place(found: Sequence[Finding]) -> list[Finding]:

@@ -6,7 +6,16 @@ from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.gain import Left, gain_if
 from rlprof.analysis.advice.lines import match, place_of
-from rlprof.analysis.advice.lookup import CONSIDERABLE, ENOUGH_CALLS, fraction, number, outermost, ratio, share_of
+from rlprof.analysis.advice.lookup import (
+    CONSIDERABLE,
+    ENOUGH_CALLS,
+    at_work,
+    fraction,
+    number,
+    outermost,
+    ratio,
+    share_of,
+)
 from rlprof.analysis.code import Line
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
@@ -17,6 +26,8 @@ WRAPPER_LEFT = Left(0.15, 0.0, 0.6)
 becomes one numpy call leaves a tenth."""
 
 ENV_STEP = "env_step"
+COMPUTES = 0.5
+"""Least fraction of its time that env_step is on a CPU."""
 
 
 def heavy_wrapper(facts: Facts) -> Finding | None:
@@ -39,6 +50,9 @@ def heavy_wrapper(facts: Facts) -> Finding | None:
     in_vector = any(env.name == one.chain[0] and one.envs > 1 for one in facts.evidence.environments if one.chain)
     if share - drawn < CONSIDERABLE or number(worst.own_ns) <= number(env.own_ns) or in_vector:
         return None  # what it draws has a rule of its own; a vector is not what a wrapper of one environment wraps
+    on_cpu = at_work(facts, [one for one in facts.operations if one.operation == ENV_STEP])
+    if on_cpu is not None and on_cpu < COMPUTES:
+        return None  # it waits for something, whatever the wrapper is
     left = Left(*(1 - of_steps * (1 - part) for part in (WRAPPER_LEFT.estimate, WRAPPER_LEFT.least, WRAPPER_LEFT.most)))
     return Finding(
         rule="heavy_wrapper",

@@ -14,7 +14,7 @@ from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines
 from rlprof.analysis.advice.lookup import CONSIDERABLE, number
-from rlprof.analysis.advice.slow_lines import PATTERNS, Pattern
+from rlprof.analysis.advice.slow_lines import NETWORKS, PATTERNS, Pattern
 from rlprof.analysis.code import Line
 from rlprof.analysis.drift import drift
 from rlprof.analysis.facts import Facts
@@ -25,8 +25,6 @@ SURE = 3.0
 """Standard deviations from chance, and GROWN times the time per step: an operation takes longer and longer."""
 GROWN = 1.3
 ONE_BY_ONE = "entries one by one"
-NETWORKS = ("policy", "learning", "teacher")
-"""Inside these operations a line runs a network, whatever else it does. Phases are none of them."""
 
 
 def line_patterns(facts: Facts) -> list[Finding]:
@@ -35,7 +33,7 @@ def line_patterns(facts: Facts) -> list[Finding]:
     networks = {item.operation for item in facts.of_category(*NETWORKS)} - PHASES
     envs = {item.operation for item in facts.of_category("environment", "rendering")}
     among = facts.code.lines.keys() - networks
-    main_loop = _main_loop(facts)
+    main_loop = _main_loop(facts, networks)
     groups: dict[tuple[str, str, str], list[tuple[Pattern, HotLine]]] = {}
     for hot in hot_lines(facts, among) if among else ():
         pattern = next((one for one in PATTERNS if one.fits(hot.line) and _is_mistake(facts, envs, one, hot)), None)
@@ -63,10 +61,10 @@ def _leading(group: Sequence[tuple[Pattern, HotLine]]) -> Pattern:
     return telling[0] if telling else max(times, key=times.__getitem__)
 
 
-def _main_loop(facts: Facts) -> tuple[str, str] | None:
-    """File and function of the training loop. It does many things that have nothing in common."""
+def _main_loop(facts: Facts, networks: set[str]) -> tuple[str, str] | None:
+    """File and function of the loop around the networks. It does many things that have nothing in common."""
     times: Counter[tuple[str, str]] = Counter()
-    for line in (line for lines in facts.code.outer_loops.values() for line in lines):
+    for line in (line for name in networks for line in facts.code.outer_loops.get(name, ())):
         times[line.file, function_of(line)] += number(line.ns)  # type: ignore[assignment]
     return max(times, key=times.__getitem__, default=None)
 

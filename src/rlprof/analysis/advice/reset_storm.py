@@ -15,6 +15,9 @@ FEWEST_RESETS = 5
 SHORT_EPISODE = 30
 """Steps per reset. With fewer, even a reset as long as three steps is a tenth of the collection time."""
 
+EXPENSIVE = 5.0
+"""Steps that a reset takes as long as. A cheaper one is no problem by itself."""
+
 SHORT_EPISODES = (
     "Find out why episodes end so early (an untrained policy may fail at once). Let cheap failures continue as part of "
     "a longer episode, or reset in the background with a spare environment."
@@ -46,10 +49,16 @@ def reset_storm(facts: Facts) -> Finding | None:
             + (f", as long as {count(round(cost_in_steps, 1))} calls of env_step." if cost_in_steps else "."),
             "The share does not include the resets at the start.",
         ),
-        change=SHORT_EPISODES if per_reset < SHORT_EPISODE else EXPENSIVE_RESETS,
+        change=_change(per_reset < SHORT_EPISODE, cost_in_steps >= EXPENSIVE),
         gain=gain_if(facts, {"env_reset": Left(0.1, 0.0, 0.5)}),
         check=compare_with_change(facts),
     )
+
+
+def _change(short: bool, expensive: bool) -> str:
+    if short and expensive:
+        return f"{EXPENSIVE_RESETS} {SHORT_EPISODES}"
+    return SHORT_EPISODES if short else EXPENSIVE_RESETS
 
 
 def _recurring_share(facts: Facts) -> float:

@@ -42,6 +42,9 @@ class Pattern:
         return bool(by_source or by_path or by_name) and not left_out
 
 
+NETWORKS = ("policy", "learning", "teacher")
+"""Categories. Inside these operations a line runs a network, whatever else it does. Phases are none of them."""
+
 NUMBERS = r"(?:np|numpy|jnp)\.(?:array|asarray|asanyarray)\("
 TENSORS = r"(?:torch|th)\.(?:tensor|as_tensor|Tensor|FloatTensor|LongTensor|IntTensor|BoolTensor|DoubleTensor)\("
 
@@ -178,14 +181,23 @@ PATTERNS = (
     ),
     Pattern(
         "logging_in_loop",
+        "writes a file, or draws a plot, inside the innermost loop",
+        "Collect the rows in a list, and write them once per iteration or at the end. Keep the file open, and write "
+        "only what is new.",
+        Left(0.05, 0.0, 0.4),
+        source=r"\.savefig\(|\bplt\.\w+\(|\.to_(?:csv|json|parquet)\(|\bsavetxt\(|\bimwrite\(|"
+        r"\bopen\([^)]*[\"'][wax]|\.write(?:row|rows|lines|_text|_bytes)?\(|\.flush\(\)|os\.fsync\(|json\.dump\(",
+        below=r"^(?:csv|matplotlib)\b|^pandas\.io.*:(?:to_|write|save)",
+    ),
+    Pattern(
+        "logging_in_loop",
         "writes or collects log values inside the innermost loop",
         "Keep the values as tensors, average them once per iteration, and log only then: `losses.append(loss.detach())`"
-        " in the loop, `torch.stack(losses).mean().item()` after it. Write files in large pieces, without `flush()`.",
+        " in the loop, `torch.stack(losses).mean().item()` after it.",
         Left(0.05, 0.0, 0.4),
         source=r"\bprint\(|\blog(?:ger|ging)?\.\w+\(|\.add_(?:scalar|scalars|histogram)\(|\bwriter\.\w+\(|wandb\.log\("
-        r"|json\.dumps?\(|\.write(?:row|rows|lines|_text|_bytes)?\(|\.flush\(\)|os\.fsync\(|set_postfix\(|\bplt\.\w+\(|\.savefig\(|"
-        r"\.to_(?:csv|json|parquet)\(|\bsavetxt\(|\bimwrite\(|\bopen\([^)]*[\"'][wax]|\bmlflow\.",
-        below=r"^(?:logging|json|csv|matplotlib|mlflow|tqdm)\b|tensorboard|^wandb|^pandas\.io.*:(?:to_|write|save)",
+        r"|json\.dumps\(|set_postfix\(|\bmlflow\.",
+        below=r"^(?:logging|json|mlflow|tqdm)\b|tensorboard|^wandb",
         function=r"(?:^|\.)(?:add_(?:scalars?|histogram|image|text|figure)|log|log_(?:metrics|scalars?|stats|step|"
         r"values|params|weights)|_?write_?(?:row|line|log|metrics)?|record_metrics|dump)$",
     ),

@@ -73,12 +73,14 @@ def _waiting_env(facts: Facts) -> Finding | None:
         return None
     else:
         lost = share * (1 - on_cpu - held_up)
+    network = found is not None and found.share >= max(CONSIDERABLE, 0.5 * lost)
+    if found is not None and network:
+        lost = found.share  # with the work for its requests, which one request for all would save, too
     if lost < CONSIDERABLE:
         return None
-    network = found is not None and found.share >= 0.5 * lost
     place = found.place if found is not None and network else place_of(facts, *names_of(env))
     calls = sum(number(item.calls) for item in env if item.operation == "env_step") or 1
-    what = "waits for a server" if network else "waits instead of computing"
+    what = "waits for a server, one request at a time" if network else "waits instead of computing"
     return Finding(
         rule="network_env" if network else "waiting_env",
         cause=f"The environment {what}: {as_percent(lost)} of the training time"
@@ -87,8 +89,8 @@ def _waiting_env(facts: Facts) -> Finding | None:
         operations=names_of(env),
         evidence=(
             f"Environment operations were on a CPU for {as_percent(on_cpu)} of their own time.",
-            f"{count(calls)} steps wait {duration(ratio(lost * facts.breakdown.training_ns, calls))} each, one after "
-            "the other.",
+            f"{count(calls)} steps, one after the other, {'talk to it' if network else 'wait'} for "
+            f"{duration(ratio(lost * facts.breakdown.training_ns, calls))} each.",
             *(found.evidence() if found is not None and network else ()),
         ),
         change="Keep several requests in flight: step many environments at once with gymnasium's `AsyncVectorEnv`, with"

@@ -1,0 +1,59 @@
+"""A loop in the user's own Python code takes a large part of the training time."""
+
+from __future__ import annotations
+
+from rlprof.analysis.advice.check import compare_with_change
+from rlprof.analysis.advice.finding import Finding
+from rlprof.analysis.advice.gain import Left
+from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines
+from rlprof.analysis.advice.slow_lines import NETWORKS, PATTERNS
+from rlprof.analysis.facts import Facts
+from rlprof.analysis.figures import as_percent, many
+from rlprof.ledger.catalogue import PHASES
+
+LARGE_SHARE = 0.15
+"""Least share of the training time. Most trainings have some code of their own between the operations."""
+DIRECT = 0.5
+"""Least fraction of a line's time in Python itself, or in functions in C that it calls."""
+
+
+def python_loop(facts: Facts) -> Finding | None:
+    """Speaks of lines in a loop, in a function that neither steps environments nor calls networks."""
+    networks = {item.operation for item in facts.of_category(*NETWORKS)} - PHASES
+    among = facts.code.lines.keys() - networks
+    loops = _functions_around(facts, networks)
+    groups: dict[tuple[str, str], list[HotLine]] = {}
+    for hot in hot_lines(facts, among) if among else ():
+        function = hot.line.file, function_of(hot.line)
+        if hot.line.loop and hot.line.direct >= DIRECT and function not in loops:
+            groups.setdefault(function, []).append(hot)
+    matches = [Match(tuple(lines), sum(hot.line.share for hot in lines)) for lines in groups.values()]
+    found = max(matches, key=lambda one: one.share, default=None)
+    if found is None or found.share < LARGE_SHARE or _is_explained(found):
+        return None
+    place, others = found.place, len(found.lines) - 1
+    where = f"{place.where} (with {many(others, 'more line')})" if others else place.where
+    return Finding(
+        rule="python_loop",
+        cause=f"{where} in {function_of(place)}() is a loop in Python: {as_percent(found.share)} of the training time.",
+        place=place,
+        operations=tuple(name for name in found.operations if name not in PHASES),
+        evidence=found.evidence(),
+        change="Compute all elements at once with numpy, for example `x[:, None] - x[None]` for the differences of all "
+        "pairs. If that is not possible, compile the function with `numba.njit`, or keep results that do not change.",
+        gain=gain_of(facts, found, Left(0.15, 0.0, 0.6)),
+        check=compare_with_change(facts),
+    )
+
+
+def _functions_around(facts: Facts, networks: set[str]) -> set[tuple[str, str]]:
+    """Functions with a loop that calls networks, such as the training loop. Their lines do many things."""
+    loops = (facts.code.inner_loops, facts.code.outer_loops)
+    lines = (line for found in loops for name in networks for line in found.get(name, ()))
+    return {(line.file, function_of(line)) for line in lines}
+
+
+def _is_explained(found: Match) -> bool:
+    """A pattern says more about most of these lines."""
+    known = [hot.line.ns for hot in found.lines if any(pattern.fits(hot.line) for pattern in PATTERNS)]
+    return 2 * sum(known) > sum(hot.line.ns for hot in found.lines)
