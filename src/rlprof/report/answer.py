@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 
 from rlprof.analysis.advice.finding import Finding
@@ -11,18 +10,16 @@ from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.analysis.code import Line
 from rlprof.analysis.drift import drift
 from rlprof.analysis.facts import RUNNING, Facts
-from rlprof.analysis.figures import as_percent, duration, many, rate
+from rlprof.analysis.figures import as_percent, duration, many, percent, rate
 from rlprof.analysis.report import Report
-from rlprof.ledger.catalogue import AFTER_TRAINING, PHASES, STARTUP, SUSPENDED
+from rlprof.ledger.catalogue import AFTER_TRAINING, STARTUP, SUSPENDED
+from rlprof.report.tree import function_of_framework, largest_parts
 
 NOTABLE = 0.01
 """Fraction of the training. A shorter time outside of it is not mentioned."""
 NOT_RECORDED = "Nothing was recorded."
 NO_TRAINING = "No training was seen: no environment step, no backward pass and no iteration."
 NO_CAUSE = "No specific cause found."
-OWN_CODE = "your code outside of operations"
-FRAMEWORKS = {"stable_baselines3": "stable-baselines3", "sb3_contrib": "sb3-contrib", "torchrl": "TorchRL"}
-"""Packages whose phases contain their own code, which a line of the user's runs: `model.learn(...)`."""
 TREND = 2.0
 """Standard deviations from chance, and LEAST_TREND of the speed: below, the speed is called steady."""
 LEAST_TREND = 0.05
@@ -113,40 +110,19 @@ def headline(finding: Finding) -> str:
 
 
 def no_cause(facts: Facts) -> str:
-    """If nothing specific was found: the largest operation, and the lines that it comes from."""
-    largest = facts.breakdown.largest
-    lines = facts.code.within(largest.name)[:2]
+    """If nothing specific was found: the largest part, and the lines that it comes from."""
+    largest = next(iter(largest_parts(facts)), None)
+    if largest is None:
+        return NO_CAUSE
+    lines = facts.code.within(largest.operation)[:2]
     where = f", mostly from {' and '.join(place(line) for line in lines)}" if lines else ""
-    if largest.name == UNATTRIBUTED or largest.name in PHASES:
-        name = OWN_CODE if largest.name == UNATTRIBUTED else own_code(facts, largest.name)
-        return f"{NO_CAUSE} Most time is in {name} ({largest.share:.0f}%){where}."
-    return f"{NO_CAUSE} The largest operation is {largest.name} ({largest.share:.0f}%){where}."
-
-
-def own_code(facts: Facts, phase: str) -> str:
-    """Name of the own time of a phase: code between the operations that it contains, of the user or of a framework."""
-    shares: Counter[str] = Counter()
-    for line in facts.code.within(phase):
-        shares[_framework(line.below[0]) if line.below else ""] += line.share  # type: ignore[assignment]
-    whose = max(shares, key=shares.__getitem__, default="")
-    return f"{whose}'s code in {phase}" if whose else f"your code in {phase}"
-
-
-def function_of_framework(line: Line) -> str | None:
-    """`PPO.train of stable-baselines3` for a line that only starts a framework's training."""
-    inside = [name for name in line.below if _framework(name)]
-    if not inside or inside[0] != line.below[0]:
-        return None
-    return f"{inside[-1].partition(':')[2].replace('.<locals>', '')} of {_framework(inside[-1])}"
-
-
-def _framework(name: str) -> str:
-    """The framework that a `module:function` belongs to; empty if it is none."""
-    return FRAMEWORKS.get(name.partition(".")[0], "")
+    what = "The largest operation is" if largest.name == largest.operation else "Most time is in"
+    return f"{NO_CAUSE} {what} {largest.name} ({percent(largest.share)}){where}."
 
 
 def place(line: Line) -> str:
-    return f"{line.where} ({line.function})" if line.function != "<module>" else line.where
+    function = function_of_framework(line) or line.function
+    return f"{line.where} ({function})" if function != "<module>" else line.where
 
 
 def end_of_run(report: Report) -> Iterator[str]:
@@ -158,9 +134,8 @@ def end_of_run(report: Report) -> Iterator[str]:
     if trained(facts):
         if apart := around(facts):
             yield apart
-        largest = [item for item in facts.operations if item.ledger_ns > 0][:3]
-        if largest:
-            yield f"Most time: {', '.join(f'{item.operation} {item.share:.0f}%' for item in largest)}."
+        if largest := largest_parts(facts)[:3]:
+            yield f"Most time: {', '.join(f'{part.name} {percent(part.share)}' for part in largest)}."
         yield from (note.text for note in report.findings.notes[:1])
         if report.findings.findings:
             first = report.findings.findings[0]

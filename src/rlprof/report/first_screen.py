@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
 from rlprof.analysis.advice.check import changed_copy
 from rlprof.analysis.advice.finding import Finding
-from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Row
 from rlprof.analysis.code import Line
-from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import duration, percent
 from rlprof.analysis.report import Report
-from rlprof.ledger.catalogue import PHASES
 from rlprof.render.layout import as_text
 from rlprof.render.names import literal, shorten
 from rlprof.report.answer import (
-    OWN_CODE,
     around,
-    function_of_framework,
     gain_text,
     headline,
     incomplete,
     no_cause,
     origin,
-    own_code,
     speed,
     trained,
 )
+from rlprof.report.tree import NEARLY_ALL, function_of_framework, tree_rows
 
 MOST_LINES = 30
 WIDEST = 100
-LEAST_SHARE = 2.0
-"""Percent of the training time. Smaller rows are in `--full`."""
+FIGURES = 17
+"""Width of the columns with figures."""
+WIDE = 80
+"""Least width for the column of lines."""
 SIZES = ((3, 14, 5), (3, 11, 4), (2, 12, 5), (2, 9, 4), (2, 7, 3), (1, 8, 4), (1, 5, 2))
 """Findings, rows of the tree and lines of a change, from the richest screen to the shortest."""
-NEARLY_ALL = 0.95
-"""Least fraction of a row that is its own time, so that the rows below it are not worth a line."""
 _INDENT = 2
-_ELSEWHERE = {"process": " (in worker processes)", "thread": " (in other threads)", "task": " (in other tasks)"}
 
 
 def render(report: Report, console: Console) -> None:
@@ -66,18 +58,9 @@ def lines(report: Report, width: int = WIDEST, ascii_only: bool = False) -> list
         if len(shown) <= MOST_LINES:
             break
     for text in shown:
-        text.truncate(width)  # figures that no measurement has may be longer than their columns
+        if not text.no_wrap:
+            text.truncate(width)  # figures that no measurement has may be longer than their columns
     return shown[:MOST_LINES]
-
-
-@dataclass(frozen=True, slots=True)
-class _TreeRow:
-    name: str
-    depth: int
-    share: float
-    ns: float
-    line: Line | None = None
-    """The line that its own time mostly comes from."""
 
 
 class _Screen:
@@ -135,21 +118,30 @@ class _Screen:
     def _check(self, check: str, indent: int) -> None:
         if copy := changed_copy(check):
             self._add(f"Check: make the change in a copy, {copy}, and run", indent=indent)
-            self._add(check, indent=indent + 3)
+            self._add_command(" " * (indent + 3) + check)
+        elif check.startswith("rlprof "):
+            self._add_command(" " * indent + f"Check: {check}")
         else:
             self._add(f"Check: {check}", indent=indent)
+
+    def _add_command(self, text: str) -> None:
+        """A line that can be copied whole, however long it is."""
+        self._lines.append(Text(literal(text, self._ascii), no_wrap=True))
 
     def _tree(self, most: int) -> None:
         rows = tree_rows(self._facts, most)
         names = [" " * (_INDENT * row.depth) + literal(row.name, self._ascii) for row in rows]
-        widest = min(max(map(cell_len, names), default=0), max(16, self._width - 40))
-        slowest = "  slowest line" if any(row.line for row in rows) and self._width >= 80 else ""
+        wide = self._width >= WIDE and any(row.line for row in rows if row.is_own)
+        slowest = "  slowest line" if wide else ""
+        widest = min(max(map(cell_len, names), default=0), max(16, self._width - (40 if wide else FIGURES)))
         self._lines.append(Text(f"{'Part of training':<{widest}}   share     time{slowest}", style="bold"))
         for row, name in zip(rows, names):
             shown = shorten(name, widest, "..." if self._ascii else "…")
             shown += " " * (widest - cell_len(shown))
             figures = f"{shown}  {percent(row.share):>6}  {duration(row.ns):>7}"
-            remark = self._remark(row.line, self._width - cell_len(figures) - 2) if row.line is not None else ""
+            remark = (
+                self._remark(row.line, self._width - cell_len(figures) - 2) if wide and row.is_own and row.line else ""
+            )
             self._lines.append(Text(f"{figures}  ") + Text(remark, style="cyan") if remark else Text(figures))
 
     def _remark(self, line: Line, room: int) -> str:
@@ -178,49 +170,3 @@ def _cut(text: str, width: int, ascii_only: bool) -> str:
     """The beginning of a sentence that is too long."""
     ellipsis = "..." if ascii_only else "…"
     return set_cell_size(text, width - len(ellipsis)).rstrip() + ellipsis
-
-
-def tree_rows(facts: Facts, most: int) -> list[_TreeRow]:
-    """The largest rows of the call tree, in its order. The own time of a row with others below it is a row, too: the
-    user's code that is in none of the named operations."""
-    whole = facts.breakdown
-    rows: list[_TreeRow] = []
-    inside: int | None = None
-    for place, row in enumerate(whole.rows):
-        if inside is not None and row.depth > inside:
-            continue
-        inside = None
-        if row.share < LEAST_SHARE or (row.category == RLPROF and row.share < 5 * LEAST_SHARE):
-            continue
-        holds = place + 1 < len(whole.rows) and whole.rows[place + 1].depth > row.depth
-        name = OWN_CODE if row.category == UNATTRIBUTED else row.operation
-        name += _ELSEWHERE.get(row.elsewhere, "") if row.depth == 0 else ""
-        share = 100 * row.ledger_ns / whole.training_ns
-        if holds and row.operation not in PHASES and share >= NEARLY_ALL * row.share:
-            holds, inside = False, row.depth
-        rows.append(
-            _TreeRow(name, row.depth, row.share, row.subtree_ledger_ns, None if holds else _hottest(facts, row))
-        )
-        if holds and share >= LEAST_SHARE:
-            name = own_code(facts, row.operation) if row.operation in PHASES else f"{row.operation} itself"
-            rows.append(_TreeRow(name, row.depth + 1, share, row.ledger_ns, _hottest(facts, row)))
-    while len(rows) > most:
-        smallest = min(range(len(rows)), key=lambda place: (rows[place].share, -rows[place].depth))
-        del rows[smallest]
-    return _by_size(rows)
-
-
-def _by_size(rows: list[_TreeRow]) -> list[_TreeRow]:
-    """The same tree with the largest row of each level first."""
-    if not rows:
-        return []
-    top = min(row.depth for row in rows)
-    starts = [place for place, row in enumerate(rows) if row.depth == top]
-    branches = [rows[start:end] for start, end in zip(starts, [*starts[1:], len(rows)])]
-    branches.sort(key=lambda branch: -branch[0].share)
-    return [row for branch in branches for row in (branch[0], *_by_size(branch[1:]))]
-
-
-def _hottest(facts: Facts, row: Row) -> Line | None:
-    """The line that the own time of a row mostly comes from."""
-    return next(iter(facts.code.within(row.operation)), None)

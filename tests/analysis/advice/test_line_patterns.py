@@ -97,6 +97,8 @@ def test_a_slow_line_is_named_with_its_place_and_its_gain(facts, rule, source):
         "self.actor.apply(_init_weights)",
         "action = np.random.choice(2, p=probabilities)",
         "action = q.argmax().numpy()",
+        "target = reward + gamma * network(following).max(1).values",
+        "rows = random.choices(range(len(buffer)), k=64)",
         "action = distribution.sample().item()",
         "return action.item(), log_prob",
         "distance = np.linalg.norm(self.position - self.goal)",

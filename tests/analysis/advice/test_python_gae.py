@@ -152,15 +152,15 @@ def test_a_function_named_after_advantages_is_found_inside_an_update(tmp_path, f
     def program(profiler):
         for _ in range(10):
             profiler.iteration()
-            work(profiler, "env_step", 0.01)
+            work(profiler, "env_step", 0.1)
             profiler.add_steps(100)
             with profiler.profile("update"):
-                spin(0.01)
+                spin(0.1)
 
     line = at("train.py:24", "step = data[i]", 0.9, function)
     finding = python_gae(with_lines(train(tmp_path, program), {"update": [line]}))
     assert (finding is not None) is speaks
     if finding is not None:
         cause = given(finding, "python_gae", share=0.5).cause
-        assert cause.startswith(f"{function}() takes 45.0% of the training time: 90.0 us per env step")
+        assert cause.startswith(f"{function}() takes 45.0% of the training time: 900 us per env step")
         assert finding.place.where == "train.py:24"

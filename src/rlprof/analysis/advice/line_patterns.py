@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
-from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines
+from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines, shown_function
 from rlprof.analysis.advice.lookup import CONSIDERABLE, number
 from rlprof.analysis.advice.slow_lines import NETWORKS, PATTERNS, Pattern
 from rlprof.analysis.code import Line
@@ -47,7 +47,7 @@ def line_patterns(facts: Facts) -> list[Finding]:
         matched = Match(lines, sum(hot.line.share for hot in lines))
         pattern = _leading(group)
         before = found.get(pattern.rule)
-        if matched.share >= CONSIDERABLE and (before is None or matched.share > before[1].share):
+        if matched.share >= CONSIDERABLE and matched.is_sure and (before is None or matched.share > before[1].share):
             found[pattern.rule] = pattern, matched
     return [_finding(facts, *one) for one in found.values()]
 
@@ -87,9 +87,9 @@ def _grows(facts: Facts, operation: str) -> bool:
 
 def _finding(facts: Facts, pattern: Pattern, matched: Match) -> Finding:
     place, others = matched.place, len(matched.lines) - 1
-    where = f"{place.where} in {_function(place)}"
+    where = f"{place.where} in {shown_function(place)}"
     if others:
-        where = f"{place.where} (with {many(others, 'more line')} in {_function(place)})"
+        where = f"{place.where} (with {many(others, 'more line')} in {shown_function(place)})"
     return Finding(
         rule=pattern.rule,
         cause=f"{where} {pattern.does}: {as_percent(matched.share)} of the training time.",
@@ -108,11 +108,6 @@ def _operations(facts: Facts, matched: Match) -> tuple[str, ...]:
     whole = sum(line.ns for line in lines)
     times = {name: sum(facts.code.ns_in(name, line) for line in lines) for name in matched.operations}
     return tuple(name for name, ns in times.items() if name not in PHASES and ns >= CONSIDERABLE * whole)
-
-
-def _function(place: Line) -> str:
-    name = function_of(place)
-    return "the main program" if name == "<module>" else f"{name}()"
 
 
 def _calls(place: Line) -> tuple[str, ...]:

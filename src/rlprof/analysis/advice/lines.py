@@ -18,6 +18,8 @@ from rlprof.ledger.catalogue import PHASES
 
 SAMPLE_NS = 50_000_000
 """About the time between two samples."""
+ENOUGH_SAMPLES = 8
+"""Of the lines of a finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,11 @@ class Match:
     """Hottest first."""
     share: float
     """Share of the training time of all of them, 0 to 1."""
+
+    @property
+    def is_sure(self) -> bool:
+        """False if so few samples may be chance."""
+        return sum(hot.line.ns for hot in self.lines) >= ENOUGH_SAMPLES * SAMPLE_NS
 
     @property
     def place(self) -> Line:
@@ -100,7 +107,14 @@ def match(
 
 def function_of(line: Line) -> str:
     """The function of a line as its author would call it: a comprehension is part of the function around it."""
-    return re.sub(r"(?:\.<locals>)?\.<(?:listcomp|setcomp|dictcomp|genexpr|lambda)>.*$", "", line.function)
+    name = re.sub(r"(?:(?:\.<locals>)?\.|^)<(?:listcomp|setcomp|dictcomp|genexpr|lambda)>.*$", "", line.function)
+    return name or "<module>"
+
+
+def shown_function(line: Line) -> str:
+    """`collect()`, or `the main program`."""
+    name = function_of(line)
+    return "the main program" if name == "<module>" else f"{name}()"
 
 
 def gain_of(facts: Facts, found: Match, left: Left) -> Gain:

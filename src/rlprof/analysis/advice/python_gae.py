@@ -79,7 +79,7 @@ def _in_a_phase(facts: Facts) -> Finding | None:
             groups.setdefault((hot.line.file, function_of(hot.line)), []).append(hot)
     matches = [Match(tuple(lines), sum(hot.line.share for hot in lines)) for lines in groups.values()]
     matched = max(matches, key=lambda one: one.share, default=None)
-    if matched is None or matched.share < CONSIDERABLE:
+    if matched is None or matched.share < CONSIDERABLE or not matched.is_sure:
         return None
     on_cpu = at_work(facts, [item for item in facts.operations if item.operation in matched.operations])
     if on_cpu is None or on_cpu < MOST_OF_IT:

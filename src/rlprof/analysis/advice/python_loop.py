@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.gain import Left
-from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines
+from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines, shown_function
 from rlprof.analysis.advice.slow_lines import NETWORKS, PATTERNS
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, many
@@ -29,13 +29,14 @@ def python_loop(facts: Facts) -> Finding | None:
             groups.setdefault(function, []).append(hot)
     matches = [Match(tuple(lines), sum(hot.line.share for hot in lines)) for lines in groups.values()]
     found = max(matches, key=lambda one: one.share, default=None)
-    if found is None or found.share < LARGE_SHARE or _is_explained(found):
+    if found is None or found.share < LARGE_SHARE or not found.is_sure or _is_explained(found):
         return None
     place, others = found.place, len(found.lines) - 1
     where = f"{place.where} (with {many(others, 'more line')})" if others else place.where
     return Finding(
         rule="python_loop",
-        cause=f"{where} in {function_of(place)}() is a loop in Python: {as_percent(found.share)} of the training time.",
+        cause=f"{where} in {shown_function(place)} is a loop in Python: {as_percent(found.share)} of the training "
+        "time.",
         place=place,
         operations=tuple(name for name in found.operations if name not in PHASES),
         evidence=found.evidence(),

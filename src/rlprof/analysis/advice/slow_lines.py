@@ -136,7 +136,7 @@ PATTERNS = (
         Left(0.05, 0.0, 0.35),
         one_by_one=True,
         source=r"(?:np|numpy|statistics|st)\.(?:f?mean|median|p?std(?:ev)?|var|sum|percentile|quantile|sort|argsort|"
-        r"max|min|cumsum|unique)\(\s*(?:np\.\w+\()?(?:self\.)?\w+|\b(?:sum|sorted|max|min)\((?:self\.)?[\w.]+[,)]|\.sort\(key|random\.(?:choices|sample|shuffle)\("
+        r"max|min|cumsum|unique)\(\s*(?:np\.\w+\()?(?:self\.)?\w+|(?<![\w.])(?:sum|sorted|max|min)\((?:self\.)?[\w.]*[a-zA-Z_]\w*[,)]|\.sort\(key|random\.shuffle\("
         r"|\[[^\[\]]*\sfor\s+\w+\s+in\s+self\.\w+\]",
         in_env=r"(?i)hist|past|\ball\b|all_|seen|visit|log|memor|buffer|trace|record|rewards|returns|scores|episodes",
         unless_growing=True,

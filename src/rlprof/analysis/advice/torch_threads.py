@@ -66,7 +66,7 @@ def torch_threads(facts: Facts) -> Finding | None:
     result = (
         f"but only {many(facts.session.cores, 'core')} may be used: they wait for each other"
         if too_many
-        else f"and {helpers:.1f} more cores are busy with waiting"
+        else f"and its waiting threads keep {helpers:.1f} more cores busy"
     )
     # A number that is not torch's own choice was set by the program, which a variable does not change.
     by_default = threads in (facts.session.cores, facts.session.machine_cores)

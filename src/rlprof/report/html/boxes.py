@@ -14,7 +14,7 @@ from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, duration, many, percent
 from rlprof.ledger.catalogue import AFTER_TRAINING, PHASES, STARTUP, SUSPENDED
 from rlprof.render.html.markup import plain_name, prose
-from rlprof.report.answer import OWN_CODE, own_code
+from rlprof.report.tree import OWN_CODE, own_code
 
 _MOST_PLACES = 600
 """Most places of the call tree. More would be thinner than a pixel and take the browser seconds."""

@@ -11,8 +11,8 @@ from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.analysis.lanes import OTHERS
 from rlprof.analysis.report import Report
 from rlprof.render.html.markup import plain_name
-from rlprof.report.answer import OWN_CODE
 from rlprof.report.html.boxes import function_boxes, tree_boxes
+from rlprof.report.tree import OWN_CODE
 
 _MOST_AREAS = 10
 _MOST_BUCKETS = 40_000

@@ -9,7 +9,7 @@ from rlprof.analysis.code import Line
 from rlprof.analysis.figures import as_percent, duration
 from rlprof.analysis.report import Report
 from rlprof.render.html.markup import Markup, bar, element, join, plain_name, prose, swatch
-from rlprof.report.answer import OWN_CODE
+from rlprof.report.tree import OWN_CODE
 
 _MOST_LINES = 10
 """Of one operation."""
