@@ -101,6 +101,39 @@ def test_time_of_a_function_that_has_returned_is_its_own_or_its_callers(profiler
     assert share(found, square, 1) + share(found, slow_function, 2) >= 0.9
 
 
+def deep(levels: int) -> int:
+    return deep(levels - 1) + deep(levels - 1) if levels else len("a call")
+
+
+def step_and_learn(profiler: Profiler) -> None:
+    """Short calls, in turns inside and outside of a span."""
+    span = profiler.profile("step")
+    for _ in range(50):
+        with span:
+            deep(8)
+        deep(8)
+
+
+@pytest.mark.figures
+def test_a_sample_inside_a_span_is_at_a_line_inside_of_it(profiler):
+    """The thread goes on while it is looked at. A look that it has run through must not count."""
+    first = step_and_learn.__code__.co_firstlineno
+    at_line: Counter[tuple[int, int]] = Counter()
+    lines: list[tuple[object, int]] = []
+    while at_line.total() < 600:
+        step_and_learn(profiler)
+        records, new, _, _ = profiler.ledger.drain_stacks()
+        lines += new
+        for record in records:
+            inside = [lines[line][1] - first for line in record[4] if lines[line][0] is step_and_learn.__code__]
+            if inside:
+                at_line[record[1], inside[0]] += 1
+    node = max((node for node, line in at_line if line == 5), key=lambda node: at_line[node, 5])
+    of_span = {line: number for (of, line), number in at_line.items() if of == node}
+    # Entering and leaving the span is in its own line.
+    assert of_span.get(4, 0) + of_span[5] >= 0.97 * sum(of_span.values()), of_span
+
+
 def test_exceptions_in_flight_are_not_touched(profiler):
     def work() -> None:
         for i in range(2_000):

@@ -67,7 +67,7 @@ code_of(const InterpreterFrame *frame)
 }
 
 #define HEAD offsetof(InterpreterFrame, localsplus)
-#define BELOW 1536 /* bytes below a frame, where its caller's usually is */
+#define BELOW 3072 /* bytes below a frame, where its callers usually are */
 
 /* The state of the main thread and its C stack, which `cframe` is on, stay mapped until the process ends. The sanitizers
  * do not look: the interpreter writes meanwhile, and where `cframe` was may be something else by now. */
@@ -82,27 +82,32 @@ current_frame(const PyThreadState *main)
 #endif
 }
 
-int
-peek_spots(const PyThreadState *main, Spot *spots, int most, Peek more, bool *got)
+bool
+peek_spots(const PyThreadState *main, Spot *spots, int most, int *found, Peek more, bool *got)
 {
     /* Numbers, because the addresses that are found may be anything. */
     uintptr_t first = (uintptr_t)current_frame(main), below_at = first > BELOW ? first - BELOW : 0, at = first;
     char below[BELOW];
     InterpreterFrame frame;
     Peek parts[] = {more, {(const void *)first, &frame, HEAD}, {(const void *)below_at, below, BELOW}};
-    int copied = peek(parts, first != 0 ? 3 : 1), found = 0;
+    int copied = peek(parts, first != 0 ? 3 : 1);
+    *found = 0;
     *got = copied > 0;
-    for (bool whole = copied > 1; whole && found < most;) {
-        spots[found++] = (Spot){(const void *)at, code_of(&frame), INSTRUCTION(&frame)};
+    for (bool whole = copied > 1; whole && *found < most;) {
+        const void *code = code_of(&frame);
+        if (code == NULL || (uintptr_t)code % sizeof(void *) != 0) {
+            return false;
+        }
+        spots[(*found)++] = (Spot){(const void *)at, code, INSTRUCTION(&frame)};
         at = (uintptr_t)frame.previous;
         if (copied == 3 && at >= below_at && at - below_at <= BELOW - HEAD) {
             memcpy(&frame, below + (at - below_at), HEAD);
         }
         else {
-            whole = at != 0 && found < most && peek(&(Peek){(const void *)at, &frame, HEAD}, 1) == 1;
+            whole = at != 0 && *found < most && peek(&(Peek){(const void *)at, &frame, HEAD}, 1) == 1;
         }
     }
-    return found;
+    return *found > 0 && (at == 0 || *found == most);
 }
 
 /* Skips frames that are just being made, and those that CPython itself puts between C and Python. */

@@ -25,9 +25,10 @@ typedef struct {
  * it. */
 int peek(const Peek *parts, int count);
 
-/* Without the GIL: where the main thread is now, innermost function first. Returns the number of functions, at most
- * `most`. Copies `more` first, in the same system call; `*got` says whether it could. */
-int peek_spots(const PyThreadState *main, Spot *spots, int most, Peek more, bool *got);
+/* Without the GIL: where the main thread is now, innermost function first, at most `most` functions. Copies `more` first,
+ * in the same system call; `*got` says whether it could. False: the thread has moved on meanwhile, so that what was a
+ * frame is something else by now, and the links between the frames lead nowhere. */
+bool peek_spots(const PyThreadState *main, Spot *spots, int most, int *found, Peek more, bool *got);
 
 /* With the GIL: the frames of any thread. Opaque, NULL at the end. */
 const void *frame_innermost(const PyThreadState *);

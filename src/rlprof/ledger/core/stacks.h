@@ -5,7 +5,7 @@
 #include "core.h"
 #include "interpreter.h"
 
-#define MOST_SPOTS 6
+#define MOST_SPOTS 24
 #define MOST_TICKS 16
 
 /* One or more ticks at one place. */

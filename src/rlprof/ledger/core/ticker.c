@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define ATTEMPTS 8
+
 /* A longer time between two ticks may be a stop of the process: see pulse.c. */
 #define MOST_NS LONG_ENOUGH
 
@@ -79,13 +81,20 @@ look(Ticker *ticker, Tick *tick)
 {
     __atomic_store_n(&ticker->looking, 1, __ATOMIC_SEQ_CST);
     const Thread *thread = __atomic_load_n(&ticker->thread, __ATOMIC_SEQ_CST);
-    if (thread != NULL) {
+    /* A look that the thread has run through is taken again, which costs a microsecond: else a call in the next line
+     * would be booked to the span that has just ended. */
+    for (int attempt = 0; thread != NULL && attempt < ATTEMPTS; attempt++) {
         const Lane *lane = __atomic_load_n(&thread->lane, __ATOMIC_ACQUIRE);
         const Entry *top = __atomic_load_n(&lane->top, __ATOMIC_RELAXED);
         bool got;
         Peek node = {&top->node, &tick->node, sizeof tick->node};
-        tick->spots_used = peek_spots(state_of(ticker), tick->spots, MOST_SPOTS, node, &got);
+        bool whole = peek_spots(state_of(ticker), tick->spots, MOST_SPOTS, &tick->spots_used, node, &got);
         tick->node = got ? tick->node : NULL;
+        if (whole && top == __atomic_load_n(&lane->top, __ATOMIC_RELAXED)) {
+            break;
+        }
+        tick->node = NULL; /* the sample then is where the call on the main thread finds the thread */
+        tick->spots_used = 0;
     }
     __atomic_store_n(&ticker->looking, 0, __ATOMIC_SEQ_CST);
     return thread != NULL;
