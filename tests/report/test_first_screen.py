@@ -20,8 +20,9 @@ from rlprof.analysis.code import Code, Line
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.report import Findings, Report, find
 from rlprof.ledger.catalogue import PHASES
-from rlprof.report.answer import OWN_CODE, end_of_run, gain_text, no_cause
-from rlprof.report.first_screen import MOST_LINES, lines, to_text, tree_rows
+from rlprof.report.answer import end_of_run, gain_text, no_cause
+from rlprof.report.first_screen import MOST_LINES, lines, to_text
+from rlprof.report.tree import OWN_CODE, tree_rows
 
 MS = 1_000_000
 WORDS = ["environment", "steps", "x" * 70, "`np.stack(x)`", "日本語", "1.5x", "and"]
@@ -213,13 +214,14 @@ def test_no_container_is_a_finding(report):
 
 def test_without_a_cause_the_largest_operation_is_named_with_its_hottest_lines(report):
     largest = report.facts.breakdown.largest.name
-    hot = [Line("env.py", 10 * n, "step", f"work{n}()", 0.0, 1 / n, ()) for n in (1, 2, 3)]
+    hot = [Line("env.py", 10 * n, "step", f"work{n}()", 1e9, 1 / n, ()) for n in (1, 2, 3)]
     facts = replace(report.facts, code=Code(1, {largest: tuple(hot)}, {}, ()))
     text = no_cause(facts)
     assert largest in text
     assert "env.py:10" in text
     assert "env.py:20" in text
     assert "env.py:30" not in text
+    assert f"The largest operation is {largest} (" in text
     shown = " ".join(to_text(Report(2, facts, find_nothing(report.findings)), 100).split())
     assert text in shown
 
@@ -232,11 +234,11 @@ def test_without_a_cause_the_own_code_of_a_phase_is_not_the_phase(written):
     with written.fake.profile("rollout"):
         written.fake.tick(80 * MS)
         written.work("env_step", 20 * MS)
-    assert "your code in rollout (80%)" in no_cause(report_of(written.end()).facts)
+    assert "your code in rollout (80.0%)" in no_cause(report_of(written.end()).facts)
 
 
 def test_the_hottest_line_of_a_row_stands_beside_it(report):
-    hot = Line("env.py", 12, "step", "self.world.step()", 0.0, 0.61, ())
+    hot = Line("env.py", 12, "step", "self.world.step()", 1e9, 0.61, ())
     facts = replace(report.facts, code=Code(1, {"env_step": (hot,)}, {}, ()))
     (row,) = (line.plain for line in lines(replace(report, facts=facts), 100) if line.plain.strip().startswith("env_s"))
     assert "env.py:12 `self.world.step()` (61% of it)" in row

@@ -86,10 +86,17 @@ class Code:
     They say how often something is called."""
     outer_loops: dict[str, tuple[Line, ...]] = field(default_factory=dict)
     """The same for the outermost loop, which is usually the training loop."""
+    on_driver: dict[str, tuple[Line, ...]] = field(default_factory=dict)
+    """As `lines`, for operations that run on the driver and elsewhere: what the driver does in them."""
+    elsewhere: dict[str, tuple[Line, ...]] = field(default_factory=dict)
+    """The same for worker processes and other threads."""
     imports: tuple[Line, ...] = ()
     """Lines during which modules were imported, hottest first. Shares are fractions of the sampled time."""
 
-    def within(self, operation: str) -> tuple[Line, ...]:
+    def within(self, operation: str, on_driver: bool | None = None) -> tuple[Line, ...]:
+        """Lines of an operation, hottest first. on_driver: True or False for the driver's or all other lanes only."""
+        if on_driver is not None and operation in self.on_driver:
+            return (self.on_driver if on_driver else self.elsewhere)[operation]
         return self.lines.get(operation, ())
 
     def ns_in(self, operation: str, place: Line) -> float:
@@ -109,12 +116,16 @@ def code_of(session: Session, training: Training) -> Code:
         if stack.node in nodes:
             stacks[stack.node].append(stack)
     own: defaultdict[str, list[_Sampled]] = defaultdict(list)
+    sides: dict[bool, defaultdict[str, list[_Sampled]]] = {True: defaultdict(list), False: defaultdict(list)}
     subtree: defaultdict[str, list[_Sampled]] = defaultdict(list)
     for id, found in stacks.items():
         sampled = list(_sampled(nodes[id], found))
-        own[nodes[id].operation or UNATTRIBUTED] += sampled
+        operation = nodes[id].operation or UNATTRIBUTED
+        own[operation] += sampled
+        sides[training.snapshot.lanes[nodes[id].lane].on_driver][operation] += sampled
         for name in _path(nodes[id], nodes):
             subtree[name] += sampled
+    both = sides[True].keys() & sides[False].keys()
     return Code(
         sampled_ns=sum(round(stack.ns) for found in stacks.values() for stack in found),
         lines={name: _lines(found, _Sampled.innermost) for name, found in own.items()},
@@ -123,6 +134,8 @@ def code_of(session: Session, training: Training) -> Code:
         outer_loops={name: _lines(found, _Sampled.outer_loop)[:FEW_LINES] for name, found in subtree.items()},
         imports=_lines([one for found in own.values() for one in found], _Sampled.importing),
         growth=_growth(own),
+        on_driver={name: _lines(sides[True][name], _Sampled.innermost) for name in both},
+        elsewhere={name: _lines(sides[False][name], _Sampled.innermost) for name in both},
     )
 
 

@@ -24,7 +24,7 @@ TREND = 2.0
 """Standard deviations from chance, and LEAST_TREND of the speed: below, the speed is called steady."""
 LEAST_TREND = 0.05
 
-_OUTSIDE = {STARTUP: "start-up", AFTER_TRAINING: "the end of the program", "suspended": "stops of the process"}
+_OUTSIDE = {STARTUP: "start-up", AFTER_TRAINING: "after the training", "suspended": "while the process was stopped"}
 
 
 def origin(report: Report) -> str:
@@ -46,9 +46,10 @@ def speed(facts: Facts) -> str:
     done = facts.progress
     reached = "" if done.steps_per_second is None else f"{rate(done.steps_per_second)} steps/s over "
     iterations = f" ({many(done.iterations, 'iteration')})" if done.iterations else ""
-    counted = facts.breakdown.training_ns - done.evaluation_ns if done.steps_per_second else facts.breakdown.training_ns
     unseen = "" if reached or done.steps else ", no environment steps counted"
-    return f"{reached}{duration(counted)} of training{iterations}{unseen}{trend(facts)}.".capitalize()
+    return (
+        f"{reached}{duration(facts.breakdown.training_ns)} of training{iterations}{unseen}{trend(facts)}.".capitalize()
+    )
 
 
 def trained(facts: Facts) -> bool:
@@ -72,11 +73,11 @@ def around(facts: Facts) -> str | None:
     """What is not counted: start-up, evaluation and so on."""
     training = facts.breakdown.training_ns
     parts = [(_OUTSIDE.get(part.name, part.name), part.ns) for part in facts.breakdown.outside]
-    named = [f"{duration(ns)} of {name}" for name, ns in parts if ns > NOTABLE * training]
+    named = [f"{duration(ns)} {name}" for name, ns in parts if ns > NOTABLE * training]
     sentence = f"Not counted: {_and(named)}." if named and training else None
     evaluation = facts.progress.evaluation_ns
     if evaluation > NOTABLE * training and facts.progress.steps_per_second:
-        apart = f"Steps/s leave out {duration(evaluation)} of evaluation."
+        apart = f"Steps/s leave out the {duration(evaluation)} of evaluation in it."
         sentence = f"{sentence} {apart}" if sentence else apart
     return sentence
 

@@ -84,7 +84,7 @@ def _by_size(rows: list[TreeRow]) -> list[TreeRow]:
 
 def _hottest(facts: Facts, row: Row) -> Line | None:
     """The line that the own time of a row mostly comes from."""
-    line = next(iter(facts.code.within(row.operation)), None)
+    line = next(iter(facts.code.within(row.operation, on_driver=not row.elsewhere)), None)
     return line if line is not None and line.ns >= TWO_SAMPLES_NS else None
 
 

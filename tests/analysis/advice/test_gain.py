@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions import Written, facts_of
 
-from rlprof.analysis.advice.gain import MOST, Left, gain_if
+from rlprof.analysis.advice.gain import MOST, SIDE_EFFECTS, Left, gain_if
 from rlprof.analysis.advice.lines import gain_of, match
 from rlprof.analysis.lane_work import Work
 from rlprof.analysis.topology import own
@@ -33,7 +33,7 @@ def training(folder, iterations=12, env_step=lambda _: 30):
 
 def beyond(gain):
     """Half of the fraction that is saved is what the rest may gain in addition."""
-    return gain * (1 + 0.5 * (1 - 1 / gain))
+    return gain * (1 + SIDE_EFFECTS * (1 - 1 / gain))
 
 
 def ends(gain):

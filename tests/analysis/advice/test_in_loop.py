@@ -55,7 +55,7 @@ def test_an_operation_of_each_step_is_named_even_without_iterations(tmp_path):
 
     (found,) = in_loop(train(tmp_path, program))
     finding = given(found, "logging_in_loop", share=0.5)
-    assert "100 calls, 1 per call of env_step" in finding.evidence[0]
+    assert "100 calls, 1 time per call of env_step" in finding.evidence[0]
 
 
 def test_every_so_many_iterations_is_told_as_such(tmp_path):

@@ -15,9 +15,9 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory):
-    """Per iteration 60 ms of env_step, 30 of loss inside a phase with 10 of its own; two seconds in all."""
+    """Per iteration 60 ms of env_step, 30 of loss inside a phase with 10 of its own; four seconds in all."""
     written = Written(tmp_path_factory.mktemp("lines"))
-    for _ in range(20):
+    for _ in range(40):
         with written.fake.profiler.iteration():
             written.work("env_step", 60 * MS)
             with written.fake.profile("update"):

@@ -62,6 +62,8 @@ FAMILIES: tuple[Family, ...] = (line_patterns, in_loop, waiting)
 GENERAL: tuple[Rule, ...] = (python_loop, slowing_down, single_core_env)
 """They speak of whole operations, whatever makes them slow. At the same line, any other rule says more."""
 
+MUCH = 0.5
+"""Least part of what an operation promises that its lines promise."""
 URGENT = 1e9
 LEAST_GAIN = 1.04
 """A smaller gain is not worth a change, and equal runs differ by as much."""
@@ -94,10 +96,22 @@ def _one_per_place(found: Sequence[Finding]) -> list[Finding]:
 
 
 def _one_per_cause(found: Sequence[Finding]) -> list[Finding]:
-    """A rule may speak of an operation and of lines in it. That is the same time: keep what promises more."""
+    """A rule may speak of an operation and of lines in it. That is the same time. Keep the lines, which say more,
+    unless the operation promises far more."""
     kept: list[Finding] = []
     for finding in sorted(found, key=_rank):
-        same = (one for one in kept if one.rule == finding.rule and one.place != finding.place)
-        if not any(set(one.operations) & set(finding.operations) for one in same):
+        same = [one for one in kept if one.rule == finding.rule and one.place != finding.place]
+        same = [one for one in same if set(one.operations) & set(finding.operations)]
+        if not same:
             kept.append(finding)
-    return kept
+        elif _names_lines(finding) and not _names_lines(same[0]) and _gained(finding) >= MUCH * _gained(same[0]):
+            kept[kept.index(same[0])] = finding
+    return sorted(kept, key=_rank)
+
+
+def _names_lines(finding: Finding) -> bool:
+    return finding.place is not None and finding.place.where in finding.cause
+
+
+def _gained(finding: Finding) -> float:
+    return finding.gain.estimate - 1 if finding.gain is not None else 0.0

@@ -9,6 +9,8 @@ from pathlib import PurePath
 from rlprof.analysis.facts import Facts
 
 _CHANGED = "_changed"
+ENOUGH_ITERATIONS = 30
+"""What `rlprof compare` needs by default for one pair, with its warm-up. For a shorter training it needs an option."""
 
 
 def compare_with_change(facts: Facts) -> str:
@@ -19,7 +21,9 @@ def compare_with_change(facts: Facts) -> str:
     script = before[1]
     path = PurePath(script)
     changed = [before[0], str(path.with_name(f"{path.stem}{_CHANGED}{path.suffix}")), *before[2:]]
-    return f"rlprof compare {_quoted(before)} {_quoted(changed)}"
+    iterations = facts.progress.iterations
+    few = f" --iterations {max(1, iterations // 2)}" if 0 < iterations < ENOUGH_ITERATIONS else ""
+    return f"rlprof compare {_quoted(before)} {_quoted(changed)}{few}"
 
 
 def changed_copy(check: str) -> str | None:

@@ -17,8 +17,10 @@ MANY = 16
 SHORT_NS = 1_000_000
 """A longer call computes a batch."""
 
-BACKWARD = Left(0.85, 0.3, 1.0)
+BACKWARD = Left(0.4, 0.1, 1.0)
 """Of the backward pass. It gets shorter, too, if it goes back through these calls."""
+LONG_BACKWARD = 0.8
+"""Times the forward passes. A shorter backward pass does not go back through them."""
 
 
 def forward_one_by_one(facts: Facts) -> Finding | None:
@@ -31,10 +33,12 @@ def forward_one_by_one(facts: Facts) -> Finding | None:
         return None
     place = place_of(facts, FORWARD)
     where = f" at {place.where}" if place is not None else ""
+    backward = facts.operation("backward")
+    through = backward is not None and number(backward.ledger_ns) >= LONG_BACKWARD * number(forward.ledger_ns)
     return Finding(
         rule="forward_one_by_one",
-        cause=f"A network is called {count(round(each))} times per optimizer step{where}, mostly for single rows: "
-        f"{as_percent(share)} of the training time.",
+        cause=f"A network is called {count(round(each))} times per optimizer step{where}, for few rows each: "
+        f"{as_percent(share)} of the training time{' and a part of the backward passes' if through else ''}.",
         place=place,
         operations=(FORWARD,),
         evidence=(
@@ -44,7 +48,9 @@ def forward_one_by_one(facts: Facts) -> Finding | None:
         change="Call the network once for the whole batch: `labels = teacher(batch)` instead of "
         "`torch.stack([teacher(row) for row in batch])`. A recurrent network takes a whole sequence in one call: "
         "`outputs, state = lstm(sequence, state)`. Split it where episodes end.",
-        gain=gain_if(facts, {FORWARD: Left(0.2, 0.05, 0.5), "backward": BACKWARD, **_around(facts)}),
+        gain=gain_if(
+            facts, {FORWARD: Left(0.2, 0.05, 0.5), **({"backward": BACKWARD} if through else {}), **_around(facts)}
+        ),
         check=compare_with_change(facts),
     )
 

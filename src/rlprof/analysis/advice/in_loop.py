@@ -10,7 +10,7 @@ from rlprof.analysis.advice.gain import Left, gain_if
 from rlprof.analysis.advice.lines import loop_of, place_of
 from rlprof.analysis.advice.lookup import CONSIDERABLE, env_step_calls, fraction, number, outermost, ratio
 from rlprof.analysis.facts import Facts
-from rlprof.analysis.figures import as_percent, count, duration
+from rlprof.analysis.figures import as_percent, count, duration, many
 
 FEWEST_CALLS = 3
 """Most trainings save and evaluate at the start and at the end. Two calls are normal."""
@@ -48,7 +48,8 @@ KINDS = (
         "rendering",
         ("render", "env_render", "observation_render"),
         "Rendering takes",
-        "Make the environment without `render_mode`, or render only in the episodes that you record: "
+        "Remove the calls of `render()` from training, and make the environment without `render_mode`. Or render "
+        "only in the episodes that you record: "
         "`RecordVideo(env, folder, episode_trigger=lambda episode: episode % 100 == 0)`.",
         category="rendering",
     ),
@@ -105,7 +106,10 @@ def _uses_sb3(facts: Facts) -> bool:
 def _how_often(facts: Facts, calls: int) -> str:
     steps, iterations = env_step_calls(facts), number(facts.progress.iterations)
     if steps > 0 and calls * 2 >= steps:
-        return f"{count(round(ratio(calls, steps), 1))} per call of env_step"
+        stepped = number(facts.progress.steps)
+        if stepped and 0.9 * stepped <= calls <= 1.1 * stepped:
+            return "once per step of each environment"
+        return f"{many(round(ratio(calls, steps), 1), 'time')} per call of env_step"
     if calls >= iterations:
         return f"{count(round(ratio(calls, iterations), 1))} per iteration" if iterations else f"{count(calls)} times"
     return f"once every {count(round(ratio(iterations, calls), 1))} iterations"

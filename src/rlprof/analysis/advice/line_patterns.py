@@ -36,6 +36,8 @@ def line_patterns(facts: Facts) -> list[Finding]:
     main_loop = _main_loop(facts, networks)
     groups: dict[tuple[str, str, str], list[tuple[Pattern, HotLine]]] = {}
     for hot in hot_lines(facts, among) if among else ():
+        if _runs_network(facts, networks, hot):
+            continue
         pattern = next((one for one in PATTERNS if one.fits(hot.line) and _is_mistake(facts, envs, one, hot)), None)
         if pattern is not None:
             function = hot.line.file, function_of(hot.line)
@@ -67,6 +69,11 @@ def _main_loop(facts: Facts, networks: set[str]) -> tuple[str, str] | None:
     for line in (line for name in networks for line in facts.code.outer_loops.get(name, ())):
         times[line.file, function_of(line)] += number(line.ns)  # type: ignore[assignment]
     return max(times, key=times.__getitem__, default=None)
+
+
+def _runs_network(facts: Facts, networks: set[str], hot: HotLine) -> bool:
+    """True for a line that mostly calls a network. What else is in it belongs to the call."""
+    return sum(facts.code.ns_in(name, hot.line) for name in networks) > hot.line.ns
 
 
 def _is_mistake(facts: Facts, envs: set[str], pattern: Pattern, hot: HotLine) -> bool:

@@ -18,7 +18,7 @@ from rlprof.ledger.catalogue import PHASES
 
 SAMPLE_NS = 50_000_000
 """About the time between two samples."""
-ENOUGH_SAMPLES = 8
+ENOUGH_SAMPLES = 5
 """Of the lines of a finding."""
 
 
@@ -169,20 +169,28 @@ def loop_of(facts: Facts, *operations: str, outer: bool = False) -> Line | None:
 
 
 def beside(facts: Facts, operation: str) -> dict[str, float]:
-    """By phase: the fraction of its own time that the line in the loop around an operation takes besides the operation.
-    A policy's call has more than its networks: making distributions, sampling, converting."""
+    """By phase: the fraction of its own time that the loop around an operation takes besides the operation. A policy's
+    call has more than its networks: making distributions, sampling, converting. If environments are stepped in the same
+    function, only the line of the operation counts."""
     line = loop_of(facts, operation)
     if line is None:
         return {}
+    stepping = {(one.file, function_of(one)) for one in facts.code.inner_loops.get("env_step", ())}
+    alone = (line.file, function_of(line)) not in stepping
 
     def at_line(name: str) -> float:
         return sum(one.ns for one in facts.code.inner_loops.get(name, ()) if one.where == line.where)
 
+    def in_loop(phase: str) -> float:
+        own = (one for one in facts.code.within(phase) if one.loop and one.file == line.file)
+        return sum(one.ns for one in own if function_of(one) == function_of(line))
+
     found = {}
     for phase in PHASES:
         row = facts.operation(phase)
-        if row is not None and row.ledger_ns > 0 and at_line(phase):
-            found[phase] = fraction(at_line(phase) - at_line(operation), row.ledger_ns)
+        if row is not None and row.ledger_ns > 0 and (at_line(phase) or in_loop(phase)):
+            around = max(at_line(phase) - at_line(operation), in_loop(phase) if alone else 0.0)
+            found[phase] = fraction(around, row.ledger_ns)
     return found
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlprof.analysis.advice.lookup import computing, fraction, number, share_of
-from rlprof.analysis.advice.slowing_down import slower_alike
-from rlprof.analysis.breakdown import RLPROF
+from rlprof.analysis.advice.slowing_down import is_alike, slower_as_a_whole
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration, size
 
@@ -62,9 +62,16 @@ def crowded_machine(facts: Facts) -> Note | None:
 
 
 def slowed_machine(facts: Facts) -> Note | None:
-    found = slower_alike(facts)
+    found = slower_as_a_whole(facts)
     if found is None:
         return None
+    if not is_alike(found):
+        most = next((grown for grown in found.grown if grown.operation not in (UNATTRIBUTED, RLPROF)), None)
+        text = f"The training became {as_percent(found.fall)} slower during the run."
+        if most is not None:
+            before, after = duration(most.before_ns), duration(most.after_ns)
+            text += f" {most.operation} grew most, from {before} to {after} per {found.unit}."
+        return Note("slowed_machine", text)
     return Note(
         "slowed_machine",
         f"The training became {as_percent(found.fall)} slower during the run, all of its operations alike. Look at the "

@@ -126,8 +126,8 @@ def _finding(
         return None
     return Finding(
         rule="python_gae",
-        cause=f"{cost.name} takes {as_percent(share)} of the training time: {duration(ratio(cost.spent, cost.steps))} "
-        f"per env step, at least {count(round(cost.factor))} times as long as a vectorised version.",
+        cause=f"{cost.name} takes {as_percent(share)} of the training time: {duration(cost.spent / cost.steps)} per "
+        f"env step, where a scan over whole arrays takes {duration(cost.spent / cost.factor / cost.steps)} at most.",
         place=place,
         operations=operations,
         evidence=(

@@ -42,7 +42,7 @@ def python_loop(facts: Facts) -> Finding | None:
         evidence=found.evidence(),
         change="Compute all elements at once with numpy, for example `x[:, None] - x[None]` for the differences of all "
         "pairs. If that is not possible, compile the function with `numba.njit`, or keep results that do not change.",
-        gain=gain_of(facts, found, Left(0.15, 0.0, 0.6)),
+        gain=gain_of(facts, found, Left(0.1, 0.0, 0.6)),
         check=compare_with_change(facts),
     )
 

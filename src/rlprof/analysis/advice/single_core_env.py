@@ -35,7 +35,8 @@ def single_core_env(facts: Facts) -> Finding | None:
     waited_for = sum(number(operation.ledger_ns) for operation in env)
     used = ratio(sum(number(operation.cpu_ns) for operation in env), waited_for)
     steps = number(facts.progress.steps) or env_step_calls(facts)
-    per_step = ratio(waited_for, steps)
+    resets = sum(number(operation.ledger_ns) for operation in env if operation.operation == "env_reset")
+    per_step = ratio(waited_for - resets, steps)
     together = ratio(number(facts.progress.steps), env_step_calls(facts))
     if not ONE_CORE[0] <= used <= ONE_CORE[1] or per_step < LEAST_STEP_NS:
         return None

@@ -52,10 +52,10 @@ PATTERNS = (
     Pattern(
         "copying",
         "copies a whole object at every call",
-        "Copy only what changes, and reuse the memory: for a target network keep one copy and update it in place with "
-        "`torch._foreach_lerp_(list(target.parameters()), list(online.parameters()), tau)` or `load_state_dict`; for "
-        "observations write into a preallocated array, `buffer[i] = obs`.",
-        Left(0.08, 0.0, 0.45),
+        "Copy only after it has changed, and reuse the memory. For a target network keep one copy and update it in "
+        "place: `torch._foreach_lerp_(list(target.parameters()), list(online.parameters()), tau)`. Write "
+        "observations into a preallocated array: `buffer[i] = obs`.",
+        Left(0.05, 0.0, 0.45),
         source=r"\bdeepcopy\(|copy\.copy\(|\.copy\(\)|(?:np|torch)\.(?:copy|clone|roll)\(|\.clone\(\)|pickle\.(?:loads|dumps)\("
         r"|\.state_dict\(\)|\.data\.copy_\(|\.copy_\([^)]*\btau\b|\.data\s*=\s*",
         below=r"^copy:|^pickle:",
@@ -75,7 +75,7 @@ PATTERNS = (
         "Keep the replay buffer in preallocated arrays, one per column: `storage = np.empty((capacity, *shape))`. "
         "Write with `storage[position] = obs`, and read a batch with one index: "
         "`torch.from_numpy(storage[np.random.randint(0, filled, batch)])`.",
-        Left(0.1, 0.0, 0.5),
+        Left(0.05, 0.0, 0.5),
         one_by_one=True,
         telling=True,
         source=r"\brandom\.sample\(|\bzip\(\*",
@@ -85,7 +85,7 @@ PATTERNS = (
         "goes through all priorities to draw from them",
         "Keep the priorities in a sum tree, which draws and updates in log(n) steps, as torchrl's `PrioritizedSampler` "
         "does. Or compute the cumulative sum once per many draws, and draw with `np.searchsorted`.",
-        Left(0.1, 0.0, 0.5),
+        Left(0.05, 0.0, 0.5),
         source=r"\.choice\((?=.*\bp\s*=)\s*(?:len\(|self\.|np\.arange\()|\.choices\(.*weights|"
         r"prio\w*[^=]*(?:\*\*|/\s*[\w.]+\.sum\(|\.sum\()|\bp\w*\s*(?:/=|=\s*p\w*\s*/)\s*[\w.]+\.sum\(",
     ),
@@ -94,7 +94,7 @@ PATTERNS = (
         "builds an array from a Python list of arrays again and again",
         "Keep the data in one preallocated array and index it: `storage = np.empty((capacity, *shape), dtype)`, write "
         "with `storage[i] = obs`, read with `torch.from_numpy(storage[indices])`.",
-        Left(0.1, 0.0, 0.5),
+        Left(0.05, 0.0, 0.5),
         one_by_one=True,
         source=r"(?:np|numpy)\.(?:stack|vstack|hstack|concatenate|column_stack)\(|(?:torch|th)\.(?:stack|cat|vstack|"
         r"hstack|concat)\(|" + NUMBERS + r"\s*(?:\[\s*\w+(?:\.\w+|\[[^\]]*\])+\s+for\b|list\()",
@@ -106,7 +106,7 @@ PATTERNS = (
         "calls a Python function for every element",
         "`np.vectorize`, `np.apply_along_axis` and pandas' `apply` are loops in Python. Write the function for whole "
         "arrays: `np.where(x > 0, x, 0.1 * x)` instead of an `if` per element.",
-        Left(0.1, 0.0, 0.5),
+        Left(0.05, 0.0, 0.5),
         one_by_one=True,
         source=r"np\.(?:vectorize|apply_along_axis|apply_over_axes|fromiter|frompyfunc)\(|\.(?:apply|applymap|iterrows|"
         r"itertuples)\(|(?:torch\.(?:stack|tensor)|np\.array|list)\(\s*(?:list\(\s*)?map\(",
@@ -118,7 +118,7 @@ PATTERNS = (
         "converts numbers or arrays one by one into a tensor or an array",
         "Convert the whole batch at once: `torch.from_numpy(np.asarray(batch, dtype=np.float32))`, with the batch in "
         "one preallocated numpy array instead of a list.",
-        Left(0.1, 0.0, 0.5),
+        Left(0.05, 0.0, 0.5),
         one_by_one=True,
         source=TENSORS
         + r"|"
@@ -132,7 +132,8 @@ PATTERNS = (
         "growing_container",
         "goes through a whole list or array at every call",
         "If the list holds everything collected so far, keep running sums instead: add each new value to a count, a "
-        "sum and a sum of squares. Or keep only the last values: `deque(maxlen=1000)`.",
+        "sum and a sum of squares. Or keep only the last values: `deque(maxlen=1000)`. Of losses keep `loss.item()`, "
+        "because a loss holds its whole graph.",
         Left(0.05, 0.0, 0.35),
         one_by_one=True,
         source=r"(?:np|numpy|statistics|st)\.(?:f?mean|median|p?std(?:ev)?|var|sum|percentile|quantile|sort|argsort|"
@@ -203,11 +204,11 @@ PATTERNS = (
     ),
     Pattern(
         "item_in_loop",
-        "turns tensors into single numbers inside the innermost loop",
-        "Leave the values as tensors in the loop, `values.append(value.detach())`, and convert them together after it: "
-        "`torch.stack(values).tolist()`. If they are only for a log, compute them once per iteration.",
+        "computes statistics of tensors inside the innermost loop",
+        "Compute them once per iteration, or after every hundredth update. That is enough for a log. On a GPU, leave "
+        "the values as tensors in the loop, because each `.item()` waits for the device.",
         Left(0.05, 0.0, 0.4),
-        source=r"\.item\(\)|\.norm\(",
+        source=r"\.item\(\)|\.(?:norm|std|var|quantile|median|histc|kthvalue|svd)\(",
         without=r"linalg\.norm\(|\bact(?:ion)?s?\b|sample\(|argmax\(|multinomial\(|\.step\(",
     ),
 )

@@ -28,6 +28,12 @@ SURE_OF_ONE = 3.5
 EXPLAINS = 0.5
 """Least fraction of the growth that an operation must explain to be named as the cause."""
 
+MATTERS = 0.05
+"""Least fraction of the whole time per unit."""
+NEARLY_ALL = 0.7
+ALIKE = 2.0
+"""Times the growth of the whole, or as many times less."""
+
 STANDS_OUT = 1.5
 """Times the growth of all others. If everything grows alike, the machine became slower, not an operation."""
 
@@ -38,8 +44,17 @@ def slowing_down(facts: Facts) -> Finding | None:
     return _finding(facts, found, cause) if found is not None and cause is not None else None
 
 
-def slower_alike(facts: Facts) -> Drift | None:
-    """A training that became slower as a whole: that is rather the machine than the code."""
+def is_alike(found: Drift) -> bool:
+    """True if all operations that matter became slower by about the same factor."""
+    matter = [grown for grown in found.grown if grown.before_ns >= MATTERS * found.before_ns]
+    whole = ratio(found.after_ns - found.before_ns, found.before_ns)
+    factors = [ratio(grown.after_ns - grown.before_ns, grown.before_ns) for grown in matter]
+    most = sum(grown.before_ns for grown in matter) >= NEARLY_ALL * found.before_ns
+    return most and len(factors) > 1 and all(whole / ALIKE <= factor <= whole * ALIKE for factor in factors)
+
+
+def slower_as_a_whole(facts: Facts) -> Drift | None:
+    """A training that became slower without a single operation as the cause."""
     found = drift(facts.series)
     if found is None or _cause(found) is not None:
         return None

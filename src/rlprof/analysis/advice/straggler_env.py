@@ -6,7 +6,6 @@ from statistics import median
 
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding, Gain
-from rlprof.analysis.advice.lines import place_of
 from rlprof.analysis.advice.lookup import CONSIDERABLE, ENOUGH_CALLS, fraction, number, ratio
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
@@ -56,8 +55,8 @@ def _look_at(facts: Facts, operation: Operation) -> Finding | None:
     return Finding(
         rule="straggler_env",
         cause=f"{slow.lane} steps its environment {count(round(ratio(_mean(slow), usual), 1))} times slower than the "
-        f"others, which costs {duration(lost)}.",
-        place=place_of(facts, operation.operation),
+        f"others, which costs {as_percent(share)} of the training time ({duration(lost)}).",
+        place=next(iter(facts.code.within(operation.operation, on_driver=False)), None),
         operations=(operation.operation, wait.operation),
         evidence=(
             f"{operation.operation} takes {duration(_mean(slow))} per call on {slow.lane}, and {duration(usual)} "
