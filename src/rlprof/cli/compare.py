@@ -79,8 +79,8 @@ INTERRUPTED = 130
     options.html,
     option(
         "--fail-if-slower", callback=options.share, metavar="PERCENT",
-        help="Exit 1 if B is slower than A by more than PERCENT and the whole confidence interval agrees. Exit 2 if A "
-        "and B do different work.",
+        help="Exit 1 if B is slower than A by more than PERCENT and the whole confidence interval agrees. Exit 2 if "
+        "there are too few pairs to decide, or if A and B do different work.",
     ),
 )  # fmt: skip
 def compare(

@@ -13,10 +13,10 @@ from typing import NoReturn
 import click
 
 from rlprof.analysis.comparison import Comparison
-from rlprof.analysis.figures import duration, many
+from rlprof.analysis.figures import duration
 from rlprof.analysis.slowdown import SLOWDOWN_SIZES, Experiment
 from rlprof.compare.paired import Plan, State, compare_live
-from rlprof.compare.text import ENOUGH, all_on_one_side
+from rlprof.compare.text import few_pairs
 from rlprof.experiment.slowdowns import LEAST_BLOCKS, SlowdownPlan, SlowdownProgress, run_slowdowns
 from rlprof.render.intervals import faster_or_slower, shown
 
@@ -28,8 +28,8 @@ def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison
         f"up to {plan.pairs} pairs of processes, each with at least {plan.blocks} iterations of both trainings;"
         f" at most {_time(plan.seconds)}{narrow}"
     )
-    if plan.pairs < ENOUGH:
-        before += f"\n{many(plan.pairs, 'pair')} can hardly decide: {all_on_one_side(plan.pairs)}"
+    if plan.width and (few := few_pairs(plan.pairs)):  # --noise has no verdict
+        before += f"\n{few}"
     reported = 0
 
     def report(state: State) -> None:
