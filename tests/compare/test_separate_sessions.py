@@ -225,6 +225,22 @@ def test_a_damaged_report_is_refused_in_one_sentence(wrong, because, tmp_path, c
         (["run a.py", "run b.py", "--output", "x.pdf"], "no format ends with .pdf"),
         (["run a.py", "run b.py", "--max-time", "soon"], "soon is not a time"),
         (["run a.py", "run b.py", "--precision", "much"], "much is not a percentage"),
+        (["run a.py", "run b.py", "--precision", "0"], "0 is never reached. Write 2%."),
+        *(
+            (["run a.py", "run b.py", name, given], f"{given} is not a percentage between 0 and 100. Write 5%.")
+            for name in ("--precision", "--fail-if-slower")
+            for given in ("-1", "nan%", "inf", "100%")
+        ),
+        *(
+            (["run a.py", "run b.py", name, given], f"{given} is not a time")
+            for name in ("--max-time", "--patience")
+            for given in ("-1", "nan", "inf", "0s", "9" * 400)
+        ),
+        (
+            [__file__, f"run {__file__}"],
+            f"{__file__} is a script and no session. To compare it, write 'run {__file__}'",
+        ),
+        ([f"{__file__} 4", f"run {__file__} 8"], f"write 'run {__file__} 4'"),
         (["run nosuch.py", f"run {__file__}"], "A (run nosuch.py): there is no script nosuch.py"),
         ([f"run {__file__}", "run nosuch.py"], "B (run nosuch.py): there is no script nosuch.py"),
         ([f"run {__file__}", "run -- nosuch --fast"], "B (run -- nosuch --fast): there is no command nosuch"),

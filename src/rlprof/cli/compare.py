@@ -56,7 +56,7 @@ INTERRUPTED = 130
     ),
     option("--iterations", type=click.IntRange(1), default=20, help="Run at least N iterations of each arm per pair."),
     option(
-        "--precision", callback=options.share, metavar="PERCENT", default="2%",
+        "--precision", callback=options.precision, metavar="PERCENT", default="2%",
         help="Stop once the confidence interval is within plus or minus PERCENT.",
     ),
     option(
