@@ -171,6 +171,21 @@ def test_a_session_among_several_that_is_missing_is_named(tmp_path, compared):
         assert message in err
 
 
+def test_a_session_is_not_compared_with_itself(tmp_path, compared, monkeypatch):
+    first, last = (Written(tmp_path / f"run_20260101-12000{number}").end() for number in range(2))
+    monkeypatch.setenv("RLPROF_DIR", str(tmp_path))
+    for sides in (("last", "last"), (tmp_path, "last"), (f"{first},{last}", last.parent)):
+        code, _, err = compared(*sides)
+        assert code == 2
+        assert err == (f"rlprof: The session {last} is on both sides. Compare two different sessions.\n")
+
+
+def test_a_missing_script_is_named_with_the_folder(tmp_path, compared, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = compared("run nosuch.py", "run nosuch.py")
+    assert (code, err) == (2, f"rlprof: A (run nosuch.py): there is no script nosuch.py in {tmp_path}\n")
+
+
 def test_iterations_without_any_training_time_are_refused_in_one_sentence(tmp_path, compared):
     """All the time of these iterations is start-up, so nothing is left to compare."""
     trained, started = Written(tmp_path / "trained"), Written(tmp_path / "started")
