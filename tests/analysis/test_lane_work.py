@@ -38,7 +38,7 @@ def test_one_after_the_other(written):
     assert [one.share for one in found.ranking] == pytest.approx([0.6, 0.3, 0.1])
     assert " ".join(to_text(found).split()).startswith(
         "With env_step 2x as fast, the training would make 11,764,706 [11,764,706, 11,764,706] steps per second instead"
-        " of 10,000,000. It would be faster by 17.6 % [17.6, 17.6]."
+        " of 10,000,000. It would be faster by 17.6% [17.6, 17.6]."
     )
     both = what_if(work, {"env_step": 0.5, "update": 0.0})
     assert to_text(both).startswith("With env_step 2x as fast and update taking no time, the training would make ")

@@ -30,7 +30,7 @@ def compared(a, b):
 def test_only_a_certain_slowdown_beyond_the_limit_fails(b_ns, passed):
     decision = gate(compared(side(1e6, 5), side(b_ns, 6)), limit=0.05)
     assert decision.passed is passed
-    assert decision.note == ("" if passed else "B is slower than A by more than 5 %.")
+    assert decision.note == ("" if passed else "B is slower than A by more than 5%.")
 
 
 def test_without_an_interval_there_is_no_answer():
@@ -47,7 +47,7 @@ def test_few_sessions_fail_by_their_interval_and_the_note_says_that_they_are_few
     assert not decision.passed
     assert decision.note.endswith(
         "Only 3 sessions of A and 3 of B: if A and B were equally fast, one of them would still win every session in"
-        " 10.0 % of cases."
+        " 10.0% of cases."
     )
 
 
@@ -70,5 +70,5 @@ def sessions(folder, step_ns):
 def test_the_fixture_takes_sessions_and_fails_a_test_with_the_same_gate(rlprof_compare, tmp_path):
     fast, slow = sessions(tmp_path / "fast", 1_000_000), sessions(tmp_path / "slow", 1_500_000)
     assert rlprof_compare(slow, fast, fail_if_slower=0.05).verdict == "faster"
-    with pytest.raises(pytest.fail.Exception, match="B is slower than A by more than 5 %"):
+    with pytest.raises(pytest.fail.Exception, match="B is slower than A by more than 5%"):
         rlprof_compare(fast, slow, fail_if_slower=0.05)

@@ -131,22 +131,22 @@ def test_sessions_with_other_steps_per_iteration_are_compared_in_the_unit_that_i
     assert "--fail-if-slower has no answer: 3,051 steps per iteration in A, 642 in B. Compare per" in err
     code, out, _ = compared(a, b, "--fail-if-slower", "5%", "--per", "iteration")
     assert code == 0
-    assert out.startswith("Per training iteration: B is faster by 100.0 %")
+    assert out.startswith("Per training iteration: B is faster by 100.0%")
     assert "Iterations per second: 125 in A, 250 in B." in out
     assert "3,051 steps per iteration in A, 642 in B" in out
     code, out, err = compared(a, b, "--fail-if-slower", "5%", "--per", "step", "--format", "json")
     assert code == 1
     found = json.loads(out)
     assert (found["verdict"], found["per_step"], found["unit_chosen"]) == ("slower", True, True)
-    assert found["sentence"].startswith("Per environment step: B is slower by 57.9 %")
+    assert found["sentence"].startswith("Per environment step: B is slower by 57.9%")
 
 
 def test_a_file_gets_the_page_and_the_terminal_the_verdict(tmp_path, compared):
     a, b = counted(tmp_path, "a", 8, 8_000_000), counted(tmp_path, "b", 8, 4_000_000)
     code, out, err = compared(a, b, "--html", tmp_path / "page.html")
     assert (code, out) == (0, "")
-    assert "B is faster by 100.0 %" in err
-    assert "B is faster by 100.0 %" in (tmp_path / "page.html").read_text()
+    assert "B is faster by 100.0%" in err
+    assert "B is faster by 100.0%" in (tmp_path / "page.html").read_text()
 
 
 def test_no_steps_cannot_be_the_unit(tmp_path, compared):
@@ -155,7 +155,7 @@ def test_no_steps_cannot_be_the_unit(tmp_path, compared):
     assert (code, err) == (
         2, "rlprof: A counts no environment steps, so there is no --per step. Use --per iteration.\n"
     )  # fmt: skip
-    assert compared(a, b, "--per", "iteration")[1].startswith("Per training iteration: B is faster by 100.0 %")
+    assert compared(a, b, "--per", "iteration")[1].startswith("Per training iteration: B is faster by 100.0%")
 
 
 def test_a_session_among_several_that_is_missing_is_named(tmp_path, compared):

@@ -23,7 +23,7 @@ from rlprof.render.intervals import faster_or_slower, shown
 
 def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison:
     """Compare two command lines, with progress on stderr."""
-    narrow = f", or until the interval is within ±{100 * plan.width:g} %" if plan.width else ""
+    narrow = f", or until the interval is within ±{100 * plan.width:g}%" if plan.width else ""
     before = (
         f"up to {plan.pairs} pairs of processes, each with at least {plan.blocks} iterations of both trainings;"
         f" at most {_time(plan.seconds)}{narrow}"
@@ -50,7 +50,7 @@ def run_experiment(plan: SlowdownPlan, iteration_ns: float) -> dict[str, Experim
     iterations = (2 + len(SLOWDOWN_SIZES)) * len(plan.operations) * (plan.settle + plan.counted)
     least = duration(LEAST_BLOCKS * iterations * 1.3 * iteration_ns)
     before = (
-        f"running rlprof {plan.command} again, with {', '.join(plan.operations)} slowed down by 50 and 100 %: at least"
+        f"running rlprof {plan.command} again, with {', '.join(plan.operations)} slowed down by 50 and 100%: at least"
         f" {least} after its start, at most {_time(plan.seconds)}"
     )
 

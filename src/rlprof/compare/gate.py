@@ -17,7 +17,7 @@ class Gate:
 
 
 def gate(found: Comparison, limit: float) -> Gate:
-    """Fails if the whole interval has B slower than A by more than `limit`: 0.05 for 5 %.
+    """Fails if the whole interval has B slower than A by more than `limit`: 0.05 for 5%.
 
     Raises RlprofError if it has no answer: there is no interval, or the arms do different work and no unit was chosen.
     """
@@ -28,5 +28,5 @@ def gate(found: Comparison, limit: float) -> Gate:
     if found.speedup.high is None:
         raise RlprofError(f"--fail-if-slower has no answer: {no_interval(found)}. {what_it_takes(found)}")
     if found.speedup.high < -limit:
-        return Gate(False, f"B is slower than A by more than {100 * limit:g} %. {caution(found)}".rstrip())
+        return Gate(False, f"B is slower than A by more than {100 * limit:g}%. {caution(found)}".rstrip())
     return Gate(True)

@@ -138,7 +138,7 @@ def legend(comparison: Comparison) -> str:
 def basis(comparison: Comparison) -> str:
     """What the figures are computed from."""
     known = comparison.speedup.low is not None
-    intervals = f", with {100 * comparison.confidence:g} % confidence intervals" if known else ""
+    intervals = f", with {100 * comparison.confidence:g}% confidence intervals" if known else ""
     if comparison.sessions is not None:
         a, b = (many(number, "session") for number in comparison.sessions)
         stronger = "Interleaved processes give a stronger answer: rlprof compare 'run ...' 'run ...'."
