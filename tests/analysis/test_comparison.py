@@ -219,6 +219,7 @@ def test_two_pairs_have_no_interval_anywhere(logs):
         assert "No verdict: 2 pairs are too few for an interval. B was faster by" in shown
         assert not re.search(r"\d{4,}%|%\W+\[", shown)
     assert "Run at least 6 pairs" in words(found)
+    assert to_html(found).count("<b>no evidence</b>") == 2  # neither by time nor by CPU time
 
 
 def test_no_evidence_is_an_interval_without_an_estimate():
