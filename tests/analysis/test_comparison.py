@@ -36,7 +36,7 @@ def test_contributions_sum_to_the_whole_saving():
     assert (x.name, x.significant, y.name, y.significant) == ("x", True, "y", False)
     assert "B is faster by" in verdict(found)
     shown = {line.split()[0]: line for line in to_text(found).splitlines() if line[:2] in ("x ", "y ")}
-    assert re.search(r"\d % \[[\d.]+, [\d.]+\] +faster +\+3.9%$", shown["x"])  # of 100, 60.7 are left
+    assert re.search(r"\d% \[[\d.]+, [\d.]+\] +faster +\+3.9%$", shown["x"])  # of 100, 60.7 are left
     assert re.search(r"A?  \[0.0, 0.0\] +~ +\+0.0%$", shown["y"])  # an estimate would be read as a result
 
 
@@ -84,7 +84,7 @@ def test_the_page_has_the_verdict_a_line_per_component_and_what_differs():
     assert verdict(found) in page
     assert page.count("<svg") == 4  # the axis, all of it, x and y
     assert page.count("<circle") == 2  # no estimate of y, for which there is no evidence
-    assert page.count("+3.9 %") == 2  # what x saves is the whole saving
+    assert page.count("+3.9%") == 2  # what x saves is the whole saving
     assert "A &lt;b&gt;" in page
     assert "setting x: 1 -&gt; &lt;2&gt;" in page.partition("What differs between A and B")[2]
 
@@ -109,7 +109,7 @@ def test_the_four_verdicts():
     slower = compare("A", "B", pairs_of([-0.5, -0.52, -0.48]))
     assert slower.verdict == "slower"
     # 1000 to 900 + 100 e^0.5, in steps per second: 1 - 1 / 1.0649; the ends of the interval are as positive.
-    figures = re.fullmatch(r"B is slower by ([\d.]+) % \[([\d.]+), ([\d.]+)\].", verdict(slower))
+    figures = re.fullmatch(r"B is slower by ([\d.]+)% \[([\d.]+), ([\d.]+)\]. Only 3 pairs: .*", verdict(slower))
     size, low, high = map(float, figures.groups())
     assert low < size == 6.1 < high
     assert compare("A", "B", pairs_of([0.01, -0.01, 0.0, 0.02])).verdict == "same"
@@ -182,29 +182,57 @@ def words(found):
 
 
 def test_a_comparison_that_could_not_decide_says_what_it_would_take():
-    few = words(compare("A", "B", one_component([0.2, -0.2])))
-    assert "2 pairs can hardly decide: B is faster in all of them, or in none, in 50.0 % of cases by chance" in few
+    few = words(compare("A", "B", one_component([0.2, -0.2, 0.1])))
+    assert "one of them would still win every pair in 25.0% of cases. To detect a difference of 5.0%" in few
     normal = NormalDist(0, 0.1)
     noise = [normal.inv_cdf(place / 9) for place in range(1, 9)]
     (needed,) = re.findall(
-        r"About (\d+) pairs would show a diff.* of 5.0 %", words(compare("A", "B", one_component(noise)))
+        r"To detect a difference of 5.0% in this noise, run about (\d+) pairs",
+        words(compare("A", "B", one_component(noise))),
     )
     more = [normal.inv_cdf(place / (int(needed) + 1)) for place in range(1, int(needed) + 1)]
     assert compare("A", "B", one_component(more)).least_seen == pytest.approx(0.05, abs=0.015)
-    assert "can hardly decide" not in words(compare("A", "B", one_component([0.5, 0.5001])))
+
+
+@pytest.mark.parametrize("logs", [[0.05, 0.048, 0.052], [-0.05, -0.048, -0.052, -0.05, -0.05]])
+def test_a_verdict_of_few_pairs_says_everywhere_how_often_chance_alone_agrees(logs):
+    found = compare("A", "B", one_component(logs))
+    assert found.verdict == ("faster" if logs[0] > 0 else "slower")
+    chance = {3: "25.0", 5: "6.2"}[len(logs)]
+    caution = (
+        f"Only {len(logs)} pairs: if A and B were equally fast, one of them would still win every pair in {chance}% of"
+        " cases."
+    )
+    for shown in (words(found), to_html(found), json.loads(to_json(found))["sentence"]):
+        assert caution in shown
+    assert "Only" not in verdict(compare("A", "B", one_component(2 * logs)))
+    same = compare("A", "B", one_component([0.001, -0.001, 0.0]))
+    assert verdict(same).endswith("Only 3 pairs: so few can be close together by chance.")
+
+
+@pytest.mark.parametrize("logs", [[0.9, -0.4], [0.5, 0.5001]])
+def test_two_pairs_have_no_interval_anywhere(logs):
+    """Student's t of two values would say: between 100% slower and 10,000,000,000% faster."""
+    found = compare("A", "B", pairs_of(logs))
+    assert (found.speedup.low, found.speedup.high, found.least_seen) == (None, None, None)
+    for shown in (words(found), to_html(found), json.loads(to_json(found))["sentence"]):
+        assert "No verdict: 2 pairs are too few for an interval. B was faster by" in shown
+        assert not re.search(r"\d{4,}%|%\W+\[", shown)
+    assert "Run at least 6 pairs" in words(found)
+    assert to_html(found).count("<b>no evidence</b>") == 2  # neither by time nor by CPU time
 
 
 def test_no_evidence_is_an_interval_without_an_estimate():
     found = compare("A", "B", pairs_of([0.9, -0.9, 0.5, -0.6]))
     assert re.fullmatch(
-        r"No evidence of a difference: B is between [\d.]+ % slower and [\d.]+ % faster. "
-        r"Only a difference of [\d.]+ % or more could have been found.",
+        r"No evidence of a difference: B is between [\d.]+% slower and [\d.]+% faster. "
+        r"In this noise, only differences of [\d.]+% or more are detected reliably.",
         verdict(found),
     )
     page = to_html(found)
     assert "<b>no evidence</b>" in page
     assert "<circle" not in page
-    estimate = f"{100 * found.speedup.estimate:.1f} %"
+    estimate = f"{100 * found.speedup.estimate:.1f}%"
     assert f"faster by {estimate}" not in page
     assert f"<b>{estimate}" not in page
 
@@ -229,6 +257,7 @@ def test_arms_that_do_different_work_get_no_verdict():
         assert f"No verdict: A and B do different work: {found.work}." in " ".join(shown.split())
         assert "faster by" not in shown
         assert "slower" not in shown
+        assert "saved" not in shown.lower()
     counted_by_iteration = with_work(pairs_of([0.5, 0.51]), {"steps": 0, "updates": 8}, {"steps": 0, "updates": 4})
     assert compare("A", "B", counted_by_iteration).work == "8 optimizer steps per iteration in A, 4 in B"
 

@@ -36,10 +36,12 @@ def test_one_after_the_other(written):
     assert found.asked.rate.estimate == pytest.approx(1e10 / 850)
     assert [one.operation for one in found.ranking] == ["update", "env_step", "render"]
     assert [one.share for one in found.ranking] == pytest.approx([0.6, 0.3, 0.1])
-    sentence = (
-        "11,764,706 [11,764,706, 11,764,706] steps per second instead of 10,000,000, faster by 17.6 % [17.6, 17.6]."
+    assert " ".join(to_text(found).split()).startswith(
+        "With env_step 2x as fast, the training would make 11,764,706 [11,764,706, 11,764,706] steps per second instead"
+        " of 10,000,000. It would be faster by 17.6% [17.6, 17.6]."
     )
-    assert sentence in to_text(found, width=120)
+    both = what_if(work, {"env_step": 0.5, "update": 0.0})
+    assert to_text(both).startswith("With env_step 2x as fast and update taking no time, the training would make ")
 
 
 def test_a_thread_that_the_driver_waits_for(written, actor):

@@ -98,4 +98,4 @@ def test_where_the_model_expects_a_kink_slowdowns_must_do_what_it_predicts_of_th
     assert as_predicted.experiment is None
     otherwise = verify(work, topology(work), asked, {"update": experiment("update", slowed(40.0))})
     assert not otherwise.trusted
-    assert "but 42 % was predicted" in otherwise.verdict
+    assert "but 42% was predicted" in otherwise.verdict

@@ -45,4 +45,6 @@ def test_no_line_is_longer_than_the_terminal_and_names_are_whole(width, tmp_path
         if width >= 60:
             assert all(name in text for name in NAMES)
         assert "faster by" in text
-    assert ("saved" in compared.partition("\n\n")[2].splitlines()[1]) == (width > 60)
+    header = compared.partition("\n\n")[2].splitlines()[1].split()
+    assert ("saved" in header, "verdict" in header) == (width > 60, width > 60)
+    assert header[1:3] == ["A", "B"] if width >= 60 else header[1:] == ["B", "is", "faster", "by"]

@@ -76,6 +76,7 @@ def test_a_planted_difference_is_found_where_it_is(training):
         ("0.001 0 0", r"B .* ended without an iteration. .*\(\):\n  the last words$"),
         ("0.001 3 7", "B .* failed with exit code 7.*\n.*the last words"),
         ("0.001 2 0", "B .* ended after 2 iterations, but a pair needs 8. Let it train longer:\n.*the last words"),
+        ("0.001 1 0", "B .* ended after 1 iteration, but a pair needs 8."),
         ("0.001 7 0", "B .* ended after 7 iterations, .*, or measure fewer with --iterations 2:\n"),
         ("0.001 1000 0 --no-steps", "A .* counts environment steps, B .* counts none"),
     ],

@@ -101,10 +101,10 @@ def test_sessions_are_measured_without_their_first_iterations_and_their_differen
     infos = [load_facts(folder).session for folder in (a, b)]
     assert "setting envs: 4 -> 8" in changes(*infos)
     code, out, err = compared(a, b, "--fail-if-slower", "1%")
-    assert code == 0
-    assert "No verdict: a single session per side gives no error rate." in out
+    assert code == 2
+    assert "No verdict: a side with a single session has no error rate." in out
     assert "setting envs: 4 -> 8" in out
-    assert "With a single session per side no error rate can be computed, so the gate cannot fail" in err
+    assert "--fail-if-slower has no answer: a side with a single session has no error rate." in err
 
 
 def counted(folder, name, steps, wall):
@@ -131,22 +131,22 @@ def test_sessions_with_other_steps_per_iteration_are_compared_in_the_unit_that_i
     assert "--fail-if-slower has no answer: 3,051 steps per iteration in A, 642 in B. Compare per" in err
     code, out, _ = compared(a, b, "--fail-if-slower", "5%", "--per", "iteration")
     assert code == 0
-    assert out.startswith("Per training iteration: B is faster by 100.0 %")
+    assert out.startswith("Per training iteration: B is faster by 100.0%")
     assert "Iterations per second: 125 in A, 250 in B." in out
     assert "3,051 steps per iteration in A, 642 in B" in out
     code, out, err = compared(a, b, "--fail-if-slower", "5%", "--per", "step", "--format", "json")
     assert code == 1
     found = json.loads(out)
     assert (found["verdict"], found["per_step"], found["unit_chosen"]) == ("slower", True, True)
-    assert found["sentence"].startswith("Per environment step: B is slower by 57.9 %")
+    assert found["sentence"].startswith("Per environment step: B is slower by 57.9%")
 
 
 def test_a_file_gets_the_page_and_the_terminal_the_verdict(tmp_path, compared):
     a, b = counted(tmp_path, "a", 8, 8_000_000), counted(tmp_path, "b", 8, 4_000_000)
     code, out, err = compared(a, b, "--html", tmp_path / "page.html")
     assert (code, out) == (0, "")
-    assert "B is faster by 100.0 %" in err
-    assert "B is faster by 100.0 %" in (tmp_path / "page.html").read_text()
+    assert "B is faster by 100.0%" in err
+    assert "B is faster by 100.0%" in (tmp_path / "page.html").read_text()
 
 
 def test_no_steps_cannot_be_the_unit(tmp_path, compared):
@@ -155,7 +155,7 @@ def test_no_steps_cannot_be_the_unit(tmp_path, compared):
     assert (code, err) == (
         2, "rlprof: A counts no environment steps, so there is no --per step. Use --per iteration.\n"
     )  # fmt: skip
-    assert compared(a, b, "--per", "iteration")[1].startswith("Per training iteration: B is faster by 100.0 %")
+    assert compared(a, b, "--per", "iteration")[1].startswith("Per training iteration: B is faster by 100.0%")
 
 
 def test_a_session_among_several_that_is_missing_is_named(tmp_path, compared):
@@ -169,6 +169,21 @@ def test_a_session_among_several_that_is_missing_is_named(tmp_path, compared):
         code, _, err = compared(a, given)
         assert code == 2
         assert message in err
+
+
+def test_a_session_is_not_compared_with_itself(tmp_path, compared, monkeypatch):
+    first, last = (Written(tmp_path / f"run_20260101-12000{number}").end() for number in range(2))
+    monkeypatch.setenv("RLPROF_DIR", str(tmp_path))
+    for sides in (("last", "last"), (tmp_path, "last"), (f"{first},{last}", last.parent)):
+        code, _, err = compared(*sides)
+        assert code == 2
+        assert err == (f"rlprof: The session {last} is on both sides. Compare two different sessions.\n")
+
+
+def test_a_missing_script_is_named_with_the_folder(tmp_path, compared, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = compared("run nosuch.py", "run nosuch.py")
+    assert (code, err) == (2, f"rlprof: A (run nosuch.py): there is no script nosuch.py in {tmp_path}\n")
 
 
 def test_iterations_without_any_training_time_are_refused_in_one_sentence(tmp_path, compared):
@@ -225,6 +240,22 @@ def test_a_damaged_report_is_refused_in_one_sentence(wrong, because, tmp_path, c
         (["run a.py", "run b.py", "--output", "x.pdf"], "no format ends with .pdf"),
         (["run a.py", "run b.py", "--max-time", "soon"], "soon is not a time"),
         (["run a.py", "run b.py", "--precision", "much"], "much is not a percentage"),
+        (["run a.py", "run b.py", "--precision", "0"], "0 is never reached. Write 2%."),
+        *(
+            (["run a.py", "run b.py", name, given], f"{given} is not a percentage between 0 and 100. Write 5%.")
+            for name in ("--precision", "--fail-if-slower")
+            for given in ("-1", "nan%", "inf", "100%")
+        ),
+        *(
+            (["run a.py", "run b.py", name, given], f"{given} is not a time")
+            for name in ("--max-time", "--patience")
+            for given in ("-1", "nan", "inf", "0s", "9" * 400)
+        ),
+        (
+            [__file__, f"run {__file__}"],
+            f"{__file__} is a script and no session. To compare it, write 'run {__file__}'",
+        ),
+        ([f"{__file__} 4", f"run {__file__} 8"], f"write 'run {__file__} 4'"),
         (["run nosuch.py", f"run {__file__}"], "A (run nosuch.py): there is no script nosuch.py"),
         ([f"run {__file__}", "run nosuch.py"], "B (run nosuch.py): there is no script nosuch.py"),
         ([f"run {__file__}", "run -- nosuch --fast"], "B (run -- nosuch --fast): there is no command nosuch"),

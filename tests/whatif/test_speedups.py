@@ -42,6 +42,7 @@ def test_a_speedup_is_the_part_of_the_time_that_is_left(work, words, left):
         ("env_step=0x", "is not a speedup"),
         ("=2x", "is not a speedup"),
         ("env_stp=2x", "has no operation env_stp in its iterations. Did you mean env_step?"),
+        ("unattributed=2x", "has no operation unattributed in its iterations. Operations: env_step, update."),
         ("queue_wait=2x", "queue_wait is a wait for other work"),
     ],
 )
@@ -49,3 +50,12 @@ def test_a_word_that_cannot_be_used_is_refused_with_what_to_do(work, word, messa
     with pytest.raises(RlprofError) as raised:
         read_speedups([word], work)
     assert message in str(raised.value)
+
+
+def test_a_session_without_operations_says_so(tmp_path):
+    written = Written(tmp_path / "run")
+    for _ in range(8):
+        with written.fake.profiler.iteration():
+            written.fake.tick(1_000)
+    with Session(written.end()) as session, pytest.raises(RlprofError, match=r"It has no operations there at all\.$"):
+        read_speedups(["env_step=2x"], work_of(session))

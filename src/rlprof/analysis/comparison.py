@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from rlprof.analysis.inference import ALPHA, Interval, interval, least_seen, p_value, permutation_p
+from rlprof.analysis.inference import ALPHA, FEWEST, Interval, interval, least_seen, p_value, permutation_p
 from rlprof.analysis.trimmed import kept, trimmed_mean
 from rlprof.analysis.work import Measured, in_steps, of_a_step, sizes, work
 
@@ -123,7 +123,7 @@ def compare(a: str, b: str, pairs: Sequence[MeasuredPair], alpha: float = ALPHA,
     scaled = [tuple(of_a_step(arm) if per_step else arm for arm in (pair.a, pair.b)) for pair in pairs]
     logs = [math.log(one.wall_ns / other.wall_ns) for one, other in scaled]
     middle = [scaled[place] for place in kept(logs)]
-    mean = trimmed_mean(logs) if len(logs) > 1 else None
+    mean = trimmed_mean(logs) if len(logs) >= FEWEST else None
     return Comparison(
         a=a,
         b=b,

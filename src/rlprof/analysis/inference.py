@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 from typing import Any, TypeVar
 
 from rlprof.analysis.trimmed import Mean, cut_of, trimmed_mean
@@ -14,6 +14,8 @@ from rlprof.errors import MissingLibraryError
 ALPHA = 0.05
 """Error rate of an interval that is computed once. Its complement is the confidence."""
 POWER = 0.8
+FEWEST = 3
+"""Values for an interval or a p-value. The t-distribution of two values is so wide that its ends are absurd."""
 
 Part = TypeVar("Part")
 
@@ -42,11 +44,12 @@ class Interval:
 
 
 def interval(logs: Sequence[float], alpha: float) -> Interval:
-    return around(trimmed_mean(logs), alpha) if len(logs) > 1 else Interval(math.expm1(logs[0]), None, None)
+    enough = len(logs) >= FEWEST
+    return around(trimmed_mean(logs), alpha) if enough else Interval(math.expm1(fmean(logs)), None, None)
 
 
 def p_value(values: Sequence[float]) -> float | None:
-    return chance_of(trimmed_mean(values)) if len(values) > 1 else None
+    return chance_of(trimmed_mean(values)) if len(values) >= FEWEST else None
 
 
 def around(mean: Mean, alpha: float) -> Interval:

@@ -56,7 +56,7 @@ INTERRUPTED = 130
     ),
     option("--iterations", type=click.IntRange(1), default=20, help="Run at least N iterations of each arm per pair."),
     option(
-        "--precision", callback=options.share, metavar="PERCENT", default="2%",
+        "--precision", callback=options.precision, metavar="PERCENT", default="2%",
         help="Stop once the confidence interval is within plus or minus PERCENT.",
     ),
     option(
@@ -79,8 +79,8 @@ INTERRUPTED = 130
     options.html,
     option(
         "--fail-if-slower", callback=options.share, metavar="PERCENT",
-        help="Exit 1 if B is slower than A by more than PERCENT and the whole confidence interval agrees. Exit 2 if A "
-        "and B do different work.",
+        help="Exit 1 if B is slower than A by more than PERCENT and the whole confidence interval agrees. Exit 2 if "
+        "there are too few pairs to decide, or if A and B do different work.",
     ),
 )  # fmt: skip
 def compare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -21,17 +22,31 @@ def seconds(_context: click.Context, _option: click.Parameter, text: str | None)
     found = re.fullmatch(r"(\d+\.?\d*)\s*(\w*)", text)
     if found is None or found[2] not in _UNITS:
         raise click.BadParameter(f"{text} is not a time. Write 90s, 10m or 1h.")
-    return float(found[1]) * _UNITS[found[2]]
+    time = float(found[1]) * _UNITS[found[2]]
+    if not 0 < time < math.inf:
+        raise click.BadParameter(f"{text} is not a time above zero. Write 90s, 10m or 1h.")
+    return time
 
 
 def share(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
-    """`5%` or `5`."""
+    """`5%` or `5`: from zero to less than 100 %."""
     if text is None:
         return None
     try:
-        return float(text.removesuffix("%")) / 100
+        percent = float(text.removesuffix("%"))
     except ValueError as error:
         raise click.BadParameter(f"{text} is not a percentage. Write 5%.") from error
+    if not 0 <= percent < 100:  # nan is refused, too
+        raise click.BadParameter(f"{text} is not a percentage between 0 and 100. Write 5%.")
+    return percent / 100
+
+
+def precision(context: click.Context, option: click.Parameter, text: str) -> float:
+    """The same above zero, because no interval has no width."""
+    found = share(context, option, text)
+    if not found:
+        raise click.BadParameter(f"{text} is never reached. Write 2%.")
+    return found
 
 
 # Output

@@ -13,23 +13,23 @@ from typing import NoReturn
 import click
 
 from rlprof.analysis.comparison import Comparison
-from rlprof.analysis.figures import duration, many
+from rlprof.analysis.figures import duration
 from rlprof.analysis.slowdown import SLOWDOWN_SIZES, Experiment
 from rlprof.compare.paired import Plan, State, compare_live
-from rlprof.compare.text import ENOUGH, all_on_one_side
+from rlprof.compare.text import few_pairs
 from rlprof.experiment.slowdowns import LEAST_BLOCKS, SlowdownPlan, SlowdownProgress, run_slowdowns
 from rlprof.render.intervals import faster_or_slower, shown
 
 
 def run_comparison(plan: Plan, component_of: Callable[[str], str]) -> Comparison:
     """Compare two command lines, with progress on stderr."""
-    narrow = f", or until the interval is within ±{100 * plan.width:g} %" if plan.width else ""
+    narrow = f", or until the interval is within ±{100 * plan.width:g}%" if plan.width else ""
     before = (
         f"up to {plan.pairs} pairs of processes, each with at least {plan.blocks} iterations of both trainings;"
         f" at most {_time(plan.seconds)}{narrow}"
     )
-    if plan.pairs < ENOUGH:
-        before += f"\n{many(plan.pairs, 'pair')} can hardly decide: {all_on_one_side(plan.pairs)}"
+    if plan.width and (few := few_pairs(plan.pairs)):  # --noise has no verdict
+        before += f"\n{few}"
     reported = 0
 
     def report(state: State) -> None:
@@ -50,7 +50,7 @@ def run_experiment(plan: SlowdownPlan, iteration_ns: float) -> dict[str, Experim
     iterations = (2 + len(SLOWDOWN_SIZES)) * len(plan.operations) * (plan.settle + plan.counted)
     least = duration(LEAST_BLOCKS * iterations * 1.3 * iteration_ns)
     before = (
-        f"running rlprof {plan.command} again, with {', '.join(plan.operations)} slowed down by 50 and 100 %: at least"
+        f"running rlprof {plan.command} again, with {', '.join(plan.operations)} slowed down by 50 and 100%: at least"
         f" {least} after its start, at most {_time(plan.seconds)}"
     )
 

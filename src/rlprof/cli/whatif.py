@@ -40,7 +40,7 @@ FORMATS = {"text": to_text, "json": to_json}
         help="Command line for --verify: 'run train.py ...' or 'train petri ...'.",
     ),
     option(
-        "--precision", callback=options.share, metavar="PERCENT", default="1%",
+        "--precision", callback=options.precision, metavar="PERCENT", default="1%",
         help="Stop --verify once each cost is known to within this fraction of an iteration.",
     ),
     options.max_time,

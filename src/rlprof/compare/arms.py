@@ -23,6 +23,8 @@ def compare_arms(plan: Plan, run: Callable[[Plan], Comparison] | None = None) ->
     """Compare two command lines with `run` (default: without progress), or two sides of recorded sessions."""
     sides = [[] if is_command(arm) else sessions_named(arm) for arm in (plan.a, plan.b)]
     if all(sides):
+        if both := set(map(_database, sides[0])) & set(map(_database, sides[1])):
+            raise RlprofError(f"The session {min(both)} is on both sides. Compare two different sessions.")
         facts = [[(str(path), load_facts(path)) for path in side] for side in sides]
         a, b = ([measure_session(one, name) for name, one in side] for side in facts)
         differences = changes(facts[0][0][1].session, facts[1][0][1].session)
@@ -38,9 +40,17 @@ def is_command(arm: str) -> bool:
     return _COMMAND.match(arm) is not None and not Path(arm).exists()
 
 
+def _database(session: Path) -> Path:
+    """One path for each way to name a session."""
+    return find_database(session).resolve()
+
+
 def sessions_named(arm: str) -> list[Path]:
     """The sessions that an arm names: folders, files, `last`, folders of sessions, with commas between them."""
     found: list[Path] = []
+    first = arm.split()[:1]
+    if first and first[0].endswith(".py") and Path(first[0]).is_file():
+        raise RlprofError(f"{first[0]} is a script and no session. To compare it, write 'run {arm.strip()}'.")
     for part in arm.split(","):
         path = Path(part)
         if part == "last":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlprof.analysis.comparison import Comparison
-from rlprof.compare.text import remedy
+from rlprof.compare.text import caution, no_interval, remedy, what_it_takes
 from rlprof.errors import RlprofError
 
 
@@ -13,23 +13,20 @@ from rlprof.errors import RlprofError
 class Gate:
     passed: bool
     note: str = ""
-    """Why it failed, or why it could not fail."""
+    """Why it failed."""
 
 
 def gate(found: Comparison, limit: float) -> Gate:
-    """Fails if the whole interval has B slower than A by more than `limit`: 0.05 for 5 %.
+    """Fails if the whole interval has B slower than A by more than `limit`: 0.05 for 5%.
 
-    Raises RlprofError for arms that do different work, unless the unit was chosen: no gate has an answer for them.
+    Raises RlprofError if it has no answer: there is no interval, or the arms do different work and no unit was chosen.
     """
     if found.withheld:
         raise RlprofError(
             f"A and B do different work, so --fail-if-slower has no answer: {found.work}. {remedy(found)}"
         )
-    if found.speedup.high is not None and found.speedup.high < -limit:
-        return Gate(False, f"B is slower than A by more than {100 * limit:g} %.")
     if found.speedup.high is None:
-        few, more = "pair", "Raise --max-time, or use --pairs 2 or more."
-        if found.sessions:
-            few, more = "session per side", "Give two or more sessions per side."
-        return Gate(True, f"With a single {few} no error rate can be computed, so the gate cannot fail. {more}")
+        raise RlprofError(f"--fail-if-slower has no answer: {no_interval(found)}. {what_it_takes(found)}")
+    if found.speedup.high < -limit:
+        return Gate(False, f"B is slower than A by more than {100 * limit:g}%. {caution(found)}".rstrip())
     return Gate(True)

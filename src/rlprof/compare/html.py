@@ -45,10 +45,11 @@ def _figures(comparison: Comparison) -> Markup:
 
 
 def _large(what: str, interval: Interval) -> tuple[str, str, str]:
-    """The interval is in small type: a narrow page has no room for both in large type. An interval with zero in it has
-    no estimate, because that would be read as the result."""
-    unclear = interval.low is not None and not interval.beyond_zero
-    return what, "no evidence" if unclear else percent_of(interval.estimate), range_of(interval) + " %" * unclear
+    """The interval is in small type: a narrow page has no room for both in large type. Without an interval, or
+    with zero in it, there is no estimate, because that would be read as the result."""
+    if interval.beyond_zero:
+        return what, percent_of(interval.estimate), range_of(interval)
+    return what, "no evidence", "" if interval.low is None else f"{range_of(interval)}%"
 
 
 def _forest(comparison: Comparison) -> Markup:
@@ -115,4 +116,4 @@ def _times(comparison: Comparison) -> Markup:
 
 
 def _saved(contribution: float) -> str:
-    return f"{100 * contribution:+.1f} %"
+    return f"{100 * contribution:+.1f}%"

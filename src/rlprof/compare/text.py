@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -15,8 +16,10 @@ from rlprof.render.intervals import faster_or_slower, percent_of, range_in_words
 from rlprof.render.layout import Column, Layout, as_text
 
 NO_EVIDENCE = "~"
-ENOUGH = 6
-"""Pairs: with fewer, even a permutation test with all pairs on one side is above 5 %."""
+CHANCE = 0.05
+"""With few pairs or sessions, all of them agree by chance alone in more cases than this."""
+ENOUGH, ENOUGH_SESSIONS = 6, 4
+"""Fewest pairs, and fewest sessions per side, that agree by chance in fewer cases."""
 MARGIN_SHOWN = 0.05
 """The difference for which the number of pairs is computed that it would take."""
 SCHEMA_VERSION = 1
@@ -36,7 +39,7 @@ def render(comparison: Comparison, console: Console) -> None:
         layout.line(note, "bold")
     layout.heading(f"Time per {unit}, by component")
     names = [component.name for component in comparison.components]
-    layout.table("component", names, comparison.components, _TIMES if comparison.withheld else _COLUMNS)
+    layout.table("component", names, comparison.components, _COLUMNS[:2] if comparison.withheld else _COLUMNS)
     layout.line(legend(comparison))
     layout.line(basis(comparison))
     if comparison.changes:
@@ -60,8 +63,8 @@ def notes(comparison: Comparison) -> Iterator[str]:
         yield f"The work differs: {comparison.work}. The verdict is about time per {unit_of(comparison)} all the same."
     if comparison.sizes is not None and not (comparison.work and comparison.sizes in comparison.work):
         yield f"Iterations differ in size: {comparison.sizes}. Times and speeds are per {unit_of(comparison)}."
-    if (few := too_few(comparison)) is not None:
-        yield few
+    if (needed := what_it_takes(comparison)) is not None:
+        yield needed
     if comparison.interrupted:
         yield "Interrupted: this is the result so far."
     if comparison.drift is not None and not comparison.steady:
@@ -73,24 +76,42 @@ def unit_of(comparison: Comparison) -> str:
     return "environment step" if comparison.per_step else "training iteration"
 
 
-def too_few(comparison: Comparison) -> str | None:
-    """What it would take to decide, if the comparison could not."""
-    if comparison.verdict != "unknown" or comparison.least_seen is None:
+def what_it_takes(comparison: Comparison) -> str | None:
+    """What to do if the comparison could not decide."""
+    if comparison.verdict != "unknown":
         return None
     if comparison.sessions is not None:
-        fewest = min(comparison.sessions)
-        return f"{many(fewest, 'session')} per side can hardly decide. Record more." if fewest < ENOUGH else None
+        few = min(comparison.sessions) < ENOUGH_SESSIONS
+        return f"Record at least {ENOUGH_SESSIONS} sessions per side." if few else None
+    if comparison.least_seen is None:
+        return f"Run at least {ENOUGH} pairs (--pairs, --max-time)."
     needed = pairs_to_show(MARGIN_SHOWN, comparison.logs, 1 - comparison.confidence)
-    number = "More than 1,000" if needed is None else f"About {max(needed, ENOUGH)}"
-    would = f"{number} pairs would show a difference of {percent_of(MARGIN_SHOWN)} in such noise (--pairs, --max-time)."
-    if comparison.pairs >= ENOUGH:
-        return would
-    return f"{many(comparison.pairs, 'pair')} can hardly decide: {all_on_one_side(comparison.pairs)}. {would}"
+    number = "more than 1,000" if needed is None else f"about {max(needed, ENOUGH)}"
+    would = f"To detect a difference of {percent_of(MARGIN_SHOWN)} in this noise, run {number} pairs"
+    return f"{caution(comparison)} {would} (--pairs, --max-time).".lstrip()
 
 
-def all_on_one_side(pairs: int) -> str:
-    """Why so few pairs show little."""
-    return f"B is faster in all of them, or in none, in {percent_of(2 / 2**pairs)} of cases by chance alone"
+def caution(comparison: Comparison) -> str:
+    """Why so few pairs or sessions prove little. Empty if there are enough."""
+    same = comparison.verdict == "same"
+    if comparison.sessions is None:
+        return few_pairs(comparison.pairs, same)
+    a, b = comparison.sessions
+    return _few(f"{many(a, 'session')} of A and {b} of B", 2 / math.comb(a + b, a), "session", same)
+
+
+def few_pairs(pairs: int, same: bool = False) -> str:
+    return _few(many(pairs, "pair"), 2 / 2**pairs, "pair", same)
+
+
+def _few(number: str, chance: float, what: str, same: bool) -> str:
+    """`chance` is how often one arm wins all of them if both are equally fast."""
+    if chance <= CHANCE:
+        return ""
+    if same:
+        return f"Only {number}: so few can be close together by chance."
+    often = f"in {percent_of(chance)} of cases"
+    return f"Only {number}: if A and B were equally fast, one of them would still win every {what} {often}."
 
 
 def remedy(comparison: Comparison) -> str:
@@ -102,18 +123,22 @@ def remedy(comparison: Comparison) -> str:
 def legend(comparison: Comparison) -> str:
     """How to read the table of components."""
     unit = "step" if comparison.per_step else "iteration"
-    saved = f'"Saved" is the part of A\'s time per {unit} that B saves in a component. These sum to the whole saving.'
     if comparison.withheld:
-        return f"These times include the difference in the work. {saved}"
-    typical = ' "B is faster by" is over all iterations, or over typical ones where that is more certain.'
-    evidence = f'"{NO_EVIDENCE}" means no evidence of a difference, given the number of components.'
+        return "A and B do different work, and these times include that difference."
+    saved = (
+        f'"Saved" is the part of A\'s time per {unit} that B saves in a component. All parts sum to the whole saving.'
+    )
+    evidence = f'"{NO_EVIDENCE}" means no evidence that the component differs, with a correction for testing several.'
+    typical = (
+        ' "B is faster by" leaves out unusually slow and fast iterations where this makes the figure more precise.'
+    )
     return f"{evidence}{typical if comparison.pairs else ''} {saved}"
 
 
 def basis(comparison: Comparison) -> str:
     """What the figures are computed from."""
     known = comparison.speedup.low is not None
-    intervals = f", with {100 * comparison.confidence:g} % confidence intervals" if known else ""
+    intervals = f", with {100 * comparison.confidence:g}% confidence intervals" if known else ""
     if comparison.sessions is not None:
         a, b = (many(number, "session") for number in comparison.sessions)
         stronger = "Interleaved processes give a stronger answer: rlprof compare 'run ...' 'run ...'."
@@ -139,15 +164,24 @@ def _sentence(comparison: Comparison) -> str:
     found = faster_or_slower(comparison.speedup)
     match comparison.verdict:
         case "faster" | "slower":
-            return f"B is {found}."
+            return f"B is {found}. {caution(comparison)}".rstrip()
         case "same":
-            return f"The same within ±{percent_of(MARGIN)}: B is {found}."
+            return f"The same within ±{percent_of(MARGIN)}: B is {found}. {caution(comparison)}".rstrip()
     if comparison.least_seen is None:
-        what = "a single pair" if comparison.sessions is None else "a single session per side"
-        return f"No verdict: {what} gives no error rate. B was {found}."
+        return f"No verdict: {no_interval(comparison)}. B was {found}."
     least = percent_of(comparison.least_seen)
     between = range_in_words(comparison.speedup)
-    return f"No evidence of a difference: B is {between}. Only a difference of {least} or more could have been found."
+    reliably = f"In this noise, only differences of {least} or more are detected reliably."
+    return f"No evidence of a difference: B is {between}. {reliably}"
+
+
+def no_interval(comparison: Comparison) -> str:
+    """Why there is no interval: `2 pairs are too few for an interval`."""
+    if comparison.sessions is not None:
+        return "a side with a single session has no error rate"
+    if comparison.pairs == 1:
+        return "a single pair gives no error rate"
+    return f"{many(comparison.pairs, 'pair')} are too few for an interval"
 
 
 def by_cpu_time(interval: Interval) -> str:
@@ -175,17 +209,12 @@ def verdict_of(component: Component) -> str:
     return "faster" if component.contribution > 0 else "slower"
 
 
-_TIMES: tuple[Column[Component], ...] = (
-    Column("A", 7, lambda component: time_of(component, component.a_ns)),
-    Column("B", 7, lambda component: time_of(component, component.b_ns)),
-    Column("saved", 7, lambda component: f"{100 * component.contribution:+.1f}%"),
-)
 _COLUMNS: tuple[Column[Component], ...] = (
-    Column("A", 7, _TIMES[0].of, dispensable=2),
-    Column("B", 7, _TIMES[1].of, dispensable=2),
+    Column("A", 7, lambda component: time_of(component, component.a_ns), dispensable=1),
+    Column("B", 7, lambda component: time_of(component, component.b_ns), dispensable=1),
     Column("B is faster by", 22, speedup_of),
-    Column("verdict", 7, verdict_of),
-    Column("saved", 7, _TIMES[2].of, dispensable=3),
+    Column("verdict", 7, verdict_of, dispensable=2),
+    Column("saved", 7, lambda component: f"{100 * component.contribution:+.1f}%", dispensable=3),
 )
 
 

@@ -19,6 +19,7 @@ from statistics import fmean, linear_regression
 
 from rlprof.analysis.comparison import MeasuredPair
 from rlprof.analysis.differences import changes
+from rlprof.analysis.figures import many
 from rlprof.analysis.trimmed import kept
 from rlprof.analysis.work import ITERATION, UPDATE, Measured
 from rlprof.errors import RlprofError
@@ -142,7 +143,7 @@ def _ended_early(arms: Sequence[Arm], iterations: int, warm_up: int, blocks: int
     possible = iterations - warm_up - 1
     fewer = f", or measure fewer with --iterations {possible}" if possible > 0 else ""
     return ArmError(
-        f"{arm} ended after {iterations} iterations, but a pair needs {warm_up + blocks + 1}."
+        f"{arm} ended after {many(iterations, 'iteration')}, but a pair needs {warm_up + blocks + 1}."
         f" Let it train longer{fewer}{arm.last_output()}"
     )
 

@@ -44,7 +44,7 @@ class Column(Generic[Item]):
     width: int
     of: Callable[[Item], str]
     dispensable: int = 0
-    """Columns that a narrow console leaves out, the highest first. 0 is never left out."""
+    """A narrow console leaves out the columns with the highest number first, together. 0 is never left out."""
 
 
 def room(columns: Iterable[Column[Item]], width: int) -> int:
@@ -56,7 +56,8 @@ def fitting(columns: Sequence[Column[Item]], width: int, least: int) -> list[Col
     """Without the most dispensable columns, until the others leave at least `least` cells of a line."""
     kept = list(columns)
     while room(kept, width) < least and any(column.dispensable for column in kept):
-        kept.remove(max(kept, key=lambda column: column.dispensable))
+        most = max(column.dispensable for column in kept)
+        kept = [column for column in kept if column.dispensable != most]
     return kept
 
 

@@ -26,7 +26,8 @@ def script_command(words: Sequence[str]) -> list[str]:
     script = words[0]
     if script != "-" and not Path(script).exists():
         hint = f"; to run a command, put -- before it: rlprof run -- {script}" if shutil.which(script) else ""
-        raise RlprofError(f"there is no script {script}{hint}")
+        where = "" if Path(script).is_absolute() else f" in {Path.cwd()}"
+        raise RlprofError(f"there is no script {script}{where}{hint}")
     return [sys.executable, *words]
 
 

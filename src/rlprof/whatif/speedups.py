@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from rlprof.analysis.lane_work import Work
@@ -11,6 +11,8 @@ from rlprof.analysis.prediction import operations_of
 from rlprof.errors import RlprofError
 from rlprof.ledger.catalogue import WAITS
 
+MOST = 20
+"""Most operations that an error lists."""
 _SPEED = re.compile(r"(?P<times>\d+\.?\d*|\.\d+)x|(?P<free>0|free)", re.IGNORECASE)
 
 
@@ -22,9 +24,18 @@ def read_speedups(words: Iterable[str], work: Work) -> dict[str, float]:
         if name in WAITS:
             raise RlprofError(f"{name} is a wait for other work and cannot be faster itself. Name what it waits for.")
         if name not in known:
-            near = get_close_matches(name, known, n=3, cutoff=0.5) or known[:8]
-            raise RlprofError(f"The session has no operation {name} in its iterations. Did you mean {', '.join(near)}?")
+            raise RlprofError(f"The session has no operation {name} in its iterations. {_instead(name, known)}")
     return saving
+
+
+def _instead(name: str, known: Sequence[str]) -> str:
+    """What the user may have meant."""
+    if not known:
+        return "It has no operations there at all."
+    if near := get_close_matches(name, known):
+        return f"Did you mean {', '.join(near)}?"
+    more = f" and {len(known) - MOST} more" if len(known) > MOST else ""
+    return f"Operations: {', '.join(known[:MOST])}{more}."
 
 
 def _read(text: str) -> tuple[str, float]:

@@ -41,7 +41,7 @@ def render(found: WhatIf, verified: Verified | None, console: Console) -> None:
     if len(found.ranking) > MOST:
         layout.line(f"Not shown: {many(len(found.ranking) - MOST, 'operation')} that would bring less.")
     layout.line(
-        f"{model_of(found.topology)} Computed from {many(found.iterations, 'iteration')} of this run, with 95 %"
+        f"{model_of(found.topology)} Computed from {many(found.iterations, 'iteration')} of this run, with 95%"
         " confidence intervals. Another run may be faster or slower as a whole. --verify checks a prediction on the"
         " real training."
     )
@@ -53,12 +53,14 @@ def to_json(found: WhatIf, verified: Verified | None = None) -> str:
 
 
 def sentence(asked: Prediction, found: WhatIf) -> str:
-    """`env_step 2x: 1,235 [1,210, 1,261] steps per second instead of 1,000, faster by 23.5 % [21.0, 26.1].`"""
-    what = ", ".join(f"{name} {speed_of(part)}" for name, part in asked.saving.items())
+    """`With env_step 2x as fast, the training would make 1,235 [1,210, 1,261] steps per second instead of 1,000. It
+    would be faster by 23.5% [21.0, 26.1].`"""
+    what = " and ".join(f"{name} {speed_of(part)}" for name, part in asked.saving.items())
+    gain = f"would be {faster_or_slower(asked.gain)}."
     if asked.rate is None or found.rate is None:
-        return f"{what}: {faster_or_slower(asked.gain)}."
+        return f"With {what}, the training {gain}"
     steps = f"{rate_of(asked.rate)} steps per second instead of {rate(found.rate.estimate)}"
-    return f"{what}: {steps}, {faster_or_slower(asked.gain)}."
+    return f"With {what}, the training would make {steps}. It {gain}"
 
 
 def rate_of(interval: Interval) -> str:
@@ -69,8 +71,8 @@ def rate_of(interval: Interval) -> str:
 
 
 def speed_of(part: float) -> str:
-    """The speedup that leaves this part of the time: `2x`, `free`."""
-    return f"{1 / part:g}x" if part else "free"
+    """The speedup that leaves this part of the time: `2x as fast`, `taking no time`."""
+    return f"{1 / part:g}x as fast" if part else "taking no time"
 
 
 def model_of(how: Topology) -> str:
@@ -93,7 +95,7 @@ def experiment_lines(verified: Verified) -> list[str]:
     for one in verified.experiments:
         if one.cost is not None:
             how = "sleeping" if one.slept > 0.5 else "computing with the GIL" if one.held > 0.5 else "computing"
-            measured = f"measured by slowing it down by 50 and 100 % ({how}) in {many(one.blocks, 'block')}"
+            measured = f"measured by slowing it down by 50 and 100% ({how}) in {many(one.blocks, 'block')}"
             lines.append(f"{one.operation} costs {shown(one.cost)} of an iteration, {measured}.")
     lines.append(verified.verdict)
     return lines

@@ -92,7 +92,7 @@ def _as_predicted(work: Work, how: Topology, experiments: Mapping[str, Experimen
             if abs(foreseen - longer) > unsure + MARGIN * (1 + max(foreseen, longer)):
                 return False, (
                     f"Not trusted: if {name} were faster, something else would be the limit. A slowdown by"
-                    f" {100 * size:.0f} % made an iteration {100 * longer:.0f} % longer, but {100 * foreseen:.0f} % was"
+                    f" {100 * size:.0f}% made an iteration {100 * longer:.0f}% longer, but {100 * foreseen:.0f}% was"
                     " predicted."
                 )
     return True, "If it were faster, something else would be the limit. The slowdowns had the predicted effect."
