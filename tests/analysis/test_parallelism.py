@@ -96,3 +96,15 @@ def test_only_cpu_time_of_the_training_is_in_its_capacity(written, actor):
     assert sum(parts.values()) == 4_000 * MS
     assert parts[OUTSIDE] <= 1_000 * MS
     assert parts[CHILDREN] == pytest.approx(300 * MS - parts["environment"])
+
+
+def test_spans_of_more_cpu_time_than_the_cores_have_are_no_table(written):
+    """10 s in spans of a worker's start-up do not fit the 4 s that 4 cores have in the training of 1 s."""
+    written.work("update", 1_000 * MS)
+    with Session(written.end()) as session:
+        training = training_of(session)
+        used = resources(session, training)
+    busy = {"cpu_ns": 10_000 * MS, "self_ns": 10_000 * MS}
+    nodes = [replace(node, **busy) if node.operation else node for node in training.snapshot.net_nodes]
+    assert parallelism(training.snapshot, used, 4).capacity is not None
+    assert parallelism(training.snapshot.only(nodes), used, 4).capacity is None

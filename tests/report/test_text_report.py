@@ -241,3 +241,11 @@ def test_what_the_parts_would_allow_is_in_the_whole_report(written):
     report = report_of(written.end())
     assert report.findings.expectation.ratio == pytest.approx(0.2)
     assert "1,000 steps/s" in to_text(report)  # what the environment does alone
+
+
+def test_cpu_time_that_does_not_fit_the_training_is_not_shown(report):
+    unfit = replace(report.facts.parallelism, capacity=None)
+    shown = replace(report, facts=replace(report.facts, parallelism=unfit))
+    for text in (to_text(shown), to_html(shown)):
+        assert "exceeds what the cores could provide" in text
+        assert "outside spans" not in text

@@ -15,6 +15,10 @@ from rlprof.render.layout import GAP, WIDEST, Column, as_text, fitting, room
 from rlprof.render.names import literal, outside_name, shorten
 
 NO_CPU_TIME = "CPU time was not measured: this machine has no cheap way to read it."
+CPU_TIME_UNFIT = (
+    "The CPU time in spans exceeds what the cores could provide during the training, because some of it is "
+    "from before. So it is not known what the cores were used for."
+)
 _BAR_WIDTHS = (6, 30)
 _NAME_WIDTHS = (22, 40)
 _FEW_ROWS = 30

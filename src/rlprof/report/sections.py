@@ -16,6 +16,7 @@ from rlprof.render.advice import check
 from rlprof.render.layout import Column, Layout
 from rlprof.render.names import LONGEST_PATH
 from rlprof.report.answer import gain_text, headline, no_cause
+from rlprof.report.breakdown import CPU_TIME_UNFIT
 
 MOST_ROWS = 40
 """In the operations table. The JSON and CSV reports have all operations."""
@@ -190,7 +191,9 @@ def parallelism(report: Report, layout: Layout) -> None:
             Column("CPU time", 8, lambda item: duration(item.cpu_ns)),
         ]
         shown = [item for item in found.capacity if item.cpu_ns]
-        layout.table(f"CPU time of {found.cores} cores", [item.name for item in shown], shown, columns)
+        layout.table(f"CPU time of {many(found.cores, 'core')}", [item.name for item in shown], shown, columns)
+    elif report.facts.breakdown.cpu != "off":
+        layout.line(CPU_TIME_UNFIT)
     busiest = f"{100 * found.communication_efficiency:.0f}% of the training time"
     if found.lanes == 1:
         layout.line(f"One lane did all the work. It was at work, and not waiting, for {busiest}.")

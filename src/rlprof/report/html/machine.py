@@ -42,7 +42,7 @@ def parallelism(report: Report) -> Markup:
     ]
     parts: list[str] = [figures(equation)]
     if found.capacity is None:
-        parts.append(element("p", breakdown.NO_CPU_TIME, class_="empty"))
+        parts.append(element("p", _no_capacity(report), class_="empty"))
     else:
         rows = [
             bar_row(
@@ -66,6 +66,10 @@ def parallelism(report: Report) -> Markup:
         caption = "Calls open at once, for operations on several lanes"
         parts.append(table(caption, ("operation", "on average"), concurrent))
     return join(parts)
+
+
+def _no_capacity(report: Report) -> str:
+    return breakdown.NO_CPU_TIME if report.facts.breakdown.cpu == "off" else breakdown.CPU_TIME_UNFIT
 
 
 def expectation(report: Report) -> Markup:
