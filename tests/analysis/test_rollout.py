@@ -60,3 +60,18 @@ def test_no_environment_or_no_iterations_is_no_rollout(planted):
     planted = Planted()
     collect(planted)
     assert rollout(planted.breakdown()) is None
+
+
+def test_only_what_dominates_the_training_is_a_bottleneck(planted):
+    """A rollout of 10% of the training, then one of 5 equal parts."""
+    with planted.profiler.iteration():
+        with planted.profile("rollout"):
+            planted.work("env_step", 80)
+            planted.work("policy_forward", 20)
+        planted.work("update", 900)
+    assert not any(step.bottleneck for step in rollout(planted.breakdown()).steps)
+    equal = Planted()
+    with equal.profiler.iteration(), equal.profile("rollout"):
+        for name in ("env_step", "policy_forward", "buffer_add", "render", "advantage"):
+            equal.work(name, 100)
+    assert not any(step.bottleneck for step in rollout(equal.breakdown()).steps)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from itertools import accumulate
 from pathlib import Path
 
 import pytest
-from sessions import Written
+from sessions import Written, facts_of
 
 from rlprof import SpanCost
 from rlprof.analysis.series import Series, calls_inside, groups_of, own_share, series
@@ -103,3 +104,20 @@ def test_a_point_that_does_not_add_up_is_found():
     wrong = Series((1,), (1,), (0,), (100,), (0,), (0,), {"env_step": (99,)}, {})
     with pytest.raises(AssertionError, match="iterations 1 to 1 sum to 99 ns of 100 ns"):
         wrong.check()
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_what_comes_after_the_training_is_in_no_point(tmp_path, marked):
+    """Four iterations of 100 ns. The last one goes on for 900 ns after its last update."""
+    written = Written(tmp_path)
+    for _ in range(4):
+        written.fake.profiler.iteration()
+        written.work("backward", 100)
+        written.fake.profiler.add_steps(1)
+    with written.fake.profile("after_training") if marked else nullcontext():
+        written.fake.tick(900)
+    facts = facts_of(written.end())
+    for found in (facts.series, facts.lanes):
+        assert set(found.wall_ns) == {100}
+        assert found.last[-1] == (4 if marked else 3)
+    assert "after_training" not in facts.series.ledger_ns

@@ -58,7 +58,7 @@ def test_nothing_is_recommended_for_start_up(report):
 def test_start_up_stands_beside_the_speed(report, render):
     text = render(report)
     assert "500 steps/s over 2.00 s of training" in text
-    assert "6.00 s start-up" in text
+    assert "6.00 s of start-up" in text
 
 
 @pytest.mark.parametrize("name", sorted(BESIDE_TRAINING))

@@ -91,6 +91,24 @@ def test_wrong_use_exits_with_2_and_an_error(arguments):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["analyze", "-o", "a.html"], "`rlprof analyze` writes text"),
+        (["report", "--full", "--format", "csv"], "--full is for text only."),
+    ],
+)
+def test_what_a_command_cannot_write_is_refused(words, error, session, tmp_path):
+    done = rlprof(*words, session, cwd=tmp_path, code=2)
+    assert error in done.stderr
+    assert list(tmp_path.glob("a.*")) == []
+
+
+def test_a_dash_is_stdout(session, tmp_path):
+    assert rlprof("report", session, "--html", "-", cwd=tmp_path).stdout.startswith("<!DOCTYPE html>")
+    assert not (tmp_path / "-").exists()
+
+
 @pytest.mark.parametrize("given", [lambda path: path, lambda path: path / "session.db"], ids=["folder", "file"])
 def test_a_session_is_its_folder_or_its_file(given, session):
     done = rlprof("report", given(session))

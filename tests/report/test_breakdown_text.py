@@ -154,10 +154,10 @@ def test_overlapped_work_and_lanes_are_noted_if_there_are_some(planted):
     with planted.profile("update"), Together(planted, 2, "env_step"):
         planted.tick(50_000)
     text = to_text(planted.breakdown())
-    assert "Overlapped: 100 us of work on other lanes while the driver was busy, most of it in env_step.\n" in text
-    assert "Lanes: 3 threads. On average 3.00 of them were working.\n" in text
+    assert "Other lanes worked for 100 us while the driver was busy, too, mostly in env_step.\n" in text
+    assert "Lanes: 3 threads. On average 3.00 of them were working. The driver is the thread that" in text
     alone = to_text(training().breakdown())
-    assert "Overlapped" not in alone
+    assert "Other lanes" not in alone
     assert "Lanes" not in alone
 
 
@@ -175,7 +175,7 @@ def test_where_cpu_time_is_not_measured_the_report_says_so_and_has_no_column():
 def test_open_spans_are_noted(planted):
     planted.profile("update").__enter__()
     planted.tick(10)
-    assert "Still open, and counted up to the end of the recording: 1 span." in to_text(planted.breakdown())
+    assert "1 span was still open at the end. Its time up to the end is counted." in to_text(planted.breakdown())
 
 
 def test_a_profiler_that_recorded_nothing_says_so():

@@ -6,7 +6,9 @@ import html
 import json
 import os
 import re
+import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -152,9 +154,54 @@ def test_planted_figures_are_in_their_places(report):
     assert "15 episodes" in text
 
 
+NEVER_WRAPPED = ("      rlprof compare ", "command: ", "folder: ")
+"""Beginnings of lines to paste."""
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
 def test_no_line_is_wider_than_the_console(width, report):
-    assert max(map(len, to_text(report, width).splitlines())) <= width
+    lines = [line for line in to_text(report, width).splitlines() if not line.startswith(NEVER_WRAPPED)]
+    assert max(map(len, lines)) <= width
+
+
+def test_a_command_is_one_line_to_paste_and_names_the_copy(report):
+    (finding,) = report.findings.findings
+    script = "examples/a folder/train long name.py"
+    copy = "examples/a folder/train long name_changed.py"
+    check = shlex.join(["rlprof", "compare", shlex.join(["run", script]), shlex.join(["run", copy])])
+    found = replace(report.findings, findings=(replace(finding, check=check),))
+    lines = to_text(replace(report, findings=found), 40).splitlines()
+    (line,) = [line for line in lines if line.strip().startswith("rlprof compare")]
+    assert [shlex.split(word) for word in shlex.split(line)[2:]] == [["run", script], ["run", copy]]
+    assert "Check: make the change in a copy," in " ".join(lines)
+
+
+def test_the_folder_of_the_run_is_named(report):
+    assert "folder:   /home/user/project" in to_text(report).splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_table_loses_columns_and_not_names(written, width):
+    for name in ("advantage_estimate", "policy_forward_2"):
+        for _ in range(30):
+            with written.fake.profiler.iteration():
+                written.work(name, MS, track_memory=True)
+                written.fake.profiler.add_steps(1)
+    report = report_of(written.end())
+    for text in (analysis_text(report, width), to_text(report, width).partition("\nOperations\n")[2]):
+        table = text.partition("operation  ")[2].split("Recommendations")[0]
+        assert "policy_forward_2" in table
+    assert "share" in analysis_text(report, width)
+
+
+def test_a_program_without_training_gets_one_sentence(written):
+    written.fake.tick(300 * MS)
+    report = report_of(written.end())
+    page = re.sub(r"<style>.*?</style>|<[^>]*>", " ", to_html(report), flags=re.DOTALL)
+    for text in (to_text(report), analysis_text(report), page):
+        assert "No training was seen" in text
+        for part in ("Operations", "Parallelism", "What to change", "min-calls"):
+            assert part not in text
 
 
 def test_an_empty_session_says_so(written):
@@ -194,3 +241,11 @@ def test_what_the_parts_would_allow_is_in_the_whole_report(written):
     report = report_of(written.end())
     assert report.findings.expectation.ratio == pytest.approx(0.2)
     assert "1,000 steps/s" in to_text(report)  # what the environment does alone
+
+
+def test_cpu_time_that_does_not_fit_the_training_is_not_shown(report):
+    unfit = replace(report.facts.parallelism, capacity=None)
+    shown = replace(report, facts=replace(report.facts, parallelism=unfit))
+    for text in (to_text(shown), to_html(shown)):
+        assert "exceeds what the cores could provide" in text
+        assert "outside spans" not in text

@@ -12,8 +12,9 @@ from rlprof.analysis.operations import Operation, operations
 from rlprof.analysis.parallelism import Parallelism, parallelism
 from rlprof.analysis.progress import Progress, progress
 from rlprof.analysis.resources import Resources, resources
-from rlprof.analysis.series import Series, series
+from rlprof.analysis.series import Series, in_training, series
 from rlprof.analysis.training import training_of
+from rlprof.ledger.catalogue import AFTER_TRAINING
 from rlprof.session.evidence import Evidence
 from rlprof.session.info import Info
 from rlprof.session.reader import Session
@@ -61,13 +62,14 @@ def gather_facts(session: Session) -> Facts:
     whole, iterations = session.snapshot(), session.iterations()
     training = training_of(session)
     used = resources(session, training)
+    charted = in_training(session, whole, iterations, training.outside_ns(AFTER_TRAINING))
     return Facts(
         session=session.info,
         ended=RUNNING if session.end is None else session.end.how,
         breakdown=breakdown(training),
         operations=operations(training.snapshot),
         progress=progress(training, iterations),
-        series=series(session, whole, iterations),
+        series=series(session, whole, charted),
         resources=used,
         parallelism=parallelism(training.snapshot, used, session.info.cores),
         work=work_of(session),
@@ -75,5 +77,5 @@ def gather_facts(session: Session) -> Facts:
         artifacts=tuple(session.artifacts()),
         lost=None if session.end is None else session.end.lost,
         evidence=session.evidence,
-        lanes=lane_timeline(session, whole, iterations),
+        lanes=lane_timeline(session, whole, charted),
     )

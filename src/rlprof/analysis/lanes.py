@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.analysis.lane_work import DRIVER
-from rlprof.analysis.series import calls_inside, groups_of, own_share
+from rlprof.analysis.series import after_training, calls_inside, groups_of, own_share
 from rlprof.ledger.snapshot import Lane, Snapshot
 from rlprof.session.reader import IterationRow, Session
 
@@ -50,6 +50,8 @@ def lane_timeline(session: Session, snapshot: Snapshot, iterations: Sequence[Ite
     nodes = {node.id: node for node in snapshot.nodes}
     parents = {node.id: node.parent for node in snapshot.nodes}
     groups = list(groups_of(iterations, POINTS))
+    wall = [sum(one.wall_ns for one in group) for group in groups]
+    beyond = after_training(snapshot)
     lanes: dict[str, Lane] = {}
     at_work: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0] * len(groups)))
     for point, group in enumerate(groups):
@@ -58,6 +60,9 @@ def lane_timeline(session: Session, snapshot: Snapshot, iterations: Sequence[Ite
         for gain in gains:
             node = nodes.get(gain.node)
             if node is None:
+                continue
+            if gain.node in beyond:
+                wall[point] -= gain.ledger_ns
                 continue
             lane = snapshot.lanes[node.lane]
             if node.operation is None and not lane.on_driver:
@@ -68,14 +73,14 @@ def lane_timeline(session: Session, snapshot: Snapshot, iterations: Sequence[Ite
             lanes.setdefault(key, lane)
             at_work[key][node.operation or UNATTRIBUTED][point] += round(work)
     busy = {key: sum(map(sum, times.values())) for key, times in at_work.items()}
-    least = LEAST_WORK * sum(one.wall_ns for group in groups for one in group)
+    least = LEAST_WORK * sum(wall)
     shown = [key for key in busy if lanes[key].on_driver or busy[key] >= least]
     order = sorted(shown, key=lambda key: (not lanes[key].on_driver, -busy[key]))[:MOST_LANES]
     names = Counter(lane.name for lane in lanes.values())
     return LaneTimeline(
         first=tuple(group[0].first + 1 for group in groups),
         last=tuple(group[-1].last + 1 for group in groups),
-        wall_ns=tuple(sum(one.wall_ns for one in group) for group in groups),
+        wall_ns=tuple(wall),
         strips=tuple(_strip(key, lanes[key], names, at_work[key]) for key in order),
         hidden=len(busy) - len(order),
     )

@@ -15,6 +15,8 @@ CHILDREN = "child processes"
 IDLE = "idle or other programs"
 """Capacity that this training did not use."""
 MOST_LANES = 32
+TOLERANCE = 0.02
+"""Fraction of the capacity by which CPU times may exceed it, because two clocks are not read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Parallelism:
 
     cores: int
     capacity: tuple[Capacity, ...] | None
-    """Largest category first, then the other three. None without CPU times."""
+    """Largest category first, then the other three. None without CPU times, or if they do not fit the training time."""
     workers: tuple[Worker, ...]
     """Busiest first, at most 32."""
     lanes: int
@@ -100,29 +102,40 @@ def parallelism(snapshot: Snapshot, resources: Resources, cores: int) -> Paralle
 
 
 def _capacity(snapshot: Snapshot, resources: Resources, cores: int) -> tuple[Capacity, ...] | None:
-    """None if neither the ledger nor the samples have CPU times."""
+    """None without CPU times, or if they do not fit the training time.
+
+    The CPU time of a lane without an open span counts from the start of its thread or process, mostly before the
+    training. Only the driver's is known to be in the training. That of the others is in the samples, which are of the
+    training.
+    """
     whole = snapshot.wall_ns * cores
-    by_category: Counter[str] = Counter()
-    known = in_workers = 0
-    for node in snapshot.net_nodes:
-        cpu = cpu_of([node])
-        if cpu is None:
-            continue
-        by_category[node.category if node.operation is not None else OUTSIDE] += cpu
-        if snapshot.lanes[node.lane].kind == "process":
-            in_workers += cpu
-        else:
-            known += cpu
-    process = (resources.cpu_mean or 0.0) / 100 * snapshot.wall_ns
     if not whole or (snapshot.cpu == "off" and resources.cpu_mean is None):
         return None
-    # Threads without spans, such as torch's own, are only in the process's time.
-    by_category[OUTSIDE] += max(0, round(process) - known)
-    # Worker processes' spans are in their categories already.
-    children = max(0, round((resources.children_cpu_mean or 0.0) / 100 * snapshot.wall_ns) - in_workers)
-    used = sum(by_category.values()) + children
-    whole = max(whole, used)  # samples and spans are not measured at the same instants
-    outside = by_category.pop(OUTSIDE)
-    named = [*by_category.most_common(), (OUTSIDE, outside), (CHILDREN, children), (IDLE, whole - used)]
+    by_category: Counter[str] = Counter()
+    here = in_workers = 0
+    for node in snapshot.net_nodes:
+        lane, cpu = snapshot.lanes[node.lane], cpu_of([node])
+        if cpu is None or (node.operation is None and not lane.on_driver):
+            continue
+        by_category[node.category if node.operation is not None else OUTSIDE] += cpu
+        if lane.kind == "process":
+            in_workers += cpu
+        else:
+            here += cpu
+    left = whole - here - in_workers
+    if left < -TOLERANCE * whole:
+        return None  # spans from before the training, such as the creation of environments in workers
+    # Samples and spans are not measured at the same instants: together they may exceed the capacity a little.
+    # Threads without spans, such as torch's own, and lanes between two spans are only in the samples.
+    unseen = _between(0, round((resources.cpu_mean or 0.0) / 100 * snapshot.wall_ns) - here, left)
+    children = round((resources.children_cpu_mean or 0.0) / 100 * snapshot.wall_ns) - in_workers
+    children = _between(0, children, left - unseen)
+    outside = by_category.pop(OUTSIDE, 0) + unseen
+    idle = max(0, left - unseen - children)
+    named = [*by_category.most_common(), (OUTSIDE, outside), (CHILDREN, children), (IDLE, idle)]
     shares = apportion(1000, [ns for _, ns in named])
     return tuple(Capacity(name, ns, tenths / 10) for (name, ns), tenths in zip(named, shares))
+
+
+def _between(low: int, value: int, high: int) -> int:
+    return max(low, min(value, high))

@@ -8,6 +8,11 @@ from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown, Row
 
 COLLECTING = ("environment", "rendering", "policy", "teacher", "transfer", "storage")
 
+LEAST_OF_ROLLOUT = 0.3
+"""Fraction of the rollout time that the bottleneck takes at least."""
+LEAST_OF_TRAINING = 0.2
+"""Fraction of the training time. In a shorter rollout, nothing is a bottleneck of the training."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -18,7 +23,7 @@ class Step:
     ns: float
     """Time per rollout, including what it called."""
     bottleneck: bool
-    """True for the line with the largest time of its own."""
+    """True for the line with the largest time of its own, if it dominates the rollout and the rollout matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,14 @@ def rollout(breakdown: Breakdown) -> Rollout | None:
         total = sum(row.subtree_ledger_ns for row in inside if row.depth == 0)
     if not count or not inside:
         return None
-    worst = max(inside, key=lambda row: row.ledger_ns) if len(inside) > 1 else None
+    worst = _dominating(inside, total) if total >= LEAST_OF_TRAINING * breakdown.training_ns else None
     steps = [Step(row.operation, row.depth - base, row.subtree_ledger_ns / count, row is worst) for row in inside]
     return Rollout(count, total / count, tuple(steps))
+
+
+def _dominating(rows: list[Row], total: int) -> Row | None:
+    worst = max(rows, key=lambda row: row.ledger_ns)
+    return worst if len(rows) > 1 and worst.ledger_ns >= LEAST_OF_ROLLOUT * total else None
 
 
 def _holder(rows: list[Row], iterations: int) -> Row | None:

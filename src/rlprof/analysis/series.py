@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
+from rlprof.ledger.catalogue import AFTER_TRAINING
 from rlprof.ledger.snapshot import Snapshot, SpanCost
 from rlprof.session.reader import Gain, IterationRow, Session
 
 POINTS = 300
+MOST_BEYOND = 0.1
+"""Fraction of the last iteration that may lie after the training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +42,53 @@ class Series:
 
 
 def series(session: Session, snapshot: Snapshot, iterations: Sequence[IterationRow], points: int = POINTS) -> Series:
-    """The iterations of a session, with neighbours merged into at most `points` points."""
+    """The iterations of a session, with neighbours merged into at most `points` points. What the last iteration did
+    after the training is left out."""
+    beyond = after_training(snapshot)
     operation_of = {node.id: node.operation for node in snapshot.nodes}
     parent_of = {node.id: node.parent for node in snapshot.nodes}
     groups = list(groups_of(iterations, points))
-    columns = [_accounts(session.gains(group[0], group[-1]), operation_of, parent_of, session.cost) for group in groups]
+    gains = [session.gains(group[0], group[-1]) for group in groups]
+    left_out = [sum(gain.ledger_ns for gain in gained if gain.node in beyond) for gained in gains]
+    inside = [[gain for gain in gained if gain.node not in beyond] for gained in gains]
+    columns = [_accounts(gained, operation_of, parent_of, session.cost) for gained in inside]
     names = sorted({name for ledger, _ in columns for name in ledger})
     operations = [name for name in names if name not in (RLPROF, UNATTRIBUTED)]
     return Series(
         first=tuple(group[0].first + 1 for group in groups),
         last=tuple(group[-1].last + 1 for group in groups),
         start_ns=tuple(group[0].start - session.info.origin for group in groups),
-        wall_ns=tuple(sum(one.wall_ns for one in group) for group in groups),
+        wall_ns=tuple(sum(one.wall_ns for one in group) - ns for group, ns in zip(groups, left_out)),
         steps=tuple(sum(one.steps for one in group) for group in groups),
         episodes=tuple(sum(one.episodes for one in group) for group in groups),
         ledger_ns={name: tuple(ledger[name] for ledger, _ in columns) for name in names},
         calls={name: tuple(calls[name] for _, calls in columns) for name in operations},
     )
+
+
+def in_training(
+    session: Session, snapshot: Snapshot, iterations: Sequence[IterationRow], after_ns: int
+) -> Sequence[IterationRow]:
+    """Without the last iteration, if it goes on after the training: it would look like a slow one.
+
+    `after_ns` is the time after the training. What is in the operation `after_training` or after the last iteration
+    is in no point anyway.
+    """
+    if session.state is None or len(iterations) < 2:
+        return iterations
+    last = iterations[-1]
+    marked = sum(node.ledger_ns for node in snapshot.nodes if node.id in after_training(snapshot))
+    beyond = after_ns - max(marked, session.state.time - last.end)
+    return iterations[:-1] if beyond > MOST_BEYOND * last.wall_ns else iterations
+
+
+def after_training(snapshot: Snapshot) -> frozenset[int]:
+    """The nodes of the operation `after_training`, and those below them."""
+    found: set[int | None] = set()
+    for node in snapshot.nodes:  # parents come first
+        if node.operation == AFTER_TRAINING or node.parent in found:
+            found.add(node.id)
+    return frozenset(id for id in found if id is not None)
 
 
 def groups_of(iterations: Sequence[IterationRow], points: int) -> Iterator[list[IterationRow]]:

@@ -12,7 +12,7 @@ import msgspec
 from rlprof.analysis.report import Report
 from rlprof.cli import options
 from rlprof.cli.help import command, option
-from rlprof.cli.output import show, write, write_file
+from rlprof.cli.output import STDOUT, format_of, show, write, write_file
 from rlprof.cli.report import build
 from rlprof.report.analyzer import render, to_text
 
@@ -41,6 +41,7 @@ def analyze(
     """
     if session and input_:
         raise click.UsageError("The session is given twice. Use either SESSION or --input.")
+    output = _text_file(output)
     made = build(input_ or session or "last", min_calls)
     if charts is not None:
         from rlprof.report.charts import FORMATS, to_picture  # noqa: PLC0415 - half a second
@@ -58,6 +59,20 @@ def analyze(
     for path in (output, charts, detailed):
         if path is not None:
             click.echo(f"wrote {path}", err=True)
+
+
+def _text_file(output: str | None) -> str | None:
+    """The name of a file for text; None for the terminal."""
+    if output in (None, STDOUT):
+        return None
+    try:
+        format_of(output, ("text",))
+    except click.UsageError as error:
+        raise click.UsageError(
+            f"--output {output}: `rlprof analyze` writes text, to a name that ends with .txt. For a page, use "
+            "`rlprof report --html FILE`."
+        ) from error
+    return output
 
 
 def _detailed(report: Report) -> dict[str, Any]:

@@ -24,6 +24,8 @@ Formats = Mapping[str, Callable[..., str]]
 WIDTH = 120
 """Width of text that goes into a pipe, if COLUMNS is not set."""
 
+STDOUT = "-"
+
 _ENDINGS = {"": "text", ".txt": "text", ".log": "text", ".htm": "html", ".md": "markdown"}
 """File endings that differ from the name of their format."""
 
@@ -40,12 +42,13 @@ def format_of(output: str | None, names: Collection[str]) -> str:
 def destination(
     formats: Collection[str], format_: str | None, output: str | None, html: str | None
 ) -> tuple[str, str | None]:
-    """The format and the file that --format, --output and --html name together."""
+    """The format and the file that --format, --output and --html name together. The file `-` is stdout: None."""
+    output = None if output == STDOUT else output
     if html is None:
         return format_ or format_of(output, formats), output
     if output is not None or format_ not in (None, "html"):
         raise click.UsageError("--html FILE means --format html --output FILE. Leave out the others.")
-    return "html", html
+    return "html", None if html == STDOUT else html
 
 
 def deliver(formats: Formats, render: Callable[..., None], chosen: str, output: str | None, *found: Any) -> None:

@@ -26,7 +26,7 @@ from rlprof.session.folder import DATABASE, find_database
 @options.format_(*NAMES)
 @options.output
 @options.html
-@option("--full", is_flag=True, help="Show everything, not only the first screen.")
+@option("--full", is_flag=True, help="Show everything, not only the first screen. Only for text.")
 def report(session: str, format_: str | None, output: str | None, html: str | None, full: bool) -> None:
     """Report where the time of a session went and what to change.
 
@@ -34,6 +34,8 @@ def report(session: str, format_: str | None, output: str | None, html: str | No
     """
     gc.disable()  # very many names are very many objects, and this process ends soon
     chosen, output = destination(NAMES, format_, output, html)
+    if full and chosen != "text":
+        raise click.UsageError("--full is for text only. The other formats always have everything.")
     made = build(session)
     _leave_missing_files(session, made)
     deliver({chosen: renderer(chosen)}, render if full else first_screen.render, chosen, output, made)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlprof.analysis.advice.advice import Advice
+from rlprof.analysis.advice.check import changed_copy
 from rlprof.render.layout import Layout
+
+_COMMAND = "rlprof "
 
 
 def gain_of(advice: Advice) -> str | None:
@@ -27,4 +30,14 @@ def advice(given: Sequence[Advice], layout: Layout, heading: str = "What to chan
 def evidence(item: Advice, layout: Layout) -> None:
     for line in item.evidence:
         layout.line(f"- {line}", indent=3)
-    layout.line(f"Check: {item.check}", indent=3)
+    check(item.check, layout, indent=3)
+
+
+def check(text: str, layout: Layout, indent: int = 0) -> None:
+    """How to see whether a change helped: a sentence, or a command to paste."""
+    if not text.startswith(_COMMAND):
+        layout.line(f"Check: {text}", indent=indent)
+        return
+    copy = changed_copy(text)
+    layout.line(f"Check: make the change in a copy, {copy}, and run" if copy else "Check: run", indent=indent)
+    layout.command(text, indent + 3)

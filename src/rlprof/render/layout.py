@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rlprof.render.names import LONGEST, bounded, literal, shorten
+from rlprof.render.names import LONGEST, bounded, literal, short_path, shorten
 
 WIDEST = 120
 """Longer lines are hard to follow from one end to the other."""
@@ -73,6 +73,10 @@ class Layout:
         """A name on one line, with at most `width` cells."""
         return shorten(literal(bounded(name), self.ascii), width, "..." if self.ascii else "…")
 
+    def path(self, where: str, width: int) -> str:
+        """A path with a line number, shortened to at most `width` cells."""
+        return short_path(literal(bounded(where), self.ascii), width, "..." if self.ascii else "…")
+
     def heading(self, text: str) -> None:
         self._console.print()
         self._console.print(Text(text, style="bold underline"))
@@ -85,6 +89,10 @@ class Layout:
         for line in Text(shown, style=style).wrap(self._console, max(10, self.width - indent)):
             line.rstrip()
             self._console.print(Text(" " * indent) + line, soft_wrap=True)
+
+    def command(self, text: str, indent: int = 0) -> None:
+        """A command on a line of its own that is never wrapped, so that it can be pasted into a shell."""
+        self._console.print(Text(" " * indent + literal(text)), soft_wrap=True)
 
     def table(
         self,

@@ -8,29 +8,29 @@ from rlprof.analysis.bottlenecks import WEIGHTS, Bottleneck
 from rlprof.analysis.figures import count, duration, if_known, size
 from rlprof.analysis.report import Report
 from rlprof.render.layout import Column, Layout, as_text
-from rlprof.report.answer import incomplete, origin, speed
+from rlprof.report.answer import incomplete, origin, speed, trained
 
 MOST_ROWS = 10
 MOST_RECOMMENDATIONS = 40
 
 
-def _points(part: str) -> Column[Bottleneck]:
+def _points(part: str, dispensable: int) -> Column[Bottleneck]:
     weight = WEIGHTS[part]
     name = {"per_call": "call", "memory": "mem", "device_memory": "gpu"}.get(part, part)
-    return Column(f"{name}/{weight}", 7, lambda item: f"{weight * getattr(item, part):.1f}")
+    return Column(f"{name}/{weight}", 7, lambda item: f"{weight * getattr(item, part):.1f}", dispensable)
 
 
 _COLUMNS: tuple[Column[Bottleneck], ...] = (
     Column("score", 5, lambda item: f"{item.score:.1f}"),
-    _points("time"),
-    _points("per_call"),
-    _points("memory"),
-    _points("device_memory"),
+    _points("time", 1),
+    _points("per_call", 3),
+    _points("memory", 5),
+    _points("device_memory", 6),
     Column("share", 6, lambda item: f"{item.share:.1f}%"),
-    Column("own avg", 7, lambda item: if_known(duration, item.own_ns)),
-    Column("calls", 7, lambda item: count(item.calls)),
-    Column("mem rise", 8, lambda item: if_known(size, item.memory_rise), 2),
-    Column("GPU rise", 8, lambda item: if_known(size, item.device_rise), 1),
+    Column("own time per call", 17, lambda item: if_known(duration, item.own_ns), 2),
+    Column("calls", 7, lambda item: count(item.calls), 4),
+    Column("mem rise", 8, lambda item: if_known(size, item.memory_rise), 8),
+    Column("GPU rise", 8, lambda item: if_known(size, item.device_rise), 7),
 )
 
 
@@ -40,6 +40,8 @@ def render(report: Report, console: Console) -> None:
     if missing := incomplete(report):
         layout.line(missing, "bold red")
     layout.line(speed(report.facts), "bold")
+    if not trained(report.facts):
+        return
     found = report.findings
     shown = found.bottlenecks[:MOST_ROWS]
     layout.heading(f"Top {len(shown)} bottlenecks" if shown else "Bottlenecks")

@@ -12,7 +12,8 @@ from rlprof.analysis.drift import drift
 from rlprof.analysis.facts import RUNNING, Facts
 from rlprof.analysis.figures import as_percent, duration, many, percent, rate
 from rlprof.analysis.report import Report
-from rlprof.ledger.catalogue import AFTER_TRAINING, STARTUP, SUSPENDED
+from rlprof.ledger.catalogue import STARTUP, SUSPENDED
+from rlprof.render.names import outside_name
 from rlprof.report.tree import function_of_framework, largest_parts
 
 NOTABLE = 0.01
@@ -23,8 +24,6 @@ NO_CAUSE = "No specific cause found."
 TREND = 2.0
 """Standard deviations from chance, and LEAST_TREND of the speed: below, the speed is called steady."""
 LEAST_TREND = 0.05
-
-_OUTSIDE = {STARTUP: "start-up", AFTER_TRAINING: "after the training", "suspended": "while the process was stopped"}
 
 
 def origin(report: Report) -> str:
@@ -72,8 +71,8 @@ def trend(facts: Facts) -> str:
 def around(facts: Facts) -> str | None:
     """What is not counted: start-up, evaluation and so on."""
     training = facts.breakdown.training_ns
-    parts = [(_OUTSIDE.get(part.name, part.name), part.ns) for part in facts.breakdown.outside]
-    named = [f"{duration(ns)} {name}" for name, ns in parts if ns > NOTABLE * training]
+    parts = [(outside_name(part.name), part.ns) for part in facts.breakdown.outside]
+    named = [f"{duration(ns)} of {name}" for name, ns in parts if ns > NOTABLE * training]
     sentence = f"Not counted: {_and(named)}." if named and training else None
     evaluation = facts.progress.evaluation_ns
     if evaluation > NOTABLE * training and facts.progress.steps_per_second:

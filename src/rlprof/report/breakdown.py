@@ -12,9 +12,13 @@ from rich.text import Text
 from rlprof.analysis.breakdown import RLPROF, Breakdown, Row
 from rlprof.analysis.figures import count, duration, if_known, many, percent
 from rlprof.render.layout import GAP, WIDEST, Column, as_text, fitting, room
-from rlprof.render.names import literal, shorten
+from rlprof.render.names import literal, outside_name, shorten
 
 NO_CPU_TIME = "CPU time was not measured: this machine has no cheap way to read it."
+CPU_TIME_UNFIT = (
+    "The CPU time in spans exceeds what the cores could provide during the training, because some of it is "
+    "from before. So it is not known what the cores were used for."
+)
 _BAR_WIDTHS = (6, 30)
 _NAME_WIDTHS = (22, 40)
 _FEW_ROWS = 30
@@ -149,16 +153,21 @@ class _Page:
 def notes(whole: Breakdown, shown: Callable[[str], str]) -> Iterator[str]:
     """What the figures do not tell by themselves, for the text and the HTML report. `shown` shortens a name."""
     if whole.outside:
-        parts = ", ".join(f"{shown(part.name)} {duration(part.ns)}" for part in whole.outside)
-        yield f"Outside of the training, and in no share: {parts}. The whole run took {duration(whole.wall_ns)}."
+        parts = ", ".join(f"{duration(part.ns)} of {shown(outside_name(part.name))}" for part in whole.outside)
+        yield f"Not counted in any share, because it is not training: {parts}."
+        yield f"The whole run took {duration(whole.wall_ns)}."
     if whole.overlapped:
         total, most = duration(sum(whole.overlapped.values())), shown(next(iter(whole.overlapped)))
-        yield f"Overlapped: {total} of work on other lanes while the driver was busy, most of it in {most}."
+        yield f"Other lanes worked for {total} while the driver was busy, too, mostly in {most}."
     if sum(whole.lanes.by_kind.values()) > 1:
         kinds = " and ".join(many(n, kind) for kind, n in whole.lanes.by_kind.items())
-        yield f"Lanes: {kinds}. On average {whole.lanes.concurrency:.2f} of them were working."
+        yield (
+            f"Lanes: {kinds}. On average {whole.lanes.concurrency:.2f} of them were working. The driver is the thread "
+            "that runs the training loop."
+        )
     if whole.open_spans:
-        yield f"Still open, and counted up to the end of the recording: {many(whole.open_spans, 'span')}."
+        were, their = ("was", "Its") if whole.open_spans == 1 else ("were", "Their")
+        yield f"{many(whole.open_spans, 'span')} {were} still open at the end. {their} time up to the end is counted."
     if whole.cpu == "off":
         yield NO_CPU_TIME
 

@@ -86,7 +86,10 @@ def _speed(axes: Any, report: Report) -> None:
     counted = any(series.steps)
     amounts = series.steps if counted else [last - first + 1 for first, last in zip(series.first, series.last)]
     rates = [amount / wall * 1e9 if wall else 0.0 for amount, wall in zip(amounts, series.wall_ns)]
-    axes.plot(series.last, rates, color=_COLOURS[0], linewidth=1)
+    # A point is as wide as the iterations that it is the mean of.
+    axes.stairs(
+        rates, [*(first - 0.5 for first in series.first), series.last[-1] + 0.5], color=_COLOURS[0], baseline=None
+    )
     axes.set_ylim(bottom=0)
     axes.set_title("Speed over the iterations", loc="left")
     axes.set_xlabel("iteration")

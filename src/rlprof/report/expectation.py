@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.analysis.expectation import IsolatedExpectation, IsolatedPart
 from rlprof.analysis.figures import as_percent, duration, rate
 from rlprof.analysis.report import Report
 from rlprof.render.layout import Column, Layout, as_text
+from rlprof.report.tree import OWN_CODE
 
 _COLUMNS: tuple[Column[IsolatedPart], ...] = (
     Column("steps/s alone", 13, lambda part: rate(part.steps_per_second)),
@@ -21,19 +23,25 @@ def section(report: Report, layout: Layout) -> None:
     if expected is None:
         return
     layout.heading("Expected speed")
-    allowed = f"{rate(expected.steps_per_second)} steps/s, " if expected.steps_per_second else ""
+    reached = f"{100 * expected.ratio:.0f}%"
     layout.line(
-        f"The training reached {100 * expected.ratio:.0f}% of {allowed}the speed that its parts allow one after the "
-        "other, each at its typical pace."
+        "If every call took as long as a typical call of its operation, and nothing else took time, the training would "
+        + (
+            f"reach {rate(expected.steps_per_second)} steps/s. It reached {reached} of that."
+            if expected.steps_per_second
+            else f"take {reached} of the time that it took."
+        )
     )
     least = sum(part.typical_ns for part in expected.parts) / 100  # a part below 1 % never limits the speed
     parts = [part for part in expected.parts if part.steps_per_second and part.typical_ns >= least]
     if parts:
         speeds = (f"{part.category} {rate(part.steps_per_second or 0)} steps/s" for part in parts)
-        layout.line(f"Each part alone: {', '.join(speeds)}")
+        layout.line(f"If one part were all of the training: {', '.join(speeds)}.")
     lost = [loss for loss in expected.losses if loss.ns]
     if lost:
-        layout.line("Lost: " + ", ".join(f"{duration(loss.ns)} in {loss.what}" for loss in lost))
+        what = {UNATTRIBUTED: OWN_CODE, RLPROF: "rlprof itself"}
+        shown = (f"{duration(loss.ns)} in {what.get(loss.what, loss.what)}" for loss in lost)
+        layout.line(f"Time lost: {', '.join(shown)}.")
 
 
 def render(expected: IsolatedExpectation, console: Console) -> None:

@@ -12,8 +12,11 @@ from rlprof.analysis.operations import Operation
 from rlprof.analysis.parallelism import Capacity, Concurrency, Worker
 from rlprof.analysis.report import Report
 from rlprof.analysis.rollout import Step
+from rlprof.render.advice import check
 from rlprof.render.layout import Column, Layout
-from rlprof.report.answer import gain_text, headline, no_cause, trained
+from rlprof.render.names import LONGEST_PATH
+from rlprof.report.answer import gain_text, headline, no_cause
+from rlprof.report.breakdown import CPU_TIME_UNFIT
 
 MOST_ROWS = 40
 """In the operations table. The JSON and CSV reports have all operations."""
@@ -21,8 +24,6 @@ FEW_ROWS = 10
 
 
 def findings(report: Report, layout: Layout) -> None:
-    if not trained(report.facts):
-        return
     layout.heading("What to change")
     if not report.findings.findings:
         layout.line(no_cause(report.facts))
@@ -34,10 +35,11 @@ def findings(report: Report, layout: Layout) -> None:
             layout.line(f"Gain: {gain}, as `rlprof whatif` predicts it.", indent=3)
         for line in item.evidence:
             layout.line(f"- {line}", indent=3)
-        layout.line(f"Check: {item.check}", indent=3)
+        check(item.check, layout, indent=3)
 
 
 MOST_LINES = 5
+LEAST_CONCURRENCY = 0.005
 
 
 def lines(report: Report, layout: Layout) -> None:
@@ -52,23 +54,25 @@ def lines(report: Report, layout: Layout) -> None:
         layout.line(f"{name}: own time", "bold")
         for line in code.within(name)[:MOST_LINES]:
             source = f"  `{shortened(line.source)}`" if line.source else ""
-            layout.line(f"{100 * line.share:3.0f}%  {line.where} {line.function}{source}", indent=2)
+            layout.line(
+                f"{100 * line.share:3.0f}%  {layout.path(line.where, LONGEST_PATH)} {line.function}{source}", indent=2
+            )
 
 
 _OPERATION_COLUMNS: tuple[Column[Operation], ...] = (
-    Column("calls", 7, lambda operation: count(operation.calls)),
+    Column("calls", 7, lambda operation: count(operation.calls), 2),
     Column("total", 7, lambda operation: duration(operation.busy_ns)),
-    Column("avg", 7, lambda operation: if_known(duration, operation.mean_ns)),
-    Column("p50", 7, lambda operation: if_known(duration, operation.p50_ns), 3),
-    Column("p95", 7, lambda operation: if_known(duration, operation.p95_ns), 1),
-    Column("p99", 7, lambda operation: if_known(duration, operation.p99_ns), 4),
-    Column("min", 7, lambda operation: if_known(duration, operation.min_ns), 5),
-    Column("max", 7, lambda operation: if_known(duration, operation.max_ns), 2),
-    Column("CPU", 4, lambda operation: if_known("{:.0f}%".format, operation.cpu_percent)),
-    Column("mem peak", 8, lambda operation: if_known(size, operation.memory_peak)),
-    Column("mem rise", 8, lambda operation: if_known(size, operation.memory_rise)),
-    Column("GPU peak", 8, lambda operation: if_known(size, operation.device_peak)),
-    Column("GPU time", 8, lambda operation: duration(operation.device_ns) if operation.device_calls else "", 1),
+    Column("avg", 7, lambda operation: if_known(duration, operation.mean_ns), 1),
+    Column("p50", 7, lambda operation: if_known(duration, operation.p50_ns), 8),
+    Column("p95", 7, lambda operation: if_known(duration, operation.p95_ns), 6),
+    Column("p99", 7, lambda operation: if_known(duration, operation.p99_ns), 9),
+    Column("min", 7, lambda operation: if_known(duration, operation.min_ns), 10),
+    Column("max", 7, lambda operation: if_known(duration, operation.max_ns), 7),
+    Column("CPU", 4, lambda operation: if_known("{:.0f}%".format, operation.cpu_percent), 3),
+    Column("mem peak", 8, lambda operation: if_known(size, operation.memory_peak), 5),
+    Column("mem rise", 8, lambda operation: if_known(size, operation.memory_rise), 4),
+    Column("GPU peak", 8, lambda operation: if_known(size, operation.device_peak), 5),
+    Column("GPU time", 8, lambda operation: duration(operation.device_ns) if operation.device_calls else "", 6),
 )
 
 
@@ -115,8 +119,8 @@ def progress(report: Report, layout: Layout) -> None:
 
     columns: list[Column[Operation]] = [
         Column("per iteration", 14, per_iteration),
-        Column("per episode", 14, partial(_per, done.episodes)),
-        Column("per 1000 steps", 14, partial(_per, done.steps / 1000)),
+        Column("per episode", 14, partial(_per, done.episodes), 2),
+        Column("per 1000 steps", 14, partial(_per, done.steps / 1000), 1),
     ]
     if shown := facts.operations[:FEW_ROWS]:
         layout.table("wall time", [item.operation for item in shown], shown, columns)
@@ -187,11 +191,17 @@ def parallelism(report: Report, layout: Layout) -> None:
             Column("CPU time", 8, lambda item: duration(item.cpu_ns)),
         ]
         shown = [item for item in found.capacity if item.cpu_ns]
-        layout.table(f"CPU time of {found.cores} cores", [item.name for item in shown], shown, columns)
-    layout.line(
-        f"Efficiency of {many(found.lanes, 'lane')}: {100 * found.efficiency:.0f}% = "
-        f"load balance {100 * found.load_balance:.0f}% x communication {100 * found.communication_efficiency:.0f}%"
-    )
+        layout.table(f"CPU time of {many(found.cores, 'core')}", [item.name for item in shown], shown, columns)
+    elif report.facts.breakdown.cpu != "off":
+        layout.line(CPU_TIME_UNFIT)
+    busiest = f"{100 * found.communication_efficiency:.0f}% of the training time"
+    if found.lanes == 1:
+        layout.line(f"One lane did all the work. It was at work, and not waiting, for {busiest}.")
+    elif found.lanes:
+        layout.line(
+            f"{found.lanes} lanes (threads, asyncio tasks or processes) did the work. On average, a lane was at work, "
+            f"and not waiting, for {100 * found.efficiency:.0f}% of the training time; the busiest for {busiest}."
+        )
     if found.lanes > 1:
         columns_of_lanes: list[Column[Worker]] = [
             Column("at work", 7, lambda worker: percent(worker.share)),
@@ -199,17 +209,19 @@ def parallelism(report: Report, layout: Layout) -> None:
         ]
         shown_lanes = found.workers[:FEW_ROWS]
         layout.table("lane", [f"{worker.kind} {worker.lane}" for worker in shown_lanes], shown_lanes, columns_of_lanes)
-    if found.concurrency:
-        columns_of_operations: list[Column[Concurrency]] = [Column("at once", 7, lambda item: f"{item.mean:.2f}x")]
-        shown_operations = found.concurrency[:FEW_ROWS]
+    if shown_operations := [item for item in found.concurrency[:FEW_ROWS] if item.mean >= LEAST_CONCURRENCY]:
+        columns_of_operations: list[Column[Concurrency]] = [
+            Column("calls open at once, on average", 30, lambda item: f"{item.mean:.2f}")
+        ]
         names = [item.operation for item in shown_operations]
-        layout.table("average concurrency", names, shown_operations, columns_of_operations)
+        layout.table("on several lanes", names, shown_operations, columns_of_operations)
 
 
 def run(report: Report, layout: Layout) -> None:
     session = report.facts.session
     layout.heading("The run")
-    layout.line(f"command:  {shlex.join(session.command)}")
+    layout.command(f"command:  {shlex.join(session.command)}")
+    layout.command(f"folder:   {session.folder}")
     layout.line(f"machine:  {session.processor}, {session.cores} cores, {size(session.memory)}, {session.platform}")
     packages = ", ".join(f"{name} {version}" for name, version in session.packages.items())
     layout.line(f"software: Python {session.python}, {packages}")

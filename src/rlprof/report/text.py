@@ -7,6 +7,7 @@ from rich.console import Console
 from rlprof.analysis.report import Report
 from rlprof.render.layout import Layout, as_text
 from rlprof.report import expectation, first_screen, sections
+from rlprof.report.answer import trained
 from rlprof.report.breakdown import render_parts
 
 
@@ -14,7 +15,7 @@ def render(report: Report, console: Console) -> None:
     """The first screen, then everything else."""
     layout = Layout(console)
     first_screen.render_top(report, console)
-    if not report.facts.breakdown.training_ns:
+    if not trained(report.facts):
         return
     sections.findings(report, layout)
     layout.heading("Where the training time went")

@@ -78,7 +78,7 @@ def speed_of(part: float) -> str:
 def model_of(how: Topology) -> str:
     """The model that was used, and why."""
     if how.model == "serial":
-        return "The driver does everything, one after the other."
+        return "One thread does all the work, so a saving is never hidden behind other work."
     lanes = ", ".join(f"{many(group.lanes, group.kind)} ({group.name})" for group in how.groups)
     limits = {group.limit for group in how.groups if group.limit} | ({how.limit} if how.limit else set())
     sharing = f", which share {' and '.join(sorted(limits))}" if limits else ""

@@ -14,6 +14,7 @@ from pages import DARK_INK, LIGHT_INK, Opener, box_named, boxes_of, one_span, ov
 
 from rlprof import Profiler
 from rlprof.analysis.figures import duration
+from rlprof.analysis.lanes import LaneStrip
 from rlprof.analysis.report import Report
 
 
@@ -254,3 +255,21 @@ def test_few_calls_are_counted_in_whole_numbers(opener: Opener, folder: Path) ->
     page = opener(session(folder, "once", one_span("once", 0.001)), width=390)
     assert page.locator("#distribution .ytick").all_text_contents() == ["0", "1"]
     assert page.locator("#distribution .xtick").count() >= 3  # an axis of one bucket has ticks as well
+
+
+def test_a_point_is_as_wide_as_its_iterations(opener: Opener, report: Report) -> None:
+    """Two points of 10 and 90 iterations: steps of these widths, without a slope between them."""
+    made = {"first": (1, 11), "last": (10, 100), "wall_ns": (10**9, 9 * 10**9)}
+    series = report.facts.series
+    ledger = {"update": (10**9, 9 * 10**9), "unattributed": (0, 0), "rlprof": (0, 0)}
+    steps = {"steps": (100, 450), "start_ns": (0, 10**9), "episodes": (0, 0), "ledger_ns": ledger, "calls": {}}
+    lanes = replace(report.facts.lanes, **made, strips=(LaneStrip("driver", "thread", True, {"update": (1, 1)}),))
+    facts = replace(report.facts, series=replace(series, **made, **steps), lanes=lanes)
+    page = opener(replace(report, facts=facts))
+    for selector in ("#ledger .line", "#lanes-chart .area"):
+        path = page.locator(selector).first.get_attribute("d")
+        points = [tuple(map(float, pair)) for pair in re.findall(r"([\d.]+),([\d.]+)", path)][:4]
+        (a, left), (b, also_left), (c, right), (d, also_right) = points
+        assert (left, right, b) == (also_left, also_right, c)
+        assert (d - c) / (b - a) == pytest.approx(9, rel=0.02)
+    page.close()

@@ -176,14 +176,10 @@ def test_names_are_shown_and_not_interpreted(opener: Opener, folder: Path) -> No
     assert overflow(page) <= 0
 
 
-@pytest.mark.long
-def test_a_session_with_nothing_in_it_says_so_in_every_panel(opener: Opener, folder: Path) -> None:
+def test_a_session_without_a_training_is_one_sentence(opener: Opener, folder: Path) -> None:
     page = opener(session(folder, "empty", lambda _: None))
-    for id in ("code", "lanes", "iterations", "durations", "operations", "rollout", "parallelism", "expectation"):
-        assert page.locator(f"#{id} .empty").text_content()
-    assert page.locator("#iterations button, #durations select").count() == 0
-    empty = page.locator("main section").evaluate_all("all => all.filter(one => one.innerText.trim().length < 30)")
-    assert empty == []
+    assert "No training was seen" in page.locator("main").text_content()
+    assert page.locator("section").count() == 1
 
 
 @pytest.mark.long
@@ -220,7 +216,38 @@ def test_thousands_of_operations_and_hundreds_of_points_stay_quick_and_small(ope
     assert page.locator("#operations-table tbody tr").count() == 1_000
     assert "1,000 smaller operations are not shown" in page.locator("#operations").text_content()
     assert page.locator("#ledger .area").count() == 10 + 1 + 2
-    assert page.locator("#ledger .line").get_attribute("d").count("L") == 300 - 1
+    assert page.locator("#ledger .line").get_attribute("d").count("L") == 2 * 300 - 1
     page.locator("#search").fill("operation_1234")
     assert page.locator("#operations-table tbody tr:visible").count() <= 1
     assert "Not drawn" in page.locator("#tree-hidden").text_content()
+
+
+def test_links_have_the_names_of_their_sections(opener: Opener, report: Report) -> None:
+    page = opener(report, width=400)
+    links = "links => links.map(link => [link.textContent, document.querySelector(`${link.hash} h2`).textContent])"
+    found = page.locator("nav a").evaluate_all(links)
+    assert len(found) > 5
+    assert [link for link, title in found if link != title] == []
+    assert page.locator(".links").evaluate("box => box.scrollWidth <= box.clientWidth")
+    page.close()
+
+
+@pytest.mark.parametrize(("findings", "below"), [(1, True), (3, False)])
+def test_the_picture_has_the_room_that_few_findings_leave(
+    opener: Opener, report: Report, findings: int, below: bool
+) -> None:
+    shown = planted(report)
+    few = replace(shown.findings, findings=shown.findings.findings[:findings])
+    page = opener(replace(shown, findings=few))
+    sides = "sections => sections.map(one => one.getBoundingClientRect().left)"
+    left, picture = page.locator(".first > section").evaluate_all(sides)
+    assert (left == picture) == below
+    page.close()
+
+
+def test_a_long_path_keeps_its_file_and_line(report: Report) -> None:
+    folder = "/".join(["a_folder_with_a_long_name"] * 4)
+    line = Line(f"{folder}/train.py", 42, "main", "x = 1", 4e7, 0.9, ())
+    code = replace(report.facts.code, lines={"update": (line,)})
+    page = to_html(replace(report, facts=replace(report.facts, code=code)))
+    assert f'title="{folder}/train.py:42">train.py:42</th>' in page

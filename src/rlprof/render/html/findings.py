@@ -6,6 +6,7 @@ from rlprof.analysis.advice.check import changed_copy
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.code import Line
 from rlprof.render.html.markup import Markup, element, plain_name, prose, sentence
+from rlprof.render.names import short_path
 
 _COMMAND = "rlprof "
 
@@ -36,7 +37,7 @@ def finding_card(finding: Finding, number: int, gain: str | None) -> Markup:
 
 def _place(line: Line) -> Markup:
     function = f" in {line.function}" if line.function != "<module>" else ""
-    where = element("span", element("b", prose(line.where)), prose(function))
+    where = element("span", element("b", short_path(prose(line.where)), title=prose(line.where)), prose(function))
     source = element("code", prose(line.source), class_="source") if line.source else None
     return element("p", where, source, class_="place")
 

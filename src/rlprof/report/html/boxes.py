@@ -12,15 +12,15 @@ from rlprof.analysis.breakdown import UNATTRIBUTED, Row
 from rlprof.analysis.code import Call, Line
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, duration, many, percent
-from rlprof.ledger.catalogue import AFTER_TRAINING, PHASES, STARTUP, SUSPENDED
+from rlprof.ledger.catalogue import PHASES
 from rlprof.render.html.markup import plain_name, prose
+from rlprof.render.names import outside_name, short_path
 from rlprof.report.tree import OWN_CODE, own_code
 
 _MOST_PLACES = 600
 """Most places of the call tree. More would be thinner than a pixel and take the browser seconds."""
 _MOST_FUNCTIONS = 150
 """Most functions of one operation."""
-_OUTSIDE = {STARTUP: "start-up", AFTER_TRAINING: "the end of the program", SUSPENDED: "stops of the process"}
 
 
 @dataclass(slots=True)
@@ -78,8 +78,14 @@ def tree_boxes(facts: Facts) -> dict[str, Any] | None:
         if holds and row.ledger_ns > 0:
             _add_own(boxes, facts, row, box)
     for part in whole.outside:
-        name = _OUTSIDE.get(part.name, part.name)
-        boxes.add(name, "outside", run, part.ns, duration(part.ns), hover=["outside of the training, in no share"])
+        boxes.add(
+            outside_name(part.name),
+            "outside",
+            run,
+            part.ns,
+            duration(part.ns),
+            hover=["outside of the training, in no share"],
+        )
     hidden = sum(row.subtree_ledger_ns > 0 for row in whole.rows) - len(kept)
     start = training if whole.training_ns else run
     return {**boxes.columns(), "start": start, "outside": bool(whole.outside), "hidden": hidden}
@@ -97,7 +103,7 @@ def _add_own(boxes: _Boxes, facts: Facts, row: Row, parent: int) -> None:
 
 
 def _where(lines: Sequence[Line]) -> str:
-    return f"{lines[0].where} {shortened(lines[0].source)}".strip() if lines else ""
+    return f"{short_path(lines[0].where)} {shortened(lines[0].source)}".strip() if lines else ""
 
 
 def _hot(lines: Sequence[Line]) -> list[str]:

@@ -9,8 +9,9 @@ from functools import cache
 from typing import Any
 
 from rlprof.analysis.report import Report
-from rlprof.render.html.markup import Markup, escape, plain_name
-from rlprof.render.html.plain import file, fill
+from rlprof.render.html.markup import Markup, element, escape, plain_name, prose
+from rlprof.render.html.plain import file, fill, page
+from rlprof.report.answer import incomplete, origin, speed, trained
 from rlprof.report.html import findings, lines, machine, run, tables
 from rlprof.report.html.charts import chart_data
 
@@ -39,7 +40,11 @@ _SECTIONS = {
 
 
 def to_html(report: Report) -> str:
-    """The page. Its text and tables need no JavaScript."""
+    """The page. Its text and tables need no JavaScript. Without a training it says so, and nothing else."""
+    if not trained(report.facts):
+        title = plain_name(report.facts.session.name)
+        lines = (origin(report), incomplete(report), speed(report.facts))
+        return page("rlprof", title, element("section", *(element("p", prose(line)) for line in lines if line)))
     script = _script()
     filled = {name: section(report) for name, section in _SECTIONS.items()}
     filled |= {

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rlprof.analysis.code import Line
 from rlprof.analysis.figures import as_percent, many
 from rlprof.analysis.report import Report
 from rlprof.render.html.findings import finding_card
 from rlprof.render.html.markup import Markup, element, join, plain_name, prose, sentence
-from rlprof.report.answer import around, gain_text, incomplete, no_cause, origin, place, speed, trained
+from rlprof.render.names import short_path
+from rlprof.report.answer import around, gain_text, incomplete, no_cause, origin, place, speed
 from rlprof.report.html.lines import NOT_SAMPLED
 
 _FIRST = 2
@@ -25,18 +28,15 @@ def header(report: Report) -> Markup:
         element("p", prose(missing), class_="note warn") if missing else "",
         element("p", speed(facts), class_="verdict"),
     ]
-    if trained(facts):
-        parts.append(element("p", prose(around(facts) or ""), class_="around") if around(facts) else "")
-        parts += [
-            element("p", element("b", "Note: "), sentence(note.text), class_="note") for note in report.findings.notes
-        ]
+    parts.append(element("p", prose(around(facts) or ""), class_="around") if around(facts) else "")
+    parts += [
+        element("p", element("b", "Note: "), sentence(note.text), class_="note") for note in report.findings.notes
+    ]
     return join(parts)
 
 
 def findings(report: Report) -> Markup:
     """All findings, the largest gain first, each of them once. `rlprof analyze` has the scores and thresholds."""
-    if not trained(report.facts):
-        return element("p", sentence(speed(report.facts)), class_="empty")
     found = report.findings.findings
     if not found:
         return join([element("p", sentence(no_cause(report.facts)), class_="cause"), _hottest(report)])
@@ -62,6 +62,11 @@ def _hottest(report: Report) -> Markup:
     return join([caption, element("ol", *(element("li", *_line(line)) for line in lines), class_="hottest")])
 
 
+def _place(line: Line) -> Markup:
+    shown = place(replace(line, file=short_path(line.file)))
+    return element("span", prose(shown), title=prose(place(line)))
+
+
 def _line(line: Line) -> list[Markup]:
-    shown = [element("b", as_percent(line.share)), Markup(" "), element("span", prose(place(line)))]
+    shown = [element("b", as_percent(line.share)), Markup(" "), _place(line)]
     return [*shown, Markup(" "), element("code", prose(line.source))] if line.source else shown

@@ -9,6 +9,7 @@ from rlprof.analysis.code import Line
 from rlprof.analysis.figures import as_percent, duration
 from rlprof.analysis.report import Report
 from rlprof.render.html.markup import Markup, bar, element, join, plain_name, prose, swatch
+from rlprof.render.names import short_path
 from rlprof.report.tree import OWN_CODE
 
 _MOST_LINES = 10
@@ -50,7 +51,7 @@ def _group(name: str, category: str, lines: tuple[Line, ...]) -> Markup:
 
 
 def _cells(line: Line, category: str) -> Iterator[Markup]:
-    yield element("th", plain_name(line.where), scope="row")
+    yield element("th", short_path(prose(line.where)), scope="row", title=prose(line.where))
     yield element("td", as_percent(line.share))
     yield element("td", duration(line.ns))
     yield element("td", bar(100 * line.share, category))

@@ -29,16 +29,20 @@ def parallelism(report: Report) -> Markup:
         return element("p", "No lane recorded a span.", class_="empty")
     equation = [
         ("efficiency", f"{100 * found.efficiency:.0f}%", f"of {many(found.lanes, 'lane')}"),
-        ("= load balance", f"{100 * found.load_balance:.0f}%", "mean working time divided by the largest"),
         (
-            "x communication",
+            "= load balance",
+            f"{100 * found.load_balance:.0f}%",
+            "the average lane's working time, of the busiest lane's",
+        ),
+        (
+            "x busiest lane",
             f"{100 * found.communication_efficiency:.0f}%",
-            "largest working time divided by training time",
+            "of the training time at work, and not waiting",
         ),
     ]
     parts: list[str] = [figures(equation)]
     if found.capacity is None:
-        parts.append(element("p", breakdown.NO_CPU_TIME, class_="empty"))
+        parts.append(element("p", _no_capacity(report), class_="empty"))
     else:
         rows = [
             bar_row(
@@ -59,9 +63,13 @@ def parallelism(report: Report) -> Markup:
     several = [(item.operation, f"{item.mean:.2f}") for item in found.concurrency[:_MOST_CONCURRENT]]
     concurrent = [(short_name(name, _LONGEST_NAME), mean) for name, mean in several if mean != "0.00"]
     if concurrent:
-        caption = "Concurrent calls of operations on several lanes"
+        caption = "Calls open at once, for operations on several lanes"
         parts.append(table(caption, ("operation", "on average"), concurrent))
     return join(parts)
+
+
+def _no_capacity(report: Report) -> str:
+    return breakdown.NO_CPU_TIME if report.facts.breakdown.cpu == "off" else breakdown.CPU_TIME_UNFIT
 
 
 def expectation(report: Report) -> Markup:
@@ -69,7 +77,7 @@ def expectation(report: Report) -> Markup:
     if expected is None:
         return element("p", "No operation was recorded, so there is no expected speed.", class_="empty")
     reached = report.facts.progress.steps_per_second
-    shown = [("reached", f"{100 * expected.ratio:.0f}%", "of what the parts could do")]
+    shown = [("reached", f"{100 * expected.ratio:.0f}%", "of what typical calls would allow")]
     if reached is not None and expected.steps_per_second is not None:
         shown.append(("steps per second", rate(reached), f"of {rate(expected.steps_per_second)}"))
     parts: list[str] = [figures(shown)]
@@ -79,8 +87,8 @@ def expectation(report: Report) -> Markup:
         if part.typical_ns:
             cells = duration(part.typical_ns), if_known(rate, part.steps_per_second)
             needed.append(bar_row(part.category, cells, 100 * part.typical_ns / whole, part.category))
-    headers = ("category", "needs", "steps/s alone", "")
-    parts.append(table("Parts one after the other, at their typical pace", headers, needed, "bars"))
+    headers = ("category", "needs", "steps/s if it were all", "")
+    parts.append(table("Time that the training needs if all calls are typical ones", headers, needed, "bars"))
     # For rows of the breakdown, show the same share as there, which is rounded so that all rows sum to 100.
     shares = {row.category: row.share for row in report.facts.breakdown.rows[-2:]}
     lost = []

@@ -7,6 +7,7 @@ function lanes(data) {
     return;
   }
   const points = data.first.length;
+  const ends = endsOf(data);
   const share = (ns, point) => (data.wall[point] ? ns / data.wall[point] : 0);
   const named = new Map();
   for (const strip of data.strips) {
@@ -19,31 +20,30 @@ function lanes(data) {
     const left = 8;
     const height = data.strips.length * (strip + title) + 44;
     const { drawn, width } = sheet(element, height);
-    const across = { left, width: width - left - 10, x: [0, points] };
-    const edges = Array.from({ length: points }, (_, point) => [point, point + 1]).flat();
+    const across = { left, width: width - left - 10, x: [ends[0], ends[2 * points - 1]] };
     data.strips.forEach((lane, row) => {
       const box = panel({ ...across, top: row * (strip + title) + title, height: strip, y: [0, 1] });
       const worked = lane.areas.map(({ ns }) => ns.map(share));
-      const busy = worked.flat().reduce((sum, value) => sum + value, 0) / points;
+      const total = lane.areas.flatMap(({ ns }) => ns).reduce((sum, one) => sum + one, 0);
+      const busy = total / (data.wall.reduce((sum, one) => sum + one, 0) || 1);
       const label = `${lane.name}: ${lane.kind}, at work ${Math.round(100 * Math.min(1, busy))}% of the time`;
       drawn.append(text(left, box.top - 5, fitting(label, box.width, 12), { fill: css("--ink"), class: "lane" }));
       const frame = { x: box.left, y: box.top, width: box.width, height: strip };
       drawn.append(make("rect", { ...frame, fill: css("--panel"), stroke: css("--line") }));
       stacked(worked, points).forEach(({ lower, upper }, place) => {
-        const flat = (side) => side.flatMap((value) => [box.y(Math.min(1, value)), box.y(Math.min(1, value))]);
+        const flat = (side) => twice(side.map((value) => box.y(Math.min(1, value))));
         const { name, category } = lane.areas[place];
-        const path = between(edges.map(box.x), flat(upper), flat(lower));
+        const path = between(ends.map(box.x), flat(upper), flat(lower));
         drawn.append(make("path", { d: path, fill: operationColour(name, category), class: "area" }));
       });
     });
     const box = panel({ ...across, top: 0, height: height - 44, y: [0, 1] });
-    const every = ticks(1, points, narrow.matches ? 5 : 12, true).filter((point) => point >= 1);
-    const numbers = every.map((point) => ({ value: point - 0.5, text: whole(data.first[point - 1]) }));
-    bottomAxis(drawn, box, "iteration", numbers);
-    const xs = data.first.map((_, point) => box.x(point + 0.5));
+    const marks = ticks(ends[0], ends[2 * points - 1], narrow.matches ? 5 : 12, true).filter((mark) => mark >= 1);
+    bottomAxis(drawn, box, "iteration", marks.length ? marks : [data.first[0]]);
+    const xs = data.first.map((first, point) => box.x((first + data.last[point]) / 2));
     pointer(element, drawn, xs, 0, box.bottom, (point) => {
       return [iterationsOf(data, point), data.strips.flatMap((lane) => described(lane, point))];
-    });
+    }, ends.map(box.x));
     const shown = Array.from(named).slice(0, 24);
     legend(document.getElementById("lanes-legend"), shown.map(([name, category]) => {
       return { name: shorter(name, 44), title: name, colour: operationColour(name, category) };

@@ -1,4 +1,5 @@
-// The accounts over the iterations, stacked: each point sums to its time. Below them, steps per second.
+// The accounts over the iterations, stacked: each point sums to its time. Below them, steps per second. A point is as
+// wide as the iterations that it is the mean of, and nothing is drawn between two points.
 
 function ledger(data) {
   const element = document.getElementById("ledger");
@@ -11,6 +12,7 @@ function ledger(data) {
   const points = data.first.length;
   const iterations = data.first.map((first, point) => data.last[point] - first + 1);
   const middle = data.first.map((first, point) => (first + data.last[point]) / 2);
+  const ends = endsOf(data);
   const merged = Math.max(...iterations);
   const speeds = data.steps.map((steps, point) => (data.wall[point] ? (steps / data.wall[point]) * 1e9 : null));
   const withSteps = data.steps.some((steps) => steps > 0);
@@ -26,16 +28,14 @@ function ledger(data) {
     const sums = stacked(shown.map(({ ns }) => ns.map(valueOf)), points);
     const highest = unit === "percent" ? 100 : Math.max(1e-9, ...sums.flatMap(({ upper }) => upper)) * 1.03;
     const left = narrow.matches ? 58 : 74;
-    // One point has no width of its own, so it becomes a bar.
-    const x = points === 1 ? [middle[0] - 0.5, middle[0] + 0.5] : [middle[0], middle[points - 1]];
+    const x = [ends[0], ends[2 * points - 1]];
     const across = { left, width: width - left - 12, x };
     const upper = panel({ ...across, top: 8, height: withSteps ? height * 0.62 : height - 60, y: [0, highest] });
     leftAxis(drawn, upper, unit === "percent" ? "% of the time" : "ms per iteration", ticks(0, highest, 5));
-    const xs = points === 1 ? [upper.left + upper.width * 0.3, upper.right - upper.width * 0.3] : middle.map(upper.x);
-    const twice = (side) => (points === 1 ? [side[0], side[0]] : side).map((value) => upper.y(value));
+    const xs = ends.map(upper.x);
     sums.forEach((edges, place) => {
       const { name, category } = shown[place];
-      const path = between(xs, twice(edges.upper), twice(edges.lower));
+      const path = between(xs, twice(edges.upper.map(upper.y)), twice(edges.lower.map(upper.y)));
       const paint = { fill: operationColour(name, category), stroke: css("--panel"), "stroke-width": 0.6 };
       drawn.append(make("path", { ...paint, d: path, class: "area" }));
     });
@@ -48,11 +48,11 @@ function ledger(data) {
       speedLine(drawn, lowest);
     }
     const marks = ticks(x[0], x[1], narrow.matches ? 5 : 10, true).filter((value) => value >= x[0] && value <= x[1]);
-    const title = merged > 1 ? `iteration (a point is the mean of up to ${whole(merged)})` : "iteration";
-    bottomAxis(drawn, lowest, title, points === 1 ? [middle[0]] : marks);
+    const title = merged > 1 ? `iteration (each step is the mean of up to ${whole(merged)} iterations)` : "iteration";
+    bottomAxis(drawn, lowest, title, marks.length ? marks : [middle[0]]);
     pointer(element, drawn, middle.map(upper.x), upper.top, lowest.bottom, (point) => {
       return [iterationsOf(data, point), described(shown, point)];
-    });
+    }, xs);
     legend(document.getElementById("ledger-legend"), data.areas.map(({ name, category }) => {
       const colour = operationColour(name, category);
       return { name: shorter(name, 44), title: name, colour, shown: !hidden.has(name) };
@@ -60,11 +60,10 @@ function ledger(data) {
   }
 
   function speedLine(drawn, box) {
-    const line = middle.map((x, point) => [box.x(x), speeds[point] === null ? null : box.y(speeds[point])]);
+    const heights = twice(speeds.map((speed) => (speed === null ? null : box.y(speed))));
+    const line = ends.map((x, end) => [box.x(x), heights[end]]);
     const colour = css("--accent");
     drawn.append(make("path", { d: through(line), fill: "none", stroke: colour, "stroke-width": 1.8, class: "line" }));
-    if (points > 60) return;
-    for (const [cx, cy] of line) if (cy !== null) drawn.append(make("circle", { cx, cy, r: 2.5, fill: colour }));
   }
 
   function described(shown, point) {

@@ -24,6 +24,16 @@ function text(x, y, written, attributes = {}) {
   return make("text", { x, y, fill: css("--muted"), "font-size": 12, ...attributes }, written);
 }
 
+/** The two ends of every point on the axis of iterations: it is as wide as the iterations that it stands for. */
+function endsOf({ first, last }) {
+  return first.flatMap((one, point) => [one - 0.5, last[point] + 0.5]);
+}
+
+/** Every value twice, for the two ends of its point. */
+function twice(values) {
+  return values.flatMap((value) => [value, value]);
+}
+
 /** Path through points; a point without a value is a gap. */
 function through(points) {
   let path = "";

@@ -37,8 +37,9 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape") hideTip();
 });
 
-/** A line that follows the pointer, or the arrow keys, from point to point. `describe` gives its title and lines. */
-function pointer(element, drawn, xs, top, bottom, describe) {
+/** A line that follows the pointer, or the arrow keys, from point to point. `describe` gives its title and lines.
+    Of points with `ends`, in pairs, the one under the pointer is shown; else the nearest. */
+function pointer(element, drawn, xs, top, bottom, describe, ends = null) {
   const dashed = { stroke: css("--ink"), "stroke-dasharray": "3 3" };
   const line = make("line", { ...dashed, y1: top, y2: bottom, visibility: "hidden" });
   drawn.append(line);
@@ -58,9 +59,12 @@ function pointer(element, drawn, xs, top, bottom, describe) {
   }
   drawn.addEventListener("pointermove", (event) => {
     const x = event.clientX - drawn.getBoundingClientRect().left;
+    const away = (point) => (ends
+      ? Math.max(ends[2 * point] - x, x - ends[2 * point + 1], 0)
+      : Math.abs(xs[point] - x));
     let nearest = 0;
-    xs.forEach((one, point) => {
-      if (Math.abs(one - x) < Math.abs(xs[nearest] - x)) nearest = point;
+    xs.forEach((_, point) => {
+      if (away(point) < away(nearest)) nearest = point;
     });
     show(nearest, event.clientY);
   });
