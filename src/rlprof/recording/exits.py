@@ -25,6 +25,8 @@ class Ending(Protocol):
 
     ending: bool
     ended: bool
+    left_early: bool
+    """An exit or an exception ends the program, and not its last line."""
 
     def stop(self, how: str) -> None: ...
     def after_fork(self) -> None: ...
@@ -107,6 +109,8 @@ def _at_exit() -> None:
     code = None if _core is None else _core.exit_code()
     # At a prompt, the last exception is not what ends the process.
     uncaught = None if code is not None or hasattr(sys, "ps1") else getattr(sys, "last_value", None)
+    for recording in _watched:
+        recording.left_early = code is not None or uncaught is not None
     _stop_all(outcome(uncaught) if uncaught is not None else _exit(code) if code else "ended")
     if type(uncaught) is KeyboardInterrupt:
         _remind_of_interrupt()
