@@ -183,3 +183,9 @@ def test_every_command_of_the_page_runs(run, session, monkeypatch, tmp_path):
         assert (rlprof, command) == ("rlprof", "export")
         code, _, err = run(*arguments)
         assert (code, err) == (0, ""), line
+
+
+def test_the_format_follows_from_the_name_of_the_file(run, session, tmp_path):
+    assert run(session, "-o", tmp_path / "x.csv.gz")[0] == 0
+    assert gzip.decompress((tmp_path / "x.csv.gz").read_bytes()).startswith(b"operation,")
+    assert run(session, "-o", tmp_path / "x.json")[0] == 2

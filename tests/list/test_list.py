@@ -16,7 +16,8 @@ from sessions import INFO, Written
 
 from rlprof.cli.main import cli
 from rlprof.list.sessions import list_sessions, program_of
-from rlprof.list.text import to_text
+from rlprof.list.text import short_state, to_text
+from rlprof.session.folder import find_database
 from rlprof.session.process import identity_of
 
 MS = 1_000_000
@@ -75,7 +76,7 @@ def test_a_damaged_session_is_listed_with_the_reason_and_hides_no_other(tmp_path
     }  # fmt: skip
     assert found["empty_20260101-120002"].problem == "is empty: the run was stopped before its first flush"
     text = " ".join(to_text(list_sessions(tmp_path, 20)).split())
-    assert "text_20260101-120001 cannot be read: is not an SQLite file" in text
+    assert "text_20260101-120001 is not an SQLite file, so no session." in text
     assert str(tmp_path / "text") not in text
 
 
@@ -123,3 +124,32 @@ def test_the_command_reads_the_folder_of_sessions_and_writes_json(tmp_path, monk
         text = (tmp_path / "list.json").read_text() if "-o" in words else shown.stdout
         (one,) = json.loads(text)["sessions"]
         assert (one["folder"], one["problem"]) == ("two_20260101-120000", None)
+
+
+@pytest.mark.parametrize(
+    ("state", "short"),
+    [
+        ("RuntimeError: mat1 and mat2 shapes cannot be multiplied", "failed (RuntimeError)"),
+        ("ValueError", "failed (ValueError)"),
+        ("exit 1: no reward", "exit 1"),
+        ("KeyboardInterrupt", "KeyboardInterrupt"),
+        ("SIGTERM", "SIGTERM"),
+        ("running or killed", "running or killed"),
+    ],
+)
+def test_a_state_is_short(state, short):
+    assert short_state(state) == short
+
+
+@pytest.mark.parametrize("columns", [40, 120])
+def test_a_long_name_is_never_cut(columns, tmp_path):
+    name = f"{'a_training_with_a_long_name_' * 4}20260101-120000"
+    plant(tmp_path, name).end()
+    assert name in to_text(list_sessions(tmp_path, 20), columns).splitlines()[1]
+
+
+def test_a_name_from_the_list_is_found_from_anywhere(tmp_path, monkeypatch):
+    path = plant(tmp_path / "runs", "one_20260101-120000").end()
+    monkeypatch.setenv("RLPROF_DIR", str(tmp_path / "runs"))
+    monkeypatch.chdir("/")
+    assert find_database("one_20260101-120000") == path

@@ -36,7 +36,22 @@ def only_session(folder: Path) -> Path:
     [
         ("", 0, "ended"),
         ("recording.stop()", 0, "finished"),
-        ("sys.exit(3)", 3, "ended"),
+        ("sys.exit(3)", 3, "exit 3"),
+        ("sys.exit()", 0, "ended"),
+        ("sys.exit(0)", 0, "ended"),
+        ("sys.exit(True)", 1, "exit 1"),
+        ("sys.exit('no reward')", 1, "exit 1: no reward"),
+        ("raise SystemExit(4)", 4, "exit 4"),
+        ("exit(5)", 5, "exit 5"),
+        ("import argparse; argparse.ArgumentParser().error('no')", 2, "exit 2"),
+        ("import runpy; runpy.run_module('no_such_module')", 1, "ImportError: No module named no_such_module"),
+        ("os._exit(6)", 6, "os._exit(6)"),
+        (
+            "try: sys.exit(3)\nexcept SystemExit as error: print(error.code)",
+            0,
+            "ended",
+        ),
+        ("thread = threading.Thread(target=sys.exit, args=(3,)); thread.start(); thread.join()", 0, "ended"),
         ("raise ValueError('diverged')", 1, "ValueError: diverged"),
         ("os.kill(os.getpid(), signal.SIGINT); time.sleep(5)", -2, "KeyboardInterrupt"),
         ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)", -15, "SIGTERM"),
@@ -44,10 +59,9 @@ def only_session(folder: Path) -> Path:
         (
             "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); os.kill(os.getpid(), 15); time.sleep(5)",
             7,
-            "ended",
+            "exit 7",
         ),
     ],
-    ids=["end", "stop", "exit", "exception", "SIGINT", "SIGTERM", "SIGHUP", "own handler"],
 )
 def test_the_session_is_complete(ending, code, ended, tmp_path):
     done = run_program(TRAIN + ending, tmp_path)

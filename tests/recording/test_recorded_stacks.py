@@ -188,3 +188,16 @@ def test_files_are_named_from_the_working_directory_or_from_the_folder_of_the_sc
     ((_, named, *_),), _ = stacks.rows()
     whole = shown.startswith(("scripts", "elsewhere"))
     assert named == (str(tmp_path / shown) if whole else shown)
+
+
+def test_only_lines_that_can_be_opened_are_the_users(tmp_path):
+    (tmp_path / "train.py").write_text("x = 1\n")
+    (tmp_path / "pack.zip").write_text("")
+    places = {
+        ("train.py", 1): 1, ("train.py", 0): 0, ("<string>", 1): 0, ("gone.py", 1): 0, ("pack.zip/net/a.py", 3): 1,
+    }  # fmt: skip
+    stacks = SessionStacks()
+    stacks.numbers(
+        [CodeLine(str(tmp_path / file) if file[0] != "<" else file, "f", line, True) for file, line in places]
+    )
+    assert [row[4] for row in stacks.rows()[0]] == [*places.values()]

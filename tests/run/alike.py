@@ -39,7 +39,7 @@ def printed(stderr: str) -> str:
     # Python 3.12 and later count rlprof's thread when they warn of a fork: see docs/run.md.
     stderr = re.sub(r"^.*: DeprecationWarning: .* use of fork\(\) .*\n  .*\n", "", stderr, flags=re.MULTILINE)
     stderr = re.sub(r"^.*: RlprofWarning: .*\n  .*\n", "", stderr, flags=re.MULTILINE)
-    return re.sub(r"^rlprof: .*\n", "", stderr, flags=re.MULTILINE)
+    return re.sub(r"^rlprof: .*\n(?: {8}.*\n)*", "", stderr, flags=re.MULTILINE)
 
 
 def sessions(folder: Path) -> list[Path]:

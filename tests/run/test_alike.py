@@ -34,6 +34,20 @@ PROGRAMS = {
     "reads its input": "print(sum(int(line) for line in __import__('sys').stdin))",
     "an exit code": "raise SystemExit(3)",
     "an exit text": "import sys; sys.exit('no reward')",
+    "an exit with the code of an error": """
+        import sys
+        class Refused(Exception): code = 4
+        sys.exit(Refused("no"))
+        """,
+    "an exit with nonsense": "import sys; sys.exit((1, 2))",
+    "an exit that is caught": """
+        import sys
+        try:
+            sys.exit(3)
+        except SystemExit as error:
+            print(repr(error), error.code, error.__context__, type(error).__getattribute__, sys.exit, sys.excepthook)
+        """,
+    "an exit of its own": "class Done(SystemExit): pass\n        raise Done(5)",
     "a traceback": "def train(): raise ValueError('diverged')\n        train()",
     "raises KeyboardInterrupt": "raise KeyboardInterrupt",
     "a syntax error": "def train(:",
@@ -246,6 +260,10 @@ def test_fails():
 def test_warns():
     with pytest.warns(UserWarning):
         __import__("warnings").warn("x")
+def test_profiles():
+    import rlprof
+    with rlprof.profile("checked"):
+        pass
 def test_exits():
     with pytest.raises(SystemExit):
         raise SystemExit(3)
@@ -254,5 +272,5 @@ def test_exits():
     expected, done = alone(words, tmp_path), recorded(words, tmp_path)
     assert done.returncode == expected.returncode == 1
     assert done.stdout.splitlines()[:-1] == expected.stdout.splitlines()[:-1]  # the last one has its seconds
-    assert "1 failed, 3 passed" in done.stdout
+    assert "1 failed, 4 passed" in done.stdout
     assert facts_of(only_session(tmp_path)).session.name == "pytest"

@@ -47,7 +47,10 @@ def test_the_last_lines_are_the_answer_and_the_next_command(tmp_path):
     assert " steps/s over " in lines[0]
     assert lines[1].startswith("rlprof: Not counted: ")
     assert lines[2].startswith("rlprof: Most time: env_step ")
-    assert lines[-2].startswith(("rlprof: No specific cause found.", "rlprof: Change first"))
+    (answer,) = [
+        line for line in lines if line.startswith(("rlprof: No specific cause found.", "rlprof: Change first"))
+    ]
+    assert not any(line.startswith("rlprof: ") for line in lines[lines.index(answer) + 1 : -1])
     assert len(lines) <= 8
     assert recorded(["--quiet", "train.py"], tmp_path).stderr == ""
 
@@ -245,7 +248,7 @@ def test_rlprof_1_records_neither_the_command_line_nor_other_programs(tmp_path):
 def test_invalid_options_are_reported_and_ignored(options, tmp_path):
     done = alone([script(tmp_path, SPANS)], tmp_path, RLPROF="1", RLPROF_OPTIONS=options)
     assert done.returncode == 0
-    assert done.stderr.count("RlprofWarning: rlprof: RLPROF_OPTIONS") == 1
+    assert done.stderr.count("rlprof: RLPROF_OPTIONS") == 1
     assert facts_of(only_session(tmp_path)).operation("env_step").calls == 5
 
 
@@ -253,7 +256,8 @@ def test_a_session_that_cannot_be_written_does_not_stop_the_training(tmp_path):
     (tmp_path / "sessions").write_text("in the way")
     done = recorded([script(tmp_path, f"{SPANS}\nprint('done')")], tmp_path)
     assert (done.stdout, done.returncode) == ("done\n", 0)
-    assert done.stderr.count("RlprofWarning") == 1
+    assert done.stderr.startswith("rlprof: no session can be written in ")
+    assert "RlprofWarning" not in done.stderr
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from rlprof.errors import UnreadableError
 from rlprof.report.json import to_json
 from rlprof.report.markdown import to_markdown
 from rlprof.report.text import to_text
+from rlprof.session.reader import Session
 
 
 @pytest.fixture(scope="module")
@@ -270,3 +272,11 @@ def test_the_command_line_prints_one_line_and_exits_2(command, tmp_path):
     assert done.stdout == ""
     assert done.stderr.startswith("rlprof: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["report.json", "report.json.gz"])
+def test_a_report_in_place_of_a_session_is_named(name, tmp_path):
+    content = b'{"schema_version": 2}' * 100
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    with pytest.raises(UnreadableError, match=r"is a report's JSON\. This command needs the session"):
+        Session(tmp_path / name)

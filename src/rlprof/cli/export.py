@@ -78,13 +78,16 @@ FORMATS: dict[str, tuple[Callable[[Session, Path, str], Made], str]] = {
 
 @command(examples=("rlprof export last --to chrome", "rlprof export last --to csv --table tree -o tree.csv.gz"))
 @click.argument("session", default="last")
-@option("--to", "to", type=click.Choice(tuple(FORMATS)), metavar="FORMAT", required=True, help="Format to write.")
+@option(
+    "--to", "to", type=click.Choice(tuple(FORMATS)), metavar="FORMAT",
+    default_text="by the ending of FILE", help="Format to write.",
+)  # fmt: skip
 @option(
     "--output", "-o", metavar="FILE", default_text="a file in the session",
     help="Write to FILE, compressed if it ends with .gz.",
 )  # fmt: skip
 @option("--table", type=click.Choice(TABLES), default_text=TABLES[0], help="Table to write, with --to csv.")
-def export(session: str, to: str, output: str | None, table: str | None) -> None:
+def export(session: str, to: str | None, output: str | None, table: str | None) -> None:
     """Export a session to another tool.
 
     SESSION is the folder of a session, its session.db, or `last`, the newest session (the default).
@@ -97,6 +100,7 @@ def export(session: str, to: str, output: str | None, table: str | None) -> None
       tensorboard  scalars per iteration, in a folder for tensorboard --logdir
       otlp-json    OpenTelemetry metrics and, with a timeline, traces
     """
+    to = to or _format_of(output)
     if table is not None and to != "csv":
         raise click.UsageError("--table needs --to csv.")
     table = table or TABLES[0]
@@ -107,6 +111,15 @@ def export(session: str, to: str, output: str | None, table: str | None) -> None
         click.echo(f"wrote {path}")
     if note:
         click.echo(f"note: {note}", err=True)
+
+
+def _format_of(output: str | None) -> str:
+    """The format whose files have such a name. Only chrome's is any other JSON, which says too little."""
+    name = (output or "").removesuffix(".gz").lower()
+    for format_, ending in (("csv", ".csv"), ("speedscope", ".speedscope.json"), ("otlp-json", ".otlp.json")):
+        if name.endswith(ending):
+            return format_
+    raise click.UsageError(f"Choose a format with --to: {', '.join(FORMATS)}.")
 
 
 def _sibling(path: Path) -> Path:

@@ -16,7 +16,10 @@ from rlprof.ledger.rows import EVENT
 from rlprof.ledger.snapshot import Node
 from rlprof.session.reader import IterationRow, Session
 
-NOT_KEPT = "the session has no spans, only their sums; record(timeline=100_000) keeps spans for an export"
+NOT_KEPT = (
+    "the session has no single spans, only their sums. To keep spans, record with `rlprof run --timeline 100000`, "
+    "or record(timeline=100_000) in a program that calls record()"
+)
 
 _CHUNK = 1024
 """Number of events that are Python objects at one time."""
@@ -71,7 +74,7 @@ class Spans:
             return None
         return (
             f"{self.lost:,} of {self._lost + self._count():,} spans are missing because the timeline was full;"
-            " a larger record(timeline=...) may keep more"
+            " a larger --timeline, or record(timeline=...), may keep more"
         )
 
     def __iter__(self) -> Iterator[Span]:

@@ -87,7 +87,7 @@ def _reason(error: Exception, folder: Path) -> str:
     text = str(getattr(error, "strerror", None) or error)
     for path in (str(folder / "session.db"), str(folder)):
         text = text.removeprefix(path).lstrip(": ")
-    return text
+    return text.partition("; give ")[0]
 
 
 def program_of(command: Sequence[str]) -> str:

@@ -25,6 +25,8 @@ class Ending(Protocol):
 
     ending: bool
     ended: bool
+    left_early: bool
+    """An exit or an exception ends the program, and not its last line."""
 
     def stop(self, how: str) -> None: ...
     def after_fork(self) -> None: ...
@@ -44,6 +46,8 @@ def watch(recording: Ending) -> None:
         _owner = os.getpid()
         atexit.register(_at_exit)
         _at_exit_of_worker()
+        if _core is not None:
+            _core.exit_follow()
         _silent_exits.install()
     # The first process of a container survives these signals if it has no handler, so it gets none.
     if threading.current_thread() is threading.main_thread() and _owner != 1:
@@ -82,10 +86,15 @@ def outcome(error: BaseException | None) -> str:
         return "finished"
     try:
         if isinstance(error, SystemExit):
-            return "finished" if error.code is None or error.code == 0 else mask_text(f"exit {error.code}"[:5000])[:500]
+            return "finished" if error.code is None or error.code == 0 else _exit(error.code)
         return mask_text(f"{type(error).__name__}: {error}".strip(": ")[:5000])[:500]
     except Exception:  # an exception that cannot be printed
         return type(error).__name__
+
+
+def _exit(code: object) -> str:
+    """`exit 3`, or `exit 1: no reward`: Python prints a code that is no number, and exits with 1."""
+    return mask_text(f"exit {code if isinstance(code, int) else f'1: {code}'}"[:5000])[:500]
 
 
 def _put_back() -> None:
@@ -97,9 +106,12 @@ def _put_back() -> None:
 
 
 def _at_exit() -> None:
+    code = None if _core is None else _core.exit_code()
     # At a prompt, the last exception is not what ends the process.
-    uncaught = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
-    _stop_all("ended" if uncaught is None else outcome(uncaught))
+    uncaught = None if code is not None or hasattr(sys, "ps1") else getattr(sys, "last_value", None)
+    for recording in _watched:
+        recording.left_early = code is not None or uncaught is not None
+    _stop_all(outcome(uncaught) if uncaught is not None else _exit(code) if code else "ended")
     if type(uncaught) is KeyboardInterrupt:
         _remind_of_interrupt()
 

@@ -9,7 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from rlprof.ledger.catalogue import STARTUP, SUSPENDED
 from rlprof.ledger.profiler import Profiler
+from rlprof.ledger.rows import NodeRow
 from rlprof.ledger.stacks import DRIVER_PERIOD
 from rlprof.probes.evidence import EvidenceReader
 from rlprof.recording.gather import LAST_PATIENCE, Workers
@@ -53,6 +55,8 @@ class SessionFlusher:
         """Why the last batch could not be written."""
         self._marks: list[Mark] = []
         self._files: list[Artifact] = []
+        self._has_remarks = False
+        """The session has a mark or a file."""
         self._resets = profiler.resets
 
     def share(self) -> None:
@@ -69,6 +73,7 @@ class SessionFlusher:
         self.writer.describe(self._info)
 
     def mark(self, kind: str, text: str) -> None:
+        self._has_remarks = True
         self._marks.append(Mark(self._ledger.now(), readable(str(kind)), readable(mask_text(str(text)[:5000]))))
 
     def add_file(self, path: Path, kind: str) -> None:
@@ -77,11 +82,33 @@ class SessionFlusher:
             shown = path.relative_to(self._folder)
             with suppress(OSError):  # the file may be written later
                 path.chmod(PRIVATE_FILE)
+        self._has_remarks = True
         self._files.append(Artifact(readable(str(shown)), kind, self._ledger.now()))
 
     @property
     def is_deleted(self) -> bool:
         return not (self._folder / DATABASE).exists()
+
+    def is_blank(self, seconds: float) -> bool:
+        """True if the run was shorter, and nothing was recorded in it but its start-up."""
+        raw = self._ledger.raw()
+        names = {row[0]: row[1] for row in raw["operations"]}
+        called = {names.get(node.operation) for node in map(NodeRow._make, raw["nodes"])}
+        counted = raw["iterations"], raw["steps"], raw["episodes"], raw["trained"], raw["learned"]
+        return (
+            raw["wall"] < seconds * 1e9
+            and not any(counted)
+            and not self._has_remarks
+            and called <= {None, STARTUP, SUSPENDED}
+            and not self._ledger.members()
+        )
+
+    def discard(self) -> None:
+        """Delete the closed session, unless its folder holds anything else, as a trace."""
+        with suppress(OSError):
+            if [path.name for path in self._folder.iterdir()] == [DATABASE]:
+                (self._folder / DATABASE).unlink()
+                self._folder.rmdir()
 
     def flush(self) -> None:
         """Write what was recorded so far. Warns instead of raising."""

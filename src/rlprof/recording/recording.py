@@ -31,6 +31,9 @@ program."""
 END_SECONDS = 8.0
 """Time for the end of a run. A process that gets SIGTERM often has ten seconds before it is killed."""
 
+BLANK_SECONDS = 5.0
+"""A program under `rlprof run` that exits earlier, before anything was recorded, leaves no session."""
+
 JOIN_SECONDS = 6.0
 """How long the end of a run waits for a flush under way. A disk may hang, but the training must not."""
 
@@ -57,6 +60,8 @@ class Recording:
         """Called on the flushing thread with the file in which `rlprof capture` requests a trace."""
         self.if_unwritten: Callable[[], None] | None = None
         """Called at the end of a run that could write no session."""
+        self.if_blank: Callable[[], None] | None = None
+        """Called instead of `at_end` if the session was deleted, because nothing was recorded."""
         self.flat_folders: list[Path] = []
         """Further folders for raw.json and summary.txt, in the flat layout."""
         self.verdict = Verdict()
@@ -67,6 +72,8 @@ class Recording:
         """Print nothing at the end."""
         self.launched = False
         """Started by `rlprof run`, and not yet taken over by a `record()` in the program."""
+        self.left_early = False
+        """An exit or an exception ended the program, and not its last line."""
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._holder = 0
@@ -259,9 +266,23 @@ class Recording:
             return
         if not flusher.closed:  # it is if Ctrl-C interrupted the outputs: those are tried once more
             flusher.end(how)
+            if self._is_blank(flusher):
+                flusher.discard()
+                if flusher.is_deleted and self.if_blank is not None:
+                    self.if_blank()
         while self.at_end and not flusher.is_deleted:
             flusher.call(self.at_end[0], self.folder)
             del self.at_end[0]
+
+    def _is_blank(self, flusher: SessionFlusher) -> bool:
+        """True for `train.py --help`, a typing error and the like. `last` is then still the last training."""
+        return (
+            self.launched
+            and self.left_early
+            and not self.flat_folders
+            and environment.CONTROLLER not in os.environ  # an experiment reads the session of a training that failed
+            and flusher.is_blank(BLANK_SECONDS)
+        )
 
 
 _abandoned: list[Any] = []

@@ -6,6 +6,7 @@ import linecache
 import os
 import re
 import tokenize
+from pathlib import PurePath
 
 from rlprof.session.secrets import mask_text
 from rlprof.session.stacks import MOST_SOURCE
@@ -35,6 +36,12 @@ class Sources:
         first, last = _extent(lines, number - 1)
         text = " ".join(line.strip() for line in lines[first : last + 1])
         return mask_text(text)[:MOST_SOURCE], _in_loop(lines, first)
+
+    def can_be_opened(self, file: str) -> bool:
+        """False for code without a file, as that of `python -c` and what a library makes with `exec`."""
+        path = os.path.join(self._folder, file)
+        # A module in an archive has the path of the archive before its own.
+        return file in linecache.cache or any(map(os.path.isfile, (path, *map(str, PurePath(path).parents))))
 
     def _lines(self, file: str) -> list[str]:
         if file not in self._files:

@@ -87,9 +87,11 @@ class SessionStacks:
         number = self._frames.get(frame)
         if number is None:
             number = self._frames[frame] = len(self._frames)
-            source, loop = self._sources.statement(frame.file, frame.line) if frame.user else ("", False)
-            file, user = self._shown(frame.file), int(frame.user)
-            self._new_frames.append((number, file, frame.function, frame.line, user, readable(source), int(loop)))
+            # A report names lines of the user's, so that they can be opened and changed.
+            user = frame.user and frame.line > 0 and self._sources.can_be_opened(frame.file)
+            source, loop = self._sources.statement(frame.file, frame.line) if user else ("", False)
+            file = self._shown(frame.file)
+            self._new_frames.append((number, file, frame.function, frame.line, int(user), readable(source), int(loop)))
         return number
 
     def _shown(self, file: str) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlprof.ledger.catalogue import STARTUP
+from rlprof.ledger.hooks import RlprofWarning
 from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.probes import phases
 from rlprof.probes.registry import Attached, find_probes
@@ -39,7 +43,8 @@ def start() -> None:
     probes = options.pop("probes", True)
     try:
         if session is None:
-            _drive(profiler, options)
+            with _plain_warnings():
+                _drive(profiler, options)
         else:
             _join(profiler, Path(session))
         if probes:
@@ -61,6 +66,20 @@ def drive(options: dict[str, Any]) -> Recording:
     return recording
 
 
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print a warning of rlprof as one sentence. Python's format adds a line of code of rlprof."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RlprofWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, RlprofWarning):
+            with suppress(Exception):  # standard error is closed
+                print(warning.message, file=sys.stderr)  # noqa: T201
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
 def _attach_probes(profiler: Profiler) -> None:
     global _attached
     _attached = Attached(profiler)
@@ -74,6 +93,7 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     from rlprof.api import record, start_captures  # noqa: PLC0415
     from rlprof.run.end_of_run import EndOfRunSummary  # noqa: PLC0415
 
+    supervised = environment.STARTED_FILE in os.environ
     environment.report_start(os.environ)
     quiet = options.pop("quiet", False)
     captures = options.pop("captures", {})
@@ -87,7 +107,9 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     recording.quiet = quiet
     recording.before_end.append(phases.end)
     if not quiet:
-        recording.at_end.append(EndOfRunSummary(recording))
+        summary = EndOfRunSummary(recording, named=supervised)
+        recording.at_end.append(summary)
+        recording.if_blank = summary.no_session
     if captures:
         start_captures(recording, captures)
     if not profiler.samples_stacks:

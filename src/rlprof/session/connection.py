@@ -6,8 +6,10 @@ forever. SQLite limits the size of a value and the work of its queries, and Ctrl
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,6 +103,11 @@ class Database:
                 raise self.damaged("reading it takes longer than reading any session") from error
             if "too big" in message:
                 raise self.damaged("it holds a value that is larger than in any session") from error
+            if "file is not a database" in message and _is_json(self.path):
+                raise UnreadableError(
+                    f"{self.path} is a report's JSON. This command needs the session that the report was made from; "
+                    "give the session's folder or its session.db"
+                ) from error
             if "file is not a database" in message:
                 raise UnreadableError(
                     f"{self.path} is not an SQLite file, so no session; give the session's folder or its session.db"
@@ -121,6 +128,15 @@ class Database:
 
 
 _EVERYTHING = "SELECT type, name, rootpage FROM sqlite_master"
+
+
+def _is_json(path: Path) -> bool:
+    """True if a file begins as a JSON report does, compressed or not."""
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+            return bool(file.read(64).lstrip().startswith(b"{"))
+    except (OSError, EOFError, zlib.error):
+        return False
 
 
 def _journals(path: Path) -> list[Path]:

@@ -71,6 +71,8 @@ def find_database(given: str | os.PathLike[str]) -> Path:
         return _newest(sessions_folder())
     path = Path(given)
     try:
+        if path.name == str(given) and not path.exists() and (sessions_folder() / path).exists():
+            path = sessions_folder() / path  # a name that `rlprof list` shows
         if path.is_dir():
             if not (path / DATABASE).exists():
                 raise UnreadableError(f"{path} is a folder without a {DATABASE}; give a session's folder or `last`")

@@ -315,6 +315,10 @@ void complain(Ledger *, const char *what);
  * the callback. It is then raised again in the training's own code, and cleared here. */
 bool pass_on_interrupt(void);
 
+/* exit_code.c */
+PyObject *exit_follow(PyObject *module, PyObject *);
+PyObject *exit_code(PyObject *module, PyObject *);
+
 /* signals.c */
 PyObject *signal_follow(PyObject *module, PyObject *number);
 PyObject *signal_seen(PyObject *module, PyObject *number);

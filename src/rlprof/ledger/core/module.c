@@ -50,6 +50,8 @@ read_held(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyMethodDef functions[] = {
     {"read_held", read_held, METH_VARARGS, PyDoc_STR("The start of an open file, up to 4 KiB.")},
+    {"exit_follow", exit_follow, METH_NOARGS, PyDoc_STR("Note the code of the SystemExit that ends the program.")},
+    {"exit_code", exit_code, METH_NOARGS, PyDoc_STR("That code, or the text that Python prints; None if there is none.")},
     {"signal_follow", signal_follow, METH_O, PyDoc_STR("Note when this signal, which Python handles, arrives.")},
     {"signal_seen", signal_seen, METH_O, PyDoc_STR("The signal's handler runs.")},
     {"signal_unseen", signal_unseen, METH_O, PyDoc_STR("True if the signal has arrived and its handler has not run.")},
