@@ -38,7 +38,7 @@ class TreeRow:
 
 def largest_parts(facts: Facts) -> list[TreeRow]:
     """The rows without rows below, the largest first."""
-    return sorted((row for row in tree_rows(facts) if row.is_own), key=lambda row: -row.share)
+    return sorted((row for row in tree_rows(facts) if row.is_own), key=lambda row: -row.ns)
 
 
 def tree_rows(facts: Facts, most: int = 1_000) -> list[TreeRow]:

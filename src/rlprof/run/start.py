@@ -109,7 +109,8 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     if not quiet:
         summary = EndOfRunSummary(recording, named=supervised)
         recording.at_end.append(summary)
-        recording.if_blank = summary.no_session
+        if environment.CONTROLLER not in os.environ:  # an experiment keeps no sessions anyway
+            recording.if_blank = summary.no_session
     if captures:
         start_captures(recording, captures)
     if not profiler.samples_stacks:
