@@ -15,6 +15,7 @@ from rlprof.analysis.advice.heavy_wrapper import heavy_wrapper
 from rlprof.analysis.advice.import_in_loop import import_in_loop
 from rlprof.analysis.advice.in_loop import in_loop
 from rlprof.analysis.advice.line_patterns import line_patterns
+from rlprof.analysis.advice.lines import function_of
 from rlprof.analysis.advice.memory_growth import memory_growth
 from rlprof.analysis.advice.per_step_sync import per_step_sync
 from rlprof.analysis.advice.policy_batch import policy_batch
@@ -75,7 +76,7 @@ def advise(facts: Facts) -> tuple[Finding, ...]:
     found += [finding for family in FAMILIES for finding in family(facts)]
     found += [finding for rule in GENERAL if (finding := rule(facts)) is not None]
     found = [finding for finding in found if finding.gain is None or finding.gain.estimate >= LEAST_GAIN]
-    return tuple(_one_per_cause(_one_per_place(found)))
+    return tuple(_one_per_cause(_one_per_place(_not_in_one_by_one(found))))
 
 
 def _rank(finding: Finding) -> tuple[bool, float]:
@@ -83,6 +84,18 @@ def _rank(finding: Finding) -> tuple[bool, float]:
     mistakes in the code: it also changes how the training learns."""
     gain = -URGENT if finding.urgent else -finding.gain.estimate if finding.gain else 0.0
     return finding.rule == "tiny_batch_inference", gain
+
+
+def _not_in_one_by_one(found: Sequence[Finding]) -> list[Finding]:
+    """Without lines of the function that calls the policy for one environment at a time: they run as often as that."""
+    calls = [finding.place for finding in found if finding.rule == "policy_per_env" and finding.place is not None]
+    around = {(place.file, function_of(place)) for place in calls}
+
+    def is_inside(finding: Finding) -> bool:
+        place = finding.place
+        return _names_lines(finding) and place is not None and (place.file, function_of(place)) in around
+
+    return [finding for finding in found if not is_inside(finding)]
 
 
 def _one_per_place(found: Sequence[Finding]) -> list[Finding]:
