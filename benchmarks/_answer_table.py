@@ -97,6 +97,12 @@ TRUTHS: dict[str, Truth] = {
     ),
     "ppo_pixels": Truth(("rendering",), ("render", "env_render"), ("self.render()", Function("render", "worlds.py"))),
     "ppo_downscaled": Truth(("heavy_wrapper",), (), (Function("observation"),)),
+    "ppo_swarm": Truth(("python_loop",), (), (Function("forces"),)),
+    "ppo_unrolled": Truth(
+        ("forward_one_by_one",),
+        ("loss_forward",),
+        (Function("forward"), "features = agent(rollout.obs, before, options.fix)"),
+    ),
     "ppo_loader": Truth(("dataloader_restarts",), (), (Function("timed"),), pairs=False, one_core=False),
     # DQN by hand
     "dqn_tidy": Truth(("gc_pauses",), (), ("gc.collect()",), pairs=False),
@@ -125,7 +131,9 @@ TRUTHS: dict[str, Truth] = {
         ("growing_container", "copying"), (), ("self.rows = np.append(self.rows, [row], axis=0)",), pairs=False
     ),
     "dqn_tensors": Truth(("growing_container", "copying"), (), ("self.rows = torch.cat([self.rows[1:], row[None]])",)),
-    "dqn_priorities": Truth(GROWING, (), (Function("draw"), "rows = priorities.draw(64)"), pairs=False),
+    "dqn_priorities": Truth(
+        (*GROWING, "weighted_sampling"), (), (Function("draw"), "rows = priorities.draw(64)"), pairs=False
+    ),
     "dqn_journal": Truth(
         LOGGING,
         (),
@@ -236,6 +244,7 @@ TRUTHS: dict[str, Truth] = {
     "sb3_ppo_best": Truth(("copying",), (), ("self.policy = copy.deepcopy(self.model.policy)",)),
     "sb3_ppo_terrains": Truth(("straggler_env",), ("env_step",), one_core=False),
     "sb3_a2c_simulations": Truth(("single_core_env",), ("env_step",), one_core=False),
+    "sb3_ppo_processes": Truth(("cheap_env_workers",), ("env_step", "env_wait"), one_core=False),
     "sb3_a2c_smoothed": Truth(("heavy_wrapper",), (), (Function("observation"),)),
     # TorchRL
     "torchrl_minibatches": Truth(

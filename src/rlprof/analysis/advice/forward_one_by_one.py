@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.gain import Left, gain_if
-from rlprof.analysis.advice.lines import beside, place_of
-from rlprof.analysis.advice.lookup import CONSIDERABLE, ENOUGH_CALLS, number, ratio, share_of
+from rlprof.analysis.advice.lines import ENOUGH_SAMPLES, SAMPLE_NS, beside, place_of, shortened, shown_function
+from rlprof.analysis.advice.lookup import CONSIDERABLE, ENOUGH_CALLS, fraction, number, ratio, share_of
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
+from rlprof.analysis.operations import Operation
 from rlprof.analysis.topology import own
 
 FORWARD = "loss_forward"
@@ -17,6 +20,12 @@ MANY = 16
 SHORT_NS = 1_000_000
 """A longer call computes a batch."""
 
+RECURRENT = re.compile(r"torch\.nn\.modules\.rnn:")
+AND_BACK = " and a part of the backward passes"
+WHOLE_SEQUENCE = (
+    "A recurrent network takes a whole sequence in one call: `outputs, state = lstm(sequence, state)`. Split it where "
+    "episodes end."
+)
 BACKWARD = Left(0.4, 0.1, 1.0)
 """Of the backward pass. It gets shorter, too, if it goes back through these calls."""
 LONG_BACKWARD = 0.8
@@ -30,15 +39,14 @@ def forward_one_by_one(facts: Facts) -> Finding | None:
         return None
     each, share = ratio(forward.calls, steps.calls), share_of(facts, [forward])
     if each < MANY or share < CONSIDERABLE or number(forward.p50_ns) > SHORT_NS:
-        return None
+        return _step_by_step(facts, forward)
     place = place_of(facts, FORWARD)
     where = f" at {place.where}" if place is not None else ""
-    backward = facts.operation("backward")
-    through = backward is not None and number(backward.ledger_ns) >= LONG_BACKWARD * number(forward.ledger_ns)
+    back = _goes_back(facts, forward)
     return Finding(
         rule="forward_one_by_one",
         cause=f"A network is called {count(round(each))} times per optimizer step{where}, for few rows each: "
-        f"{as_percent(share)} of the training time{' and a part of the backward passes' if through else ''}.",
+        f"{as_percent(share)} of the training time{AND_BACK if back else ''}.",
         place=place,
         operations=(FORWARD,),
         evidence=(
@@ -46,13 +54,43 @@ def forward_one_by_one(facts: Facts) -> Finding | None:
             f"Half of them took less than {duration(number(forward.p50_ns))}, which is mostly the cost of a call.",
         ),
         change="Call the network once for the whole batch: `labels = teacher(batch)` instead of "
-        "`torch.stack([teacher(row) for row in batch])`. A recurrent network takes a whole sequence in one call: "
-        "`outputs, state = lstm(sequence, state)`. Split it where episodes end.",
-        gain=gain_if(
-            facts, {FORWARD: Left(0.2, 0.05, 0.5), **({"backward": BACKWARD} if through else {}), **_around(facts)}
-        ),
+        f"`torch.stack([teacher(row) for row in batch])`. {WHOLE_SEQUENCE}",
+        gain=gain_if(facts, {FORWARD: Left(0.2, 0.05, 0.5), **back, **_around(facts)}),
         check=compare_with_change(facts),
     )
+
+
+def _step_by_step(facts: Facts, forward: Operation) -> Finding | None:
+    """A module whose forward pass calls a recurrent layer in a loop over time."""
+    lines = [line for line in facts.code.within(FORWARD) if line.loop and any(map(RECURRENT.match, line.below))]
+    spent = sum(number(line.ns) for line in lines)
+    share = fraction(spent, facts.breakdown.training_ns)
+    if share < CONSIDERABLE or spent < ENOUGH_SAMPLES * SAMPLE_NS:
+        return None
+    place, part = lines[0], fraction(spent, forward.ledger_ns)
+    back = _goes_back(facts, forward)
+    left = Left(1 - 0.8 * part, 1 - 0.95 * part, 1 - 0.5 * part)
+    return Finding(
+        rule="forward_one_by_one",
+        cause=f"{place.where} in {shown_function(place)} calls a recurrent layer for one time step after the other: "
+        f"{as_percent(share)} of the training time{AND_BACK if back else ''}.",
+        place=place,
+        operations=(FORWARD,),
+        evidence=(
+            f"{as_percent(part)} of {FORWARD} is in this loop.",
+            f"{place.where} `{shortened(place.source)}` takes {as_percent(fraction(place.ns, spent))} of it.",
+        ),
+        change=WHOLE_SEQUENCE,
+        gain=gain_if(facts, {FORWARD: left, **back}),
+        check=compare_with_change(facts),
+    )
+
+
+def _goes_back(facts: Facts, forward: Operation) -> dict[str, Left]:
+    """What is left of the backward pass, if it goes back through these calls."""
+    backward = facts.operation("backward")
+    long = backward is not None and number(backward.ledger_ns) >= LONG_BACKWARD * number(forward.ledger_ns)
+    return {"backward": BACKWARD} if long else {}
 
 
 def _around(facts: Facts) -> dict[str, Left]:
