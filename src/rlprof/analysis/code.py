@@ -95,9 +95,8 @@ class Code:
 
     def within(self, operation: str, on_driver: bool | None = None) -> tuple[Line, ...]:
         """Lines of an operation, hottest first. on_driver: True or False for the driver's or all other lanes only."""
-        if on_driver is not None and operation in self.on_driver:
-            return (self.on_driver if on_driver else self.elsewhere)[operation]
-        return self.lines.get(operation, ())
+        side = {} if on_driver is None else self.on_driver if on_driver else self.elsewhere
+        return side.get(operation, self.lines.get(operation, ()))
 
     def ns_in(self, operation: str, place: Line) -> float:
         """Estimated time of a line in the own time of an operation."""
