@@ -188,7 +188,11 @@ TRUTHS: dict[str, Truth] = {
         one_core=False,
     ),
     "bc_demonstrations": Truth(
-        ("dataloader_restarts", "dataloader_workers"), (), ("pairs = list(loader)",), pairs=False, one_core=False
+        ("dataloader_restarts", "dataloader_workers"),
+        ("data_loading",),
+        ("pairs = list(loader)",),
+        pairs=False,
+        one_core=False,
     ),
     "dagger_teacher": Truth(
         ("forward_one_by_one", "teacher_one_by_one", "policy_per_env", "tiny_batch_inference"),

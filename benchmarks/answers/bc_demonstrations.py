@@ -15,7 +15,7 @@ ENVS, STEPS = 8, 64
 
 
 def main() -> None:
-    options = stopwatch.arguments(70, __doc__)
+    options = stopwatch.arguments(210, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = gym.make_vec("CartPole-v1", ENVS, vectorization_mode="sync")

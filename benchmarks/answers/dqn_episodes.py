@@ -12,7 +12,7 @@ BEAMS = 64
 
 
 def main() -> None:
-    options = stopwatch.arguments(40, __doc__)
+    options = stopwatch.arguments(200, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     np.random.seed(options.seed)

@@ -41,7 +41,7 @@ def features(stack: Any) -> Any:
 
 
 def main() -> None:
-    options = stopwatch.arguments(250, __doc__)
+    options = stopwatch.arguments(750, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     np.random.seed(options.seed)

@@ -15,7 +15,7 @@ from off_policy import ReplayBuffer, act, descend, dqn_loss, q_network
 
 
 def main() -> None:
-    options = stopwatch.arguments(35, __doc__)
+    options = stopwatch.arguments(70, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     np.random.seed(options.seed)

@@ -31,7 +31,7 @@ class Memory:
 
 
 def main() -> None:
-    options = stopwatch.arguments(20, __doc__)
+    options = stopwatch.arguments(40, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     np.random.seed(options.seed)

@@ -48,7 +48,7 @@ class Snapshots:
 
 
 def main() -> None:
-    options = stopwatch.arguments(35, __doc__)
+    options = stopwatch.arguments(70, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     np.random.seed(options.seed)

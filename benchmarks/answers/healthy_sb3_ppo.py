@@ -10,7 +10,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 
 def main() -> None:
-    options = stopwatch.arguments(30, __doc__)
+    options = stopwatch.arguments(150, __doc__)
     torch.set_num_threads(1)
     envs = make_vec_env("CartPole-v1", n_envs=16, seed=options.seed)
     model = PPO("MlpPolicy", envs, n_steps=64, batch_size=256, n_epochs=4, device="cpu", seed=options.seed)

@@ -11,7 +11,7 @@ ENVS, STEPS = 8, 64
 
 
 def main() -> None:
-    options = stopwatch.arguments(80, __doc__)
+    options = stopwatch.arguments(160, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     torch.autograd.set_detect_anomaly(not options.fix)

@@ -34,7 +34,7 @@ class Downscaled(gym.ObservationWrapper):
 
 
 def main() -> None:
-    options = stopwatch.arguments(55, __doc__)
+    options = stopwatch.arguments(110, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = gym.vector.SyncVectorEnv([lambda: Downscaled(Frames(), options.fix)] * ENVS)

@@ -12,7 +12,7 @@ ENVS, STEPS = 8, 64
 
 
 def main() -> None:
-    options = stopwatch.arguments(45, __doc__)
+    options = stopwatch.arguments(90, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = [gym.make("CartPole-v1") for _ in range(ENVS)]

@@ -28,7 +28,7 @@ def advantages_of(rollout: Rollout, gamma: float = 0.99, lam: float = 0.95) -> A
 
 
 def main() -> None:
-    options = stopwatch.arguments(110, __doc__)
+    options = stopwatch.arguments(220, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = gym.make_vec("CartPole-v1", ENVS, vectorization_mode="sync")

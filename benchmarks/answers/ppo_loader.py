@@ -27,7 +27,7 @@ def timed(loader: Any) -> Iterator[Any]:
 
 
 def main() -> None:
-    options = stopwatch.arguments(9, __doc__)
+    options = stopwatch.arguments(27, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = gym.make_vec("CartPole-v1", ENVS, vectorization_mode="sync")

@@ -11,7 +11,7 @@ ENVS, STEPS = 8, 64
 
 
 def main() -> None:
-    options = stopwatch.arguments(25, __doc__)
+    options = stopwatch.arguments(100, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     size = 256 if options.fix else 32

@@ -30,7 +30,7 @@ class Perceiving(gym.ObservationWrapper):
 
 
 def main() -> None:
-    options = stopwatch.arguments(20, __doc__)
+    options = stopwatch.arguments(60, __doc__)
     torch.manual_seed(options.seed)
     threads = 1 if options.fix else 8
     envs = Timed(gym.vector.AsyncVectorEnv([lambda: Perceiving(Lidar(), threads)] * ENVS, context="spawn"))

@@ -12,7 +12,7 @@ ENVS, STEPS, BEAMS = 8, 64, 64
 
 
 def main() -> None:
-    options = stopwatch.arguments(30, __doc__)
+    options = stopwatch.arguments(60, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     precision = torch.float32 if options.fix else torch.float64

@@ -11,7 +11,7 @@ ENVS, STEPS, EPOCHS = 8, 64, 4
 
 
 def main() -> None:
-    options = stopwatch.arguments(50, __doc__)
+    options = stopwatch.arguments(100, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = gym.make_vec("CartPole-v1", ENVS, vectorization_mode="sync")

@@ -25,7 +25,7 @@ def evaluate(agent: Agent, env: gym.Env, episodes: int) -> float:
 
 
 def main() -> None:
-    options = stopwatch.arguments(35, __doc__)
+    options = stopwatch.arguments(140, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = gym.make_vec("CartPole-v1", ENVS, vectorization_mode="sync")

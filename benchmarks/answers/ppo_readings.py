@@ -12,7 +12,7 @@ ENVS, STEPS, BEAMS = 8, 64, 360
 
 
 def main() -> None:
-    options = stopwatch.arguments(65, __doc__)
+    options = stopwatch.arguments(195, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = gym.vector.SyncVectorEnv([lambda: Lidar(BEAMS)] * ENVS)

@@ -30,7 +30,7 @@ class Scaler:
 
 
 def main() -> None:
-    options = stopwatch.arguments(45, __doc__)
+    options = stopwatch.arguments(135, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = gym.make_vec("CartPole-v1", ENVS, vectorization_mode="sync")

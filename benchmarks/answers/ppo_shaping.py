@@ -22,7 +22,7 @@ class Shaped(gym.vector.VectorWrapper):
 
 
 def main() -> None:
-    options = stopwatch.arguments(100, __doc__)
+    options = stopwatch.arguments(200, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = Shaped(gym.make_vec("CartPole-v1", ENVS, vectorization_mode="sync"))

@@ -58,7 +58,7 @@ def loss_of(features: Any, agent: Recurrent, rollout: Rollout, advantages: Any) 
 
 
 def main() -> None:
-    options = stopwatch.arguments(60, __doc__)
+    options = stopwatch.arguments(120, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     envs = gym.make_vec("CartPole-v1", ENVS, vectorization_mode="sync")

@@ -15,7 +15,7 @@ EPISODES, BEAMS = 16, 64
 
 
 def main() -> None:
-    options = stopwatch.arguments(16, __doc__)
+    options = stopwatch.arguments(32, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     torch._dynamo.config.recompile_limit = 256

@@ -62,7 +62,7 @@ class Maze(gym.Env):
 
 
 def main() -> None:
-    options = stopwatch.arguments(36, __doc__)
+    options = stopwatch.arguments(72, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     env = Maze(levels=64 if options.fix else None)

@@ -13,7 +13,7 @@ EPISODES, BEAMS = 4, 1440
 
 
 def main() -> None:
-    options = stopwatch.arguments(45, __doc__)
+    options = stopwatch.arguments(135, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     env = Lidar(BEAMS)

@@ -15,7 +15,7 @@ BEAMS = 256
 
 
 def main() -> None:
-    options = stopwatch.arguments(25, __doc__)
+    options = stopwatch.arguments(75, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     random.seed(options.seed)

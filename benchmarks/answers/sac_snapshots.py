@@ -14,7 +14,7 @@ from off_policy import ReplayBuffer, Sac
 
 
 def main() -> None:
-    options = stopwatch.arguments(30, __doc__)
+    options = stopwatch.arguments(60, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     np.random.seed(options.seed)

@@ -29,7 +29,7 @@ class Records(BaseCallback):
 
 
 def main() -> None:
-    options = stopwatch.arguments(450, __doc__)
+    options = stopwatch.arguments(900, __doc__)
     torch.set_num_threads(1)
     envs = make_vec_env("CartPole-v1", n_envs=4, seed=options.seed)
     model = A2C("MlpPolicy", envs, n_steps=16, device="cpu", seed=options.seed)

@@ -13,7 +13,7 @@ from worlds import Simulation
 
 
 def main() -> None:
-    options = stopwatch.arguments(30, __doc__)
+    options = stopwatch.arguments(60, __doc__)
     torch.set_num_threads(1)
     vector = SubprocVecEnv if options.fix else DummyVecEnv
     envs = TimedEnvs(vector([partial(Simulation, 16, 100, 6000)] * 4))

@@ -39,7 +39,7 @@ class Smoothed(gym.ObservationWrapper):
 
 
 def main() -> None:
-    options = stopwatch.arguments(260, __doc__)
+    options = stopwatch.arguments(520, __doc__)
     torch.set_num_threads(1)
     envs = DummyVecEnv([lambda: Smoothed(gym.make("CartPole-v1"), options.fix)] * 4)
     model = A2C("MlpPolicy", envs, n_steps=32, device="cpu", seed=options.seed)

@@ -20,7 +20,7 @@ class Evaluation(EvalCallback):
 
 
 def main() -> None:
-    options = stopwatch.arguments(25, __doc__)
+    options = stopwatch.arguments(100, __doc__)
     torch.set_num_threads(1)
     env, test = (Monitor(gym.make("CartPole-v1", max_episode_steps=200)) for _ in range(2))
     every = 2000 if options.fix else 200

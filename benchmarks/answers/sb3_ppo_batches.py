@@ -10,7 +10,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 
 def main() -> None:
-    options = stopwatch.arguments(18, __doc__)
+    options = stopwatch.arguments(54, __doc__)
     torch.set_num_threads(1)
     envs = make_vec_env("CartPole-v1", n_envs=8, seed=options.seed)
     size = 128 if options.fix else 16

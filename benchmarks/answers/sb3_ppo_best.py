@@ -36,7 +36,7 @@ class Remember(BaseCallback):
 
 
 def main() -> None:
-    options = stopwatch.arguments(60, __doc__)
+    options = stopwatch.arguments(120, __doc__)
     torch.set_num_threads(1)
     envs = make_vec_env("CartPole-v1", n_envs=8, seed=options.seed)
     model = PPO("MlpPolicy", envs, n_steps=32, batch_size=64, n_epochs=4, device="cpu", seed=options.seed)

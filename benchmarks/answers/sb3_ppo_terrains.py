@@ -15,7 +15,7 @@ TERRAINS = (500, 500, 20000, 500)
 
 
 def main() -> None:
-    options = stopwatch.arguments(15, __doc__)
+    options = stopwatch.arguments(30, __doc__)
     torch.set_num_threads(1)
     terrains = [min(500, terrain) for terrain in TERRAINS] if options.fix else TERRAINS
     envs = TimedEnvs(SubprocVecEnv([partial(Simulation, 16, 100, terrain) for terrain in terrains]))

@@ -19,7 +19,7 @@ class Saves(CheckpointCallback):
 
 
 def main() -> None:
-    options = stopwatch.arguments(10, __doc__)
+    options = stopwatch.arguments(20, __doc__)
     torch.set_num_threads(1)
     env = gym.make("Pendulum-v1")
     model = SAC("MlpPolicy", env, learning_starts=100, buffer_size=50_000, batch_size=64, device="cpu")

@@ -8,7 +8,7 @@ from torchrl_parts import FRAMES, Learner
 
 
 def main() -> None:
-    options = stopwatch.arguments(30, __doc__)
+    options = stopwatch.arguments(60, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     size = 128 if options.fix else 16

@@ -11,7 +11,7 @@ SIZE = 64
 
 
 def main() -> None:
-    options = stopwatch.arguments(16, __doc__)
+    options = stopwatch.arguments(32, __doc__)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     learner = Learner(options.iterations, SIZE)

@@ -58,8 +58,11 @@ def training_of(session: Session) -> Training:
     nodes, totals[WARM_UP] = _taken_from(
         known.snapshot.net_nodes, _warm_up(session, iterations, known.snapshot.wall_ns)
     )
-    nodes, taken = _taken_from(nodes, _after(session, iterations, nodes, totals))
-    totals[AFTER_TRAINING] += taken
+    after, whole = _after(session, iterations, nodes, totals)
+    nodes, taken = _taken_from(nodes, after)
+    # What was done after the training is known roughly, but how long it took, exactly.
+    nodes, more = _taken_from(nodes, _in_proportion({node.id: node.ledger_ns for node in nodes}, whole - taken))
+    totals[AFTER_TRAINING] += taken + more
     return Training(known.snapshot.only(nodes), _in_order(totals))
 
 
@@ -121,22 +124,24 @@ def _size(some: Sequence[IterationRow], others: Sequence[IterationRow]) -> float
 
 def _after(
     session: Session, iterations: Sequence[IterationRow], nodes: Sequence[Node], known: Counter[str]
-) -> dict[int, float]:
-    """By node: its time after the end of the training. How long that is, is known; what was done in it, only roughly:
+) -> tuple[dict[int, float], float]:
+    """By node: its time after the end of the training, and how long that is. What was done in it is known only roughly:
     what lies outside of all iterations, and what the last iteration, if it is still open, took longer than the others.
     Without iterations: closing, evaluating, and time with no span open."""
     state = session.state
     training = sum(node.ledger_ns for node in nodes)
     # A run that was paused may have trained last before that.
     if state is None or not known[AFTER_TRAINING] < state.after_ns < training:
-        return {}
+        return {}, 0.0
     left = float(state.after_ns - known[AFTER_TRAINING])
     if not iterations:
         at_the_end = _at_the_end(nodes)
-        return _in_proportion({node.id: node.ledger_ns for node in nodes if node.id in at_the_end}, left)
+        closing = _in_proportion({node.id: node.ledger_ns for node in nodes if node.id in at_the_end}, left)
+        return closing, sum(closing.values())
     gained = {gain.node: gain.ledger_ns for gain in session.gains(iterations[0], iterations[-1])}
     since = min(left, max(0, state.time - iterations[-1].end))
-    found = Counter(_in_proportion({node.id: node.ledger_ns - gained.get(node.id, 0) for node in nodes}, since))
+    outside = {node.id: node.ledger_ns - gained.get(node.id, 0) for node in nodes}
+    found = Counter(_in_proportion(outside, since))
     if len(iterations) > 1:
         others = iterations[1:-1] or iterations[:-1]  # the first one is often slow
         longer = {id: ns for id, ns in _longer(session, iterations[-1:], others).items() if ns > 0}
@@ -145,7 +150,8 @@ def _after(
         if total > STANDS_OUT_AT_THE_END * (left - since):
             for id, ns in longer.items():
                 found[id] += ns * (left - since) / total  # type: ignore[assignment]
-    return dict(found)
+            since = left
+    return dict(found), since
 
 
 def _at_the_end(nodes: Sequence[Node]) -> set[int]:

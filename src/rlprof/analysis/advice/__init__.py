@@ -104,6 +104,8 @@ def _one_per_place(found: Sequence[Finding]) -> list[Finding]:
     for finding in found:
         place = finding.place if finding.gain is not None else None  # memory is not time
         key: object = (place.file, place.line) if place is not None else finding.rule
+        if finding.rule == single_core_env.__name__ and getattr(kept.get(key), "rule", "") == python_loop.__name__:
+            key = finding.rule  # other cores help a loop in Python as well
         kept.setdefault(key, finding)
     return list(kept.values())
 

@@ -33,7 +33,12 @@ def cheap_env_workers(facts: Facts) -> Finding | None:
     together = ratio(stepping.total_ns, calls)
     share = fraction(stepping.total_ns, facts.breakdown.training_ns)
     least, typical, most = (fraction(times * envs * alone, together) for times in IN_ONE_PROCESS)
-    if not alone or calls < ENOUGH_CALLS or share < CONSIDERABLE or typical > FAR_BELOW:
+    if (
+        not alone
+        or calls < ENOUGH_CALLS
+        or share < CONSIDERABLE
+        or max(typical, ratio(envs * alone, together)) > FAR_BELOW
+    ):
         return None
     return Finding(
         rule="cheap_env_workers",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.gain import Left
@@ -13,6 +15,13 @@ from rlprof.ledger.catalogue import PHASES
 
 LARGE_SHARE = 0.15
 """Least share of the training time. Most trainings have some code of their own between the operations."""
+SEQUENTIAL = re.compile(r"^([A-Za-z_][\w.]*)\s*(?:[-+*/%|&^]|//|\*\*)?=(?:(?<=[-+*/%|&^]=)|.*(?<![\w.])\1(?![\w.]))")
+MOST_SEQUENTIAL = 0.5
+"""Fraction of the time in lines that compute a number from its last value, such as `speed += force * dt`: a simulation
+goes step by step, and no array replaces its loop."""
+COMPREHENSION = re.compile(r"[\[({].*\bfor\b")
+MOST_IN_ONE = 0.8
+"""Lines of a loop in Python share its time. A single line that takes nearly all of it calls a slow function in C."""
 DIRECT = 0.5
 """Least fraction of a line's time in Python itself, or in functions in C that it calls."""
 
@@ -31,6 +40,11 @@ def python_loop(facts: Facts) -> Finding | None:
     found = max(matches, key=lambda one: one.share, default=None)
     if found is None or found.share < LARGE_SHARE or not found.is_sure or _is_explained(found):
         return None
+    if found.place.share > MOST_IN_ONE * found.share and not COMPREHENSION.search(found.place.source):
+        return None
+    sequential = sum(hot.line.share for hot in found.lines if SEQUENTIAL.search(hot.line.source))
+    if sequential > MOST_SEQUENTIAL * found.share:
+        return None
     place, others = found.place, len(found.lines) - 1
     where = f"{place.where} (with {many(others, 'more line')})" if others else place.where
     return Finding(
@@ -42,7 +56,7 @@ def python_loop(facts: Facts) -> Finding | None:
         evidence=found.evidence(),
         change="Compute all elements at once with numpy, for example `x[:, None] - x[None]` for the differences of all "
         "pairs. If that is not possible, compile the function with `numba.njit`, or keep results that do not change.",
-        gain=gain_of(facts, found, Left(0.1, 0.0, 0.6)),
+        gain=gain_of(facts, found, Left(0.2, 0.0, 0.7)),
         check=compare_with_change(facts),
     )
 

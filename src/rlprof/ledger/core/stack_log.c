@@ -41,6 +41,10 @@ stack_line(Stacks *stacks, PyCodeObject *code, int instruction)
         return (int64_t)known - 1;
     }
     int line = code_line(code, instruction);
+    for (int before = instruction; line <= 0 && before > 0;) { /* what the compiler adds has no line of its own */
+        line = code_line(code, --before);
+    }
+    line = line > 0 ? line : code->co_firstlineno;
     known = (uintptr_t)map_get(&stacks->by_line, key_of(code, line));
     if (known == 0) {
         if (!room_for_line(stacks)) {
