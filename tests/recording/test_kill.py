@@ -12,7 +12,7 @@ from statistics import median
 import pytest
 from sessions import facts_of, rlprof, start_program
 
-from rlprof.analysis.facts import RUNNING
+from rlprof.analysis.facts import KILLED
 from rlprof.session.reader import Session
 
 KILLS = 50
@@ -70,10 +70,10 @@ def test_fifty_killed_trainings_leave_sessions_that_lack_a_second(tmp_path):
     assert max(lost for lost, _ in killed) < 10
     for _, session in killed:
         facts = facts_of(session)  # checks every sum
-        assert facts.ended == RUNNING
+        assert facts.ended == KILLED
         calls = facts.operation("env_step").calls if facts.operations else 0
         assert 0 <= 8 * calls - facts.progress.steps <= 8  # the one step that was under way
     _, session = killed[0]
     shown = rlprof("report", session).stdout
-    assert "still running or killed" in shown
+    assert ", killed: figures are as of its last flush" in shown
     assert "env_step" in shown

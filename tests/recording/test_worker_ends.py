@@ -10,7 +10,7 @@ import pytest
 from recording.worker_trainings import lanes_of, only_session, run_envs, run_script, run_training, start_training
 from sessions import facts_of, rlprof
 
-from rlprof.analysis.facts import RUNNING
+from rlprof.analysis.facts import KILLED
 from rlprof.ledger import profiler as module
 
 pytestmark = pytest.mark.skipif(module._core is None, reason="only the C core shares")
@@ -73,7 +73,7 @@ train(envs, iterations=10_000)
             os.kill(pid, signal.SIGKILL)
         process.communicate()
     facts = facts_of(only_session(tmp_path))
-    assert facts.ended == RUNNING
+    assert facts.ended == KILLED
     assert len(lanes_of(facts, "env_step")) == 3
     assert facts.operation("env_step").ledger_ns > 0
     shown = rlprof("report", "--full", only_session(tmp_path)).stdout

@@ -214,7 +214,7 @@ def test_a_killed_run_says_so(written):
     written.flush()
     report = report_of(written.path)
     written.writer.close()
-    assert "still running or killed" in to_text(report).splitlines()[0]
+    assert "still running" in to_text(report).splitlines()[0]
 
 
 def test_code_in_a_finding_is_code_in_markdown(report):

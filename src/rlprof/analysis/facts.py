@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass, field
 
 from rlprof.analysis.breakdown import Breakdown, breakdown
@@ -17,17 +18,22 @@ from rlprof.analysis.training import training_of
 from rlprof.ledger.catalogue import AFTER_TRAINING
 from rlprof.session.evidence import Evidence
 from rlprof.session.info import Info
+from rlprof.session.process import runs
 from rlprof.session.reader import Session
 from rlprof.session.records import Artifact, Lost
 
-RUNNING = "running or killed"
+RUNNING, KILLED = "running", "killed"
+UNKNOWN = "running or killed"
+"""Of a session of another machine, whose processes cannot be seen."""
+UNENDED = (RUNNING, KILLED, UNKNOWN)
+"""The session records no end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     session: Info
     ended: str
-    """`finished`, what stopped it, or `running or killed` if the session does not record an end."""
+    """`finished`, what stopped it, or one of UNENDED."""
     breakdown: Breakdown
     operations: tuple[Operation, ...]
     progress: Progress
@@ -58,6 +64,16 @@ class Facts:
         self.series.check()
 
 
+def ended(session: Session) -> str:
+    """How a session ended, or whether it still runs."""
+    if session.end is not None:
+        return session.end.how
+    info = session.info
+    if info.host != platform.node():
+        return UNKNOWN
+    return RUNNING if runs(info.pid, info.process, info.started) else KILLED
+
+
 def gather_facts(session: Session) -> Facts:
     whole, iterations = session.snapshot(), session.iterations()
     training = training_of(session)
@@ -65,7 +81,7 @@ def gather_facts(session: Session) -> Facts:
     charted = in_training(session, whole, iterations, training.outside_ns(AFTER_TRAINING))
     return Facts(
         session=session.info,
-        ended=RUNNING if session.end is None else session.end.how,
+        ended=ended(session),
         breakdown=breakdown(training),
         operations=operations(training.snapshot),
         progress=progress(training, iterations),

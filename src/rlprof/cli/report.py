@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from rlprof.analysis.facts import RUNNING
+from rlprof.analysis.facts import UNENDED
 from rlprof.analysis.load import load_facts
 from rlprof.analysis.report import SCHEMA_VERSION, Report, find
 from rlprof.cli import options
@@ -44,7 +44,7 @@ def report(session: str, format_: str | None, output: str | None, html: str | No
 def _leave_missing_files(given: str, made: Report) -> None:
     """Write raw.json and summary.txt of a run that ended before they were written, or while the disk was full."""
     folder = Path(given) if Path(given).is_dir() else find_database(given).parent
-    if made.facts.ended != RUNNING and (folder / DATABASE).exists() and not (folder / RAW).exists():
+    if made.facts.ended not in UNENDED and (folder / DATABASE).exists() and not (folder / RAW).exists():
         with suppress(OSError):  # the user can write them elsewhere with --output
             write_files(folder, made)
 

@@ -119,20 +119,28 @@ class StackTotals:
     def _move(self, since: int, source: int, to: int) -> None:
         """Samples of a node since then belong to another: see core/stacks.c."""
         whole = since <= -(2**62)
-        moved = [
-            (key, total)
-            for key, total in (
-                self.totals.items() if whole else ((key, gained) for time, key, gained in self._recent if time > since)
-            )
-            if source in (EVERYTHING, key[0]) and key[0] != to and total != (0, 0)
-        ]
-        for key, total in moved:
-            self._gain(key, total, -1)
-            if to != EVERYTHING:
-                self._gain((to, key[1]), total)
-        for place, (time, key, gained) in enumerate(self._recent):
-            if (whole or time > since) and source in (EVERYTHING, key[0]):
-                self._recent[place] = time, (to, key[1]), gained
+        recent = self._recent
+        # The newest come last, and only few are newer than what phases move. So this does not look at all of them.
+        places = list(range(len(recent) - 1, -1, -1)) if whole else self._since(since)
+        found = list(self.totals.items()) if whole else [recent[place][1:] for place in places]
+        for key, total in found:
+            if source in (EVERYTHING, key[0]) and key[0] != to and total != (0, 0):
+                self._gain(key, total, -1)
+                if to != EVERYTHING:
+                    self._gain((to, key[1]), total)
+        for place in places:
+            time, key, gained = recent[place]
+            if source in (EVERYTHING, key[0]):
+                recent[place] = time, (to, key[1]), gained
+
+    def _since(self, since: int) -> list[int]:
+        """Places of the recent samples after a time, newest first."""
+        places = []
+        for place in range(len(self._recent) - 1, -1, -1):
+            if self._recent[place][0] <= since:
+                break
+            places.append(place)
+        return places
 
 
 def _text(text: str) -> str:

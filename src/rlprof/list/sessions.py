@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import platform
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlprof.analysis.facts import ended
 from rlprof.analysis.progress import progress
 from rlprof.analysis.training import training_of
 from rlprof.errors import RlprofError
 from rlprof.session.folder import sessions_in
-from rlprof.session.info import Info
-from rlprof.session.process import runs
 from rlprof.session.reader import Session
 
 UNREADABLE = "unreadable"
@@ -74,12 +72,8 @@ def _listed(folder: Path) -> Listed:
 
 
 def _state(session: Session) -> str:
-    if session.end is not None:
-        return "finished" if session.end.how == "ended" else session.end.how
-    info: Info = session.info
-    if info.host != platform.node():
-        return "running or killed"  # a process of another machine
-    return "running" if runs(info.pid, info.process, info.started) else "killed"
+    how = ended(session)
+    return "finished" if how == "ended" else how
 
 
 def _reason(error: Exception, folder: Path) -> str:

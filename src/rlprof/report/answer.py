@@ -9,7 +9,7 @@ from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.analysis.code import Line
 from rlprof.analysis.drift import drift
-from rlprof.analysis.facts import RUNNING, Facts
+from rlprof.analysis.facts import RUNNING, UNENDED, Facts
 from rlprof.analysis.figures import as_percent, duration, many, percent, rate
 from rlprof.analysis.report import Report
 from rlprof.ledger.catalogue import STARTUP, SUSPENDED
@@ -31,8 +31,9 @@ def origin(report: Report) -> str:
     session = report.facts.session
     started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(session.started / 1e9))
     ended = "" if report.facts.ended in ("finished", "ended") else f", {report.facts.ended}"
-    if report.facts.ended == RUNNING:
-        ended = ", still running or killed: figures are as of its last flush"
+    if report.facts.ended in UNENDED:
+        how = report.facts.ended.replace(RUNNING, "still running")
+        ended = f", {how}: figures are as of its last flush"
     return f"{session.name}, {started}{ended}"
 
 

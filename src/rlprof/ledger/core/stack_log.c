@@ -86,13 +86,16 @@ stack_log_room(Stacks *stacks, size_t words)
 void
 stacks_move(Ledger *ledger, const Node *from, const Node *to, int64_t since)
 {
-    int64_t *record = ledger->stacks != NULL ? stack_log_room(ledger->stacks, 4) : NULL;
+    Stacks *stacks = ledger->stacks;
+    /* Phases move time hundreds of times per second, and mostly since the newest sample. */
+    bool any = stacks != NULL && (since == INT64_MIN || stacks->newest > since);
+    int64_t *record = any ? stack_log_room(stacks, 4) : NULL;
     if (record != NULL) {
         record[0] = 0;
         record[1] = since;
         record[2] = from != NULL ? (int64_t)from->id : -1;
         record[3] = to != NULL ? (int64_t)to->id : -1;
-        ledger->stacks->log_used += 4;
+        stacks->log_used += 4;
     }
 }
 

@@ -114,6 +114,7 @@ book(Ledger *ledger, const Thread *thread, const Tick *tick, const Now *now)
     record[3] = tick->ns;
     record[4] = tick->memory;
     stacks->log_used += 5 + (size_t)used;
+    stacks->newest = larger(stacks->newest, tick->time);
 }
 
 /* The thread whose stack is sampled: the driver, or the one that may train in a worker's process. */

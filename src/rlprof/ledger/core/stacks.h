@@ -54,7 +54,8 @@ struct Stacks {
     int64_t ticked, memory; /* at the last tick that stack_tick made */
     int64_t *log;
     size_t log_used, log_capacity;
-    int64_t lost; /* ns that did not fit */
+    int64_t newest; /* time of the newest sample in the log */
+    int64_t lost;   /* ns that did not fit */
     int64_t cpu;  /* of tickers that have ended */
     CodeLine *lines;
     uint32_t lines_used, lines_capacity, lines_drained;
