@@ -19,6 +19,19 @@ level_of(Loop *loop, PyObject *env)
     return level;
 }
 
+/* An outermost step begins. True: its levels are timed, until `sampled` is false again. */
+bool
+level_sample_begin(Loop *loop, int kind)
+{
+    Levels *levels = &loop->levels;
+    bool steps = kind == CALL_STEP || kind == CALL_VECTOR_STEP || kind == CALL_STEP_WAIT || kind == CALL_LEVEL;
+    if (!steps || levels->sampled || !loop_is_driver(loop) || levels->entries++ % LEVEL_PERIOD != 0) {
+        return false;
+    }
+    levels->nest = levels->timed = 0;
+    return levels->sampled = true;
+}
+
 bool
 level_enter(Loop *loop, PyObject *env)
 {
@@ -27,9 +40,9 @@ level_enter(Loop *loop, PyObject *env)
         return false;
     }
     if (levels->nest++ == 0) {
-        levels->timed = levels->entries++ % LEVEL_PERIOD == 0 ? 0 : -1; /* -1: this step is not measured */
+        levels->timed = 0;
     }
-    if (levels->timed < 0 || levels->timed >= MAX_LEVEL_DEPTH || levels->timed != levels->nest - 1) {
+    if (levels->timed >= MAX_LEVEL_DEPTH || levels->timed != levels->nest - 1) {
         return true;
     }
     int64_t entered = clock_now(&loop->ledger->clock);

@@ -1,7 +1,7 @@
 /* The time of each level of an environment: wrappers, vectors, and the environment inside.
  *
- * Only the outermost call of `step` has a span. Of every LEVEL_PERIOD such calls, one also times the calls of `step`
- * below it. The period is a prime, so that a vector of 2, 4 or 8 environments is not always measured at the same one. */
+ * Only the outermost call of `step` has a span. One of LEVEL_PERIOD such calls also times the calls of `step` below
+ * it. The period is a prime, so that a vector of 2, 4 or 8 environments is not always measured at the same one. */
 #ifndef RLPROF_LEVELS_H
 #define RLPROF_LEVELS_H
 
@@ -23,7 +23,8 @@ typedef struct {
 typedef struct {
     Level of[MAX_LEVELS];
     unsigned used;
-    uint64_t entries; /* outermost calls */
+    uint64_t entries; /* outermost steps */
+    bool sampled;     /* the levels of the step under way are timed */
     int nest;         /* open calls, timed or not */
     int timed;        /* open calls that are timed */
     struct {
