@@ -6,10 +6,13 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import gymnasium
 import pytest
 from generic_probes import GENERIC, recorded
 
+from rlprof import Profiler
 from rlprof.probes.evidence import EvidenceReader
+from rlprof.probes.seen import Seen
 from rlprof.session.evidence import Batch, Environment, Evidence, Loader, Optimizer
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -234,3 +237,21 @@ def test_dynamos_reasons_for_compiling_again_are_read():
     assert frame.file == __file__
     assert "factor == 2" in frame.reasons[0]
     assert found.profiler.snapshot().account("compile").calls >= 4
+
+
+def test_looking_at_an_environment_leaves_its_attributes_where_they_are():
+    """Reading `__dict__` makes CPython keep the attributes in a dictionary, and reading them slower from then on."""
+    read = []
+
+    class Watched(gymnasium.Wrapper):
+        def __getattribute__(self, name):
+            read.append(name)
+            return super().__getattribute__(name)
+
+    env = Watched(gymnasium.make("CartPole-v1"))
+    read.clear()
+    seen = Seen(Profiler("c"))
+    seen.saw_environment(env)
+    assert seen.environments[0][0][0] == "Watched"
+    assert "CartPoleEnv" in seen.environments[0][0]
+    assert "__dict__" not in read

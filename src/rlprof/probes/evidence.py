@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 
 from rlprof.ledger.profiler import Profiler
 from rlprof.probes.dynamo import DynamoRecords
-from rlprof.probes.seen import Seen, levels_of, seen_of, text
+from rlprof.probes.seen import Seen, held, levels_of, seen_of, text
 from rlprof.session.evidence import (
     Batch,
     Batches,
@@ -26,6 +26,11 @@ from rlprof.session.evidence import (
     Torch,
 )
 
+ARRAYS = (
+    "observations", "next_observations", "actions", "rewards", "dones", "timeouts", "returns", "advantages", "values",
+    "log_probs", "episode_starts",
+)  # fmt: skip
+"""Of the buffers of stable-baselines3."""
 MOST = 64
 """Limit for the entries of each kind. The largest stay."""
 
@@ -78,10 +83,10 @@ class EvidenceReader:
     def _read_buffers(self, seen: Seen) -> Iterable[Buffer]:
         for model in _alive(seen.models):
             for name in ("replay_buffer", "rollout_buffer"):
-                buffer = vars(model).get(name)
+                buffer = held(model, name)
                 if buffer is not None:
                     with suppress(Exception):
-                        yield _sb3_buffer(buffer, vars(model).get("n_envs", 1))
+                        yield _sb3_buffer(buffer, held(model, "n_envs") or 1)
         for buffer in _alive(seen.buffers):
             with suppress(Exception):
                 yield self._torchrl_buffer(buffer)
@@ -132,10 +137,10 @@ def _batches(seen: Seen) -> Batches:
     acting, learning = seen.loop.batch_sizes()
     for model in _alive(seen.models) if not learning else ():
         with suppress(Exception):
-            held = vars(model)
-            size = held.get("batch_size") or held["n_steps"] * held["n_envs"]
+            envs = held(model, "n_envs")
+            size = held(model, "batch_size") or held(model, "n_steps") * envs
             learning.setdefault(int(size), 0)
-            acting.setdefault(int(held["n_envs"]), 0)
+            acting.setdefault(int(envs), 0)
     return Batches(_sorted(acting), _sorted(learning))
 
 
@@ -144,11 +149,11 @@ def _sorted(sizes: dict[int, int]) -> tuple[Batch, ...]:
 
 
 def _sb3_buffer(buffer: Any, envs: int) -> Buffer:
-    held = vars(buffer)
-    rows = int(held["buffer_size"])
-    filled = rows if held.get("full") else int(held.get("pos", 0))
-    arrays = [value.nbytes for value in held.values() if type(value).__name__ == "ndarray"]
-    return Buffer(text(type(buffer).__name__), rows * int(envs), filled * int(envs), sum(arrays))
+    rows = int(held(buffer, "buffer_size"))
+    filled = rows if held(buffer, "full") else int(held(buffer, "pos") or 0)
+    arrays = (held(buffer, name) for name in ARRAYS)
+    size = sum(array.nbytes for array in arrays if type(array).__name__ == "ndarray")
+    return Buffer(text(type(buffer).__name__), rows * int(envs), filled * int(envs), size)
 
 
 def _torch(seen: Seen) -> Torch | None:

@@ -47,8 +47,7 @@ is_inside(const Timed *timed)
     return timed->span->flags & SPAN_WAIT && thread->lane->waits > 0;
 }
 
-/* True if this call is a level of a step that is sampled: see levels.h. In all other steps the function is called
- * directly, as the last thing that is done: another C function on the stack costs 0.1 us per level. */
+/* True if this call is a level of a step that is sampled: see levels.h. */
 static bool
 is_sampled(const Timed *timed)
 {
@@ -79,11 +78,11 @@ timed_in_loop(Timed *timed, PyObject *const *args, size_t nargsf, PyObject *kwna
     LoopCall call = loop_before(loop, timed->kind, timed->span, args, count);
     bool entered = call.span != NULL && span_enter(call.span);
     int64_t start = entered ? this_thread->lane->mark : 0, end = 0;
-    bool sampling = level_sample_begin(loop, timed->kind);
+    bool stepping = level_step_begin(loop, timed->kind);
     PyObject *result = is_sampled(timed) ? timed_level(timed, args, nargsf, kwnames)
                                          : PyObject_Vectorcall(timed->function, args, nargsf, kwnames);
-    if (sampling) {
-        loop->levels.sampled = false;
+    if (stepping) {
+        level_step_end(loop);
     }
     if (entered) {
         span_exit(call.span);

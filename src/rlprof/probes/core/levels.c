@@ -19,17 +19,30 @@ level_of(Loop *loop, PyObject *env)
     return level;
 }
 
-/* An outermost step begins. True: its levels are timed, until `sampled` is false again. */
+/* A step with a span begins. True if level_step_end follows. */
 bool
-level_sample_begin(Loop *loop, int kind)
+level_step_begin(Loop *loop, int kind)
 {
     Levels *levels = &loop->levels;
     bool steps = kind == CALL_STEP || kind == CALL_VECTOR_STEP || kind == CALL_STEP_WAIT || kind == CALL_LEVEL;
-    if (!steps || levels->sampled || !loop_is_driver(loop) || levels->entries++ % LEVEL_PERIOD != 0) {
+    if (!steps || !loop_is_driver(loop)) {
         return false;
     }
-    levels->nest = levels->timed = 0;
-    return levels->sampled = true;
+    if (levels->steps++ == 0) {
+        uint64_t period = levels->entries < LEVEL_MANY ? LEVEL_PERIOD : LEVEL_LONG_PERIOD;
+        levels->sampled = levels->entries++ % period == 0;
+        levels->nest = levels->timed = 0;
+    }
+    return true;
+}
+
+void
+level_step_end(Loop *loop)
+{
+    Levels *levels = &loop->levels;
+    if (levels->steps > 0 && --levels->steps == 0) {
+        levels->sampled = false;
+    }
 }
 
 bool

@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #define LEVEL_PERIOD 17
+#define LEVEL_MANY 2048 /* steps, after which the shares are known: a level that is timed takes 2 us longer */
+#define LEVEL_LONG_PERIOD 211
 #define MAX_LEVELS 32     /* classes */
 #define MAX_LEVEL_DEPTH 24 /* calls of `step` inside each other */
 
@@ -24,6 +26,7 @@ typedef struct {
     Level of[MAX_LEVELS];
     unsigned used;
     uint64_t entries; /* outermost steps */
+    int steps;        /* open calls with a span */
     bool sampled;     /* the levels of the step under way are timed */
     int nest;         /* open calls, timed or not */
     int timed;        /* open calls that are timed */

@@ -89,7 +89,8 @@ void loop_failed(Loop *, const char *what);
 bool loop_is_driver(const Loop *);
 
 /* levels.c. Every level_enter that returns true is followed by level_leave. */
-bool level_sample_begin(Loop *, int kind);
+bool level_step_begin(Loop *, int kind);
+void level_step_end(Loop *);
 bool level_enter(Loop *, PyObject *env);
 void level_leave(Loop *);
 void levels_forget(Loop *);
