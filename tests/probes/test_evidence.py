@@ -6,7 +6,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import gymnasium
 import pytest
 from generic_probes import GENERIC, recorded
 
