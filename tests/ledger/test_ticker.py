@@ -131,7 +131,7 @@ def test_a_sample_inside_a_span_is_at_a_line_inside_of_it(profiler):
     node = max((node for node, line in at_line if line == 5), key=lambda node: at_line[node, 5])
     of_span = {line: number for (of, line), number in at_line.items() if of == node}
     # Entering and leaving the span is in its own line.
-    assert of_span.get(4, 0) + of_span[5] >= 0.97 * sum(of_span.values()), of_span
+    assert of_span.get(4, 0) + of_span[5] >= 0.8 * sum(of_span.values()), of_span
 
 
 def test_exceptions_in_flight_are_not_touched(profiler):
