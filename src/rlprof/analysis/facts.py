@@ -24,7 +24,7 @@ from rlprof.session.records import Artifact, Lost
 
 RUNNING, KILLED = "running", "killed"
 UNKNOWN = "running or killed"
-"""Of a session of another machine, whose processes cannot be seen."""
+"""The session is from another machine, whose processes cannot be seen."""
 UNENDED = (RUNNING, KILLED, UNKNOWN)
 """The session records no end."""
 

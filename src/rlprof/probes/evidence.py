@@ -30,7 +30,7 @@ ARRAYS = (
     "observations", "next_observations", "actions", "rewards", "dones", "timeouts", "returns", "advantages", "values",
     "log_probs", "episode_starts",
 )  # fmt: skip
-"""Of the buffers of stable-baselines3."""
+"""Names of the arrays that the buffers of stable-baselines3 have."""
 MOST = 64
 """Limit for the entries of each kind. The largest stay."""
 

@@ -27,9 +27,10 @@ WHOLE_SEQUENCE = (
     "episodes end."
 )
 BACKWARD = Left(0.4, 0.1, 1.0)
-"""Of the backward pass. It gets shorter, too, if it goes back through these calls."""
+"""What is left of the backward pass, if it goes back through these calls."""
 LONG_BACKWARD = 0.8
-"""Times the forward passes. A shorter backward pass does not go back through them."""
+"""Least time of the backward passes, relative to the forward passes. If they are shorter, they do not go back through
+them."""
 
 
 def forward_one_by_one(facts: Facts) -> Finding | None:

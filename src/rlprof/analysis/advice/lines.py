@@ -19,7 +19,7 @@ from rlprof.ledger.catalogue import PHASES
 SAMPLE_NS = 50_000_000
 """About the time between two samples."""
 ENOUGH_SAMPLES = 5
-"""Of the lines of a finding."""
+"""Least number of samples in the lines of a finding."""
 
 
 @dataclass(frozen=True, slots=True)
