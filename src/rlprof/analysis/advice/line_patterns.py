@@ -12,9 +12,17 @@ from collections.abc import Sequence
 
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
-from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines, shown_function
+from rlprof.analysis.advice.lines import (
+    HotLine,
+    Match,
+    beside_networks,
+    function_of,
+    gain_of,
+    networks_of,
+    shown_function,
+)
 from rlprof.analysis.advice.lookup import CONSIDERABLE, number
-from rlprof.analysis.advice.slow_lines import NETWORKS, PATTERNS, Pattern
+from rlprof.analysis.advice.slow_lines import PATTERNS, Pattern
 from rlprof.analysis.code import Line
 from rlprof.analysis.drift import drift
 from rlprof.analysis.facts import Facts
@@ -30,12 +38,11 @@ ONE_BY_ONE = "entries one by one"
 def line_patterns(facts: Facts) -> list[Finding]:
     """One finding per rule at most, about the function in which it takes longest. Lines of one function that all handle
     entries of lists one by one have one cause, whatever each of them does."""
-    networks = {item.operation for item in facts.of_category(*NETWORKS)} - PHASES
+    networks = networks_of(facts)
     envs = {item.operation for item in facts.of_category("environment", "rendering")}
-    among = facts.code.lines.keys() - networks
     main_loop = _main_loop(facts, networks)
     groups: dict[tuple[str, str, str], list[tuple[Pattern, HotLine]]] = {}
-    for hot in hot_lines(facts, among) if among else ():
+    for hot in beside_networks(facts):
         if _runs_network(facts, networks, hot):
             continue
         pattern = next((one for one in PATTERNS if one.fits(hot.line) and _is_mistake(facts, envs, one, hot)), None)

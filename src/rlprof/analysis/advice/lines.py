@@ -16,6 +16,9 @@ from rlprof.analysis.figures import as_percent, duration
 from rlprof.analysis.topology import own
 from rlprof.ledger.catalogue import PHASES
 
+NETWORKS = ("policy", "learning", "teacher")
+"""Categories of operations that run networks."""
+
 SAMPLE_NS = 50_000_000
 """About the time between two samples."""
 ENOUGH_SAMPLES = 5
@@ -94,15 +97,32 @@ def match(
     """
     wanted, path = re.compile(source), re.compile(below)
     among = set(operations)
-    groups: dict[tuple[str, str], list[HotLine]] = {}
-    for hot in hot_lines(facts, among):
-        line = hot.line
+
+    def fits(line: Line) -> bool:
         by_source = bool(source) and wanted.search(line.source) is not None
-        by_path = bool(below) and any(path.search(name) for name in line.below)
-        if by_source or by_path:
-            groups.setdefault((line.file, function_of(line)), []).append(hot)
-    matches = [Match(tuple(lines), sum(hot.line.share for hot in lines)) for lines in groups.values()]
+        return by_source or (bool(below) and any(path.search(name) for name in line.below))
+
+    return hottest_function(hot for hot in hot_lines(facts, among) if fits(hot.line))
+
+
+def hottest_function(lines: Iterable[HotLine]) -> Match | None:
+    """The lines of the function in which they take longest together."""
+    groups: dict[tuple[str, str], list[HotLine]] = {}
+    for hot in lines:
+        groups.setdefault((hot.line.file, function_of(hot.line)), []).append(hot)
+    matches = [Match(tuple(group), sum(hot.line.share for hot in group)) for group in groups.values()]
     return max(matches, key=lambda one: one.share, default=None)
+
+
+def networks_of(facts: Facts) -> set[str]:
+    """Operations inside which a line runs a network, whatever else it does. Phases are none of them."""
+    return {item.operation for item in facts.of_category(*NETWORKS)} - PHASES
+
+
+def beside_networks(facts: Facts) -> list[HotLine]:
+    """The hot lines outside of operations that run a network."""
+    among = facts.code.lines.keys() - networks_of(facts)
+    return hot_lines(facts, among) if among else []
 
 
 def function_of(line: Line) -> str:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding, Gain
 from rlprof.analysis.advice.gain import Left, gain_if
-from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines
+from rlprof.analysis.advice.lines import beside_networks, function_of, gain_of, hottest_function
 from rlprof.analysis.advice.lookup import CONSIDERABLE, at_work, names_of, number, ratio, share_of
-from rlprof.analysis.advice.slow_lines import NETWORKS
 from rlprof.analysis.code import Line
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
@@ -72,13 +71,7 @@ def python_gae(facts: Facts) -> Finding | None:
 
 def _in_a_phase(facts: Facts) -> Finding | None:
     """Where no operation holds the advantages alone, the functions of the user's that are named after them."""
-    networks = {item.operation for item in facts.of_category(*NETWORKS)} - PHASES
-    groups: dict[tuple[str, str], list[HotLine]] = {}
-    for hot in hot_lines(facts, facts.code.lines.keys() - networks) if facts.code.lines.keys() - networks else ():
-        if NAMED_AFTER_IT.search(function_of(hot.line)):
-            groups.setdefault((hot.line.file, function_of(hot.line)), []).append(hot)
-    matches = [Match(tuple(lines), sum(hot.line.share for hot in lines)) for lines in groups.values()]
-    matched = max(matches, key=lambda one: one.share, default=None)
+    matched = hottest_function(hot for hot in beside_networks(facts) if NAMED_AFTER_IT.search(function_of(hot.line)))
     if matched is None or matched.share < CONSIDERABLE or not matched.is_sure:
         return None
     on_cpu = at_work(facts, [item for item in facts.operations if item.operation in matched.operations])

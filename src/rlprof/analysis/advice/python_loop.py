@@ -7,8 +7,16 @@ import re
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.gain import Left
-from rlprof.analysis.advice.lines import HotLine, Match, function_of, gain_of, hot_lines, shown_function
-from rlprof.analysis.advice.slow_lines import NETWORKS, PATTERNS
+from rlprof.analysis.advice.lines import (
+    Match,
+    beside_networks,
+    function_of,
+    gain_of,
+    hottest_function,
+    networks_of,
+    shown_function,
+)
+from rlprof.analysis.advice.slow_lines import PATTERNS
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, many
 from rlprof.ledger.catalogue import PHASES
@@ -28,16 +36,9 @@ DIRECT = 0.5
 
 def python_loop(facts: Facts) -> Finding | None:
     """Speaks of lines in a loop, in a function that neither steps environments nor calls networks."""
-    networks = {item.operation for item in facts.of_category(*NETWORKS)} - PHASES
-    among = facts.code.lines.keys() - networks
-    loops = _functions_around(facts, networks)
-    groups: dict[tuple[str, str], list[HotLine]] = {}
-    for hot in hot_lines(facts, among) if among else ():
-        function = hot.line.file, function_of(hot.line)
-        if hot.line.loop and hot.line.direct >= DIRECT and function not in loops:
-            groups.setdefault(function, []).append(hot)
-    matches = [Match(tuple(lines), sum(hot.line.share for hot in lines)) for lines in groups.values()]
-    found = max(matches, key=lambda one: one.share, default=None)
+    around = _functions_around(facts)
+    lines = (hot for hot in beside_networks(facts) if hot.line.loop and hot.line.direct >= DIRECT)
+    found = hottest_function(hot for hot in lines if (hot.line.file, function_of(hot.line)) not in around)
     if found is None or found.share < LARGE_SHARE or not found.is_sure or _is_explained(found):
         return None
     if found.place.share > MOST_IN_ONE * found.share and not COMPREHENSION.search(found.place.source):
@@ -61,10 +62,10 @@ def python_loop(facts: Facts) -> Finding | None:
     )
 
 
-def _functions_around(facts: Facts, networks: set[str]) -> set[tuple[str, str]]:
+def _functions_around(facts: Facts) -> set[tuple[str, str]]:
     """Functions with a loop that calls networks, such as the training loop. Their lines do many things."""
     loops = (facts.code.inner_loops, facts.code.outer_loops)
-    lines = (line for found in loops for name in networks for line in found.get(name, ()))
+    lines = (line for found in loops for name in networks_of(facts) for line in found.get(name, ()))
     return {(line.file, function_of(line)) for line in lines}
 
 

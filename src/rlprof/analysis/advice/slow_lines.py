@@ -42,9 +42,6 @@ class Pattern:
         return bool(by_source or by_path or by_name) and not left_out
 
 
-NETWORKS = ("policy", "learning", "teacher")
-"""Categories. Inside these operations a line runs a network, whatever else it does. Phases are none of them."""
-
 NUMBERS = r"(?:np|numpy|jnp)\.(?:array|asarray|asanyarray)\("
 TENSORS = r"(?:torch|th)\.(?:tensor|as_tensor|Tensor|FloatTensor|LongTensor|IntTensor|BoolTensor|DoubleTensor)\("
 
