@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from advised import at, on_cores, train, with_lines, work
 from hypothesis import given, settings
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from sessions import Written, facts_of, sample
 
 from rlprof.analysis.advice import LEAST_GAIN, advise
+from rlprof.analysis.advice.check import compare_with_change
+from rlprof.analysis.advice.finding import Finding, Gain
 from rlprof.analysis.advice.lines import hot_lines, match, place_of
 from rlprof.ledger.catalogue import PHASES
 
@@ -78,6 +82,48 @@ def test_a_line_that_is_known_to_be_slow_says_more_than_the_operation_that_becom
     facts = facts_of(written.end())
     assert [finding.rule for finding in advise(facts)] == ["slowing_down"]
     assert [finding.rule for finding in advise(with_lines(facts, {"replay_sample": [line]}))] == ["restacking"]
+
+
+def test_lines_stand_for_the_operation_that_they_are_in(troubled):
+    """They promise a little less than the operation of the same rule, and say more."""
+    (found,) = (one for one in advise(troubled) if one.rule == "logging_in_loop")
+    assert found.place is None
+    facts = with_lines(troubled, {"logging": [at("train.py:5", "print(reward)", 0.7), at("train.py:9", "f(x)", 0.3)]})
+    (found,) = (one for one in advise(facts) if one.rule == "logging_in_loop")
+    assert found.place.where == "train.py:5"
+
+
+def finding(rule, gain, place, names_it=False):
+    line = at(place, "x", 1.0, "act")
+    return Finding(rule, place if names_it else "Slow.", line, ("loss",), ("1.",), "Change.", Gain(gain, 1.0, 9.0), "c")
+
+
+def only(monkeypatch, *findings):
+    """As if the rules had found these."""
+    monkeypatch.setattr("rlprof.analysis.advice.RULES", [lambda _, one=one: one for one in findings])
+    monkeypatch.setattr("rlprof.analysis.advice.FAMILIES", ())
+    monkeypatch.setattr("rlprof.analysis.advice.GENERAL", ())
+
+
+def test_more_environments_come_after_mistakes_in_the_code(monkeypatch, troubled):
+    more = finding("tiny_batch_inference", 3.0, "train.py:1")
+    mistake = finding("copying", 1.2, "train.py:2", names_it=True)
+    only(monkeypatch, more, mistake)
+    assert advise(troubled) == (mistake, more)
+
+
+def test_lines_beside_a_policy_that_is_called_one_by_one_are_part_of_it(monkeypatch, troubled):
+    one_by_one = finding("policy_per_env", 2.0, "train.py:1")
+    inside = finding("item_in_loop", 1.2, "train.py:2", names_it=True)
+    only(monkeypatch, one_by_one, inside)
+    assert advise(troubled) == (one_by_one,)
+
+
+@pytest.mark.parametrize(("iterations", "option"), [(12, " --iterations 6"), (29, " --iterations 14"), (30, "")])
+def test_the_check_of_a_short_training_asks_for_fewer_iterations(troubled, iterations, option):
+    short = replace(troubled, progress=replace(troubled.progress, iterations=iterations))
+    check = compare_with_change(short)
+    assert check == f"rlprof compare 'run train.py --seed 1' 'run train_changed.py --seed 1'{option}"
 
 
 def test_small_gains_are_left_out(troubled):

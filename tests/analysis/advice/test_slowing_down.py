@@ -86,6 +86,18 @@ def test_where_everything_becomes_slower_alike_no_operation_is_blamed(tmp_path):
     assert note.rule == "slowed_machine"
     # 60 + 0.6 i ms per iteration: 72.3 ms on average in the first quarter of what is looked at, 113.1 in the last.
     assert "36.1% slower" in note.text
+    assert "alike" in note.text
+
+
+def test_a_training_that_becomes_slower_in_some_operations_is_not_slower_alike(tmp_path):
+    """Three operations grow, none explains half of it, and the largest stays as it is."""
+    names = ("env_step", "loss", "logging")
+    facts = iterations(tmp_path, lambda i: {**dict.fromkeys(names, 10 + 0.3 * i), "backward": 40})
+    assert slowing_down(facts) is None
+    (note,) = notes(facts)
+    assert "alike" not in note.text
+    # 10 + 0.3 i ms per 50 steps, in the quarters around iterations 20.5 and 88.5.
+    assert "grew most, from 323 us to 731 us per step" in note.text
 
 
 @pytest.mark.parametrize(
