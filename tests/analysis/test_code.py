@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sessions import Written
 
-from rlprof.analysis.code import LEAST_SHARE, MOST_CALLS, MOST_LINES, code_of
+from rlprof.analysis.code import LEAST_SHARE, MOST_CALLS, MOST_LINES, Code, code_of
 from rlprof.analysis.training import training_of
 from rlprof.session.reader import Session
 from rlprof.session.stacks import Frame, Stack
@@ -162,3 +162,19 @@ def test_memory_is_attributed_to_the_lines_during_which_it_rose(code):
 def test_without_samples_nothing_is_known(code):
     found = code()
     assert (found.sampled_ns, found.lines, found.calls, found.growth) == (0, {}, {}, ())
+
+
+def test_workers_and_the_driver_have_lines_of_their_own(code):
+    """Where an operation runs on both sides, a row of the driver must not show a line that only workers run."""
+    lines = code(("env_step", [user(83)], 3, 0), ("backward", [user(26)], 5, 0)).lines
+    both = Code(
+        8,
+        {"env_step": (*lines["backward"], *lines["env_step"])},
+        {},
+        (),
+        on_driver={"env_step": lines["env_step"]},
+        elsewhere={"env_step": lines["backward"]},
+    )
+    assert [line.line for line in both.within("env_step", on_driver=True)] == [83]
+    assert [line.line for line in both.within("env_step", on_driver=False)] == [26]
+    assert [line.line for line in both.within("env_step")] == [26, 83]
