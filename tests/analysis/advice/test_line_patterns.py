@@ -223,3 +223,52 @@ def test_lines_in_the_own_time_of_a_phase_name_no_operation(facts):
 
 def test_without_samples_there_is_nothing_to_say(facts):
     assert line_patterns(facts) == []
+
+
+NETWORK_LINES = [
+    ("rows.append(np.array([np.sqrt(x * x + y * y) for x, y in p]))", "per_item_conversion"),
+    ("pairs = np.stack([self.pair(a) for a in obs])", "restacking"),
+    ("return self.net(torch.cat([obs, extra], dim=1))", None),
+    ("x = torch.stack([head(x) for head in self.heads])", None),
+]
+
+
+@pytest.mark.parametrize(("source", "rule"), NETWORK_LINES)
+def test_a_network_may_compute_with_tensors_but_not_with_single_numbers(facts, source, rule):
+    below = ("torch.nn.modules.module:_call_impl",) if "head" in source else ()
+    line = at("train.py:17", source, 0.9, "Features.forward", below=below)
+    found = found_in(facts, line, operation="loss")
+    assert [one.rule for one in found] == ([rule] if rule else [])
+
+
+@pytest.fixture(scope="module")
+def growing(tmp_path_factory):
+    """Env_step takes longer and longer: 1 ms more per iteration."""
+    written = Written(tmp_path_factory.mktemp("growing"))
+    for number in range(60):
+        with written.fake.profiler.iteration():
+            written.work("env_step", (10 + number) * MS)
+            written.work("loss", 10 * MS)
+        written.fake.profiler.add_steps(8)
+    return facts_of(written.end())
+
+
+def test_lines_of_a_growing_operation_go_through_its_history(growing):
+    lines = [
+        at("train.py:1", "everything = np.concatenate(history)", 0.3, "main"),
+        at("train.py:2", "mean = everything.mean(axis=0)", 0.2, "main"),
+        at("train.py:3", "std = everything.std(axis=0)", 0.4, "main"),
+        at("train.py:4", "obs = self.env.step(action)", 0.1, "main"),
+    ]
+    (found,) = line_patterns(in_loop_of_main(with_lines(growing, {"env_step": lines})))
+    assert found.rule == "growing_container"
+    assert "train.py:3 (with 2 more lines in main()) goes through everything collected so far" in found.cause
+
+
+def test_a_more_specific_line_of_a_growing_operation_is_named_as_such(growing):
+    (found,) = found_in(growing, at("train.py:1", "self.memory.pop(0)", 0.9, "add"))
+    assert "moves all elements" in found.cause
+
+
+def test_the_same_lines_go_through_no_history_if_nothing_grows(facts):
+    assert found_in(facts, at("train.py:2", "mean = everything.mean(axis=0)", 0.9)) == []

@@ -21,7 +21,6 @@ SHORT_NS = 1_000_000
 """A longer call computes a batch."""
 
 RECURRENT = re.compile(r"torch\.nn\.modules\.rnn:")
-AND_BACK = " and a part of the backward passes"
 WHOLE_SEQUENCE = (
     "A recurrent network takes a whole sequence in one call: `outputs, state = lstm(sequence, state)`. Split it where "
     "episodes end."
@@ -33,12 +32,18 @@ LONG_BACKWARD = 0.8
 them."""
 
 
+def forwards_per_step(facts: Facts) -> float:
+    """Forward passes that learn, per optimizer step. 0 without optimizer steps."""
+    forward, steps = facts.operation(FORWARD), facts.operation("optimizer_step")
+    return ratio(forward.calls, steps.calls) if forward is not None and steps is not None else 0.0
+
+
 def forward_one_by_one(facts: Facts) -> Finding | None:
     """Speaks if there are 16 or more short forward passes per optimizer step, and they take a tenth of the time."""
     forward, steps = facts.operation(FORWARD), facts.operation("optimizer_step")
     if forward is None or steps is None or steps.calls < 1 or forward.calls < ENOUGH_CALLS:
         return None
-    each, share = ratio(forward.calls, steps.calls), share_of(facts, [forward])
+    each, share = forwards_per_step(facts), share_of(facts, [forward])
     if each < MANY or share < CONSIDERABLE or number(forward.p50_ns) > SHORT_NS:
         return _step_by_step(facts, forward)
     place = place_of(facts, FORWARD)
@@ -47,15 +52,15 @@ def forward_one_by_one(facts: Facts) -> Finding | None:
     return Finding(
         rule="forward_one_by_one",
         cause=f"A network is called {count(round(each))} times per optimizer step{where}, for few rows each: "
-        f"{as_percent(share)} of the training time{AND_BACK if back else ''}.",
+        f"{as_percent(share)} of the training time{_and_back(facts, back)}.",
         place=place,
         operations=(FORWARD,),
         evidence=(
             f"{count(forward.calls)} forward passes for {count(steps.calls)} optimizer steps.",
             f"Half of them took less than {duration(number(forward.p50_ns))}, which is mostly the cost of a call.",
         ),
-        change="Call the network once for the whole batch: `labels = teacher(batch)` instead of "
-        f"`torch.stack([teacher(row) for row in batch])`. {WHOLE_SEQUENCE}",
+        change="Call the network once for the whole batch: `outputs = network(torch.stack(rows))` instead of "
+        f"`network(row)` for each row. {WHOLE_SEQUENCE}",
         gain=gain_if(facts, {FORWARD: Left(0.2, 0.05, 0.5), **back, **_around(facts)}),
         check=compare_with_change(facts),
     )
@@ -74,7 +79,7 @@ def _step_by_step(facts: Facts, forward: Operation) -> Finding | None:
     return Finding(
         rule="forward_one_by_one",
         cause=f"{place.where} in {shown_function(place)} calls a recurrent layer for one time step after the other: "
-        f"{as_percent(share)} of the training time{AND_BACK if back else ''}.",
+        f"{as_percent(share)} of the training time{_and_back(facts, back)}.",
         place=place,
         operations=(FORWARD,),
         evidence=(
@@ -92,6 +97,11 @@ def _goes_back(facts: Facts, forward: Operation) -> dict[str, Left]:
     backward = facts.operation("backward")
     long = backward is not None and number(backward.ledger_ns) >= LONG_BACKWARD * number(forward.ledger_ns)
     return {"backward": BACKWARD} if long else {}
+
+
+def _and_back(facts: Facts, back: dict[str, Left]) -> str:
+    passes = [item for item in (facts.operation(name) for name in back) if item is not None]
+    return f", and much of the {as_percent(share_of(facts, passes))} in backward passes" if passes else ""
 
 
 def _around(facts: Facts) -> dict[str, Left]:

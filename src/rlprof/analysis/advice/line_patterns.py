@@ -18,11 +18,13 @@ from rlprof.analysis.advice.lines import (
     beside_networks,
     function_of,
     gain_of,
+    inside_networks,
     networks_of,
     shown_function,
 )
 from rlprof.analysis.advice.lookup import CONSIDERABLE, number
-from rlprof.analysis.advice.slow_lines import PATTERNS, Pattern
+from rlprof.analysis.advice.slow_lines import HISTORY, OF_HISTORY, PATTERNS, Pattern
+from rlprof.analysis.advice.slowing_down import growing_operation
 from rlprof.analysis.code import Line
 from rlprof.analysis.drift import drift
 from rlprof.analysis.facts import Facts
@@ -41,11 +43,13 @@ def line_patterns(facts: Facts) -> list[Finding]:
     networks = networks_of(facts)
     envs = {item.operation for item in facts.of_category("environment", "rendering")}
     main_loop = _main_loop(facts, networks)
+    growing = growing_operation(facts)
     groups: dict[tuple[str, str, str], list[tuple[Pattern, HotLine]]] = {}
-    for hot in beside_networks(facts):
-        if _runs_network(facts, networks, hot):
-            continue
+    beside = [hot for hot in beside_networks(facts) if not _runs_network(facts, networks, hot)]
+    for hot in [*beside, *inside_networks(facts)]:
         pattern = next((one for one in PATTERNS if one.fits(hot.line) and _is_mistake(facts, envs, one, hot)), None)
+        if growing is not None and facts.code.main_operation(hot.line) == growing:
+            pattern = _with_history(facts, growing, pattern, hot)
         if pattern is not None:
             function = hot.line.file, function_of(hot.line)
             together = pattern.one_by_one and function != main_loop
@@ -61,13 +65,24 @@ def line_patterns(facts: Facts) -> list[Finding]:
     return [_finding(facts, *one) for one in found.values()]
 
 
+def _with_history(facts: Facts, growing: str, pattern: Pattern | None, hot: HotLine) -> Pattern | None:
+    """The pattern of a line in an operation that takes longer and longer. Then the history that it goes through is the
+    cause, and not what it does with it. A replay buffer is a history that should be kept."""
+    if pattern is None:
+        return HISTORY if HISTORY.fits(hot.line) else None
+    operation = facts.operation(growing)
+    stores = pattern.rule == "restacking" and operation is not None and operation.category == "storage"
+    picks = re.search(r"\bfor\b.*\bin\b", hot.line.source) is not None
+    return pattern if stores or picks or pattern.rule not in OF_HISTORY else HISTORY
+
+
 def _leading(group: Sequence[tuple[Pattern, HotLine]]) -> Pattern:
     """The pattern whose lines take longest, unless one of them says more."""
     times: Counter[Pattern] = Counter()
     for pattern, hot in group:
         times[pattern] += hot.line.ns  # type: ignore[assignment]
     telling = [pattern for pattern in times if pattern.telling]
-    return telling[0] if telling else max(times, key=times.__getitem__)
+    return telling[0] if telling else max(times, key=lambda pattern: times[pattern] * (1 if pattern is HISTORY else 2))
 
 
 def _main_loop(facts: Facts, networks: set[str]) -> tuple[str, str] | None:

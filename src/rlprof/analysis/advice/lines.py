@@ -19,6 +19,11 @@ from rlprof.ledger.catalogue import PHASES
 NETWORKS = ("policy", "learning", "teacher")
 """Categories of operations that run networks."""
 
+PLAIN_PYTHON = re.compile(
+    r"(?<![\w.])(?:np|numpy|math|random|statistics|pd|json)\.|\.tolist\(|\bfor\b.*\bin\b|(?<![\w.])float\("
+)
+"""Text of a line that computes with something else than tensors."""
+
 SAMPLE_NS = 50_000_000
 """About the time between two samples."""
 ENOUGH_SAMPLES = 5
@@ -123,6 +128,17 @@ def beside_networks(facts: Facts) -> list[HotLine]:
     """The hot lines outside of operations that run a network."""
     among = facts.code.lines.keys() - networks_of(facts)
     return hot_lines(facts, among) if among else []
+
+
+def inside_networks(facts: Facts) -> list[HotLine]:
+    """The hot lines of networks that compute in plain Python or numpy, such as a feature extractor with a loop."""
+    networks = networks_of(facts)
+
+    def is_inside(line: Line) -> bool:
+        within = sum(facts.code.ns_in(name, line) for name in networks)
+        return 2 * within > line.ns and not any(name.startswith("torch") for name in line.below)
+
+    return [hot for hot in hot_lines(facts) if PLAIN_PYTHON.search(hot.line.source) and is_inside(hot.line)]
 
 
 def function_of(line: Line) -> str:

@@ -13,6 +13,7 @@ from rlprof.analysis.advice.lines import (
     function_of,
     gain_of,
     hottest_function,
+    inside_networks,
     networks_of,
     shown_function,
 )
@@ -37,8 +38,9 @@ DIRECT = 0.5
 def python_loop(facts: Facts) -> Finding | None:
     """Speaks of lines in a loop, in a function that neither steps environments nor calls networks."""
     around = _functions_around(facts)
-    lines = (hot for hot in beside_networks(facts) if hot.line.loop and hot.line.direct >= DIRECT)
-    found = hottest_function(hot for hot in lines if (hot.line.file, function_of(hot.line)) not in around)
+    beside = (hot for hot in beside_networks(facts) if (hot.line.file, function_of(hot.line)) not in around)
+    lines = [*beside, *inside_networks(facts)]
+    found = hottest_function(hot for hot in lines if hot.line.loop and hot.line.direct >= DIRECT)
     if found is None or found.share < LARGE_SHARE or not found.is_sure or _is_explained(found):
         return None
     if found.place.share > MOST_IN_ONE * found.share and not COMPREHENSION.search(found.place.source):

@@ -209,3 +209,18 @@ PATTERNS = (
         without=r"linalg\.norm\(|\bact(?:ion)?s?\b|sample\(|argmax\(|multinomial\(|\.step\(",
     ),
 )
+
+HISTORY = Pattern(
+    "growing_container",
+    "goes through everything collected so far at every call, so it takes longer and longer",
+    "Keep running sums instead: add each new value to a count, a sum and a sum of squares, or keep only the last "
+    "values: `deque(maxlen=1000)`. If you need all values, write them into one preallocated array, and compute with "
+    "them once per iteration.",
+    Left(0.05, 0.0, 0.35),
+    source=r"(?:np|numpy|torch|th|statistics)\.\w+\(|\.(?:mean|std|var|sum|max|min|sort|median|norm|copy|clone|tolist)\(|"
+    r"(?<![\w.])(?:sum|sorted|max|min|len|list|tuple)\(|\bfor\b.*\bin\b|\bin\s+self\.\w+",
+)
+"""Any line that can go through a whole list or array. It counts only in an operation that takes longer and longer."""
+
+OF_HISTORY = ("copying", "item_in_loop", "per_element_call", "per_item_conversion", "restacking")
+"""Rules whose lines go through whole lists or arrays, too."""

@@ -44,6 +44,13 @@ def slowing_down(facts: Facts) -> Finding | None:
     return _finding(facts, found, cause) if found is not None and cause is not None else None
 
 
+def growing_operation(facts: Facts) -> str | None:
+    """The operation, or `unattributed`, that takes longer and longer and slows the training down."""
+    found = drift(facts.series)
+    cause = _cause(found) if found is not None else None
+    return cause.operation if cause is not None else None
+
+
 def is_alike(found: Drift) -> bool:
     """True if all operations that matter became slower by about the same factor."""
     matter = [grown for grown in found.grown if grown.before_ns >= MATTERS * found.before_ns]

@@ -11,6 +11,7 @@ import re
 
 from rlprof.analysis.advice.check import compare_with_change
 from rlprof.analysis.advice.finding import Finding
+from rlprof.analysis.advice.forward_one_by_one import MANY, forwards_per_step
 from rlprof.analysis.advice.gain import Left, gain_if
 from rlprof.analysis.advice.lines import loop_of
 from rlprof.analysis.advice.lookup import ENOUGH_CALLS, fraction, number
@@ -52,6 +53,8 @@ def small_minibatch(facts: Facts) -> Finding | None:
     batches = facts.evidence.batches.learning
     if not batches or updates.steps < ENOUGH_CALLS or updates.share < LARGE_SHARE:
         return None
+    if forwards_per_step(facts) >= MANY:
+        return None  # an optimizer step learns from the rows of many forward passes
     rows = int(number(max(batches, key=lambda batch: batch.count).size))
     elements = sum(number(item.elements) * number(item.number) for item in facts.evidence.optimizers)
     step = updates.ns_per_step
