@@ -196,3 +196,16 @@ def test_a_place_is_the_line_that_takes_longest_in_the_operation(troubled):
     assert place_of(facts, "loss").where == "t.py:2"
     assert place_of(facts, "logging").where == "t.py:1"
     assert place_of(facts, "checkpoint") is None
+
+
+def test_a_slowdown_that_lines_explain_is_no_finding_of_its_own(tmp_path):
+    written = Written(tmp_path)
+    for number in range(60):
+        with written.fake.profiler.iteration():
+            written.work("env_step", (10 + number) * MS)
+            written.work("loss", 10 * MS)
+    line = at("train.py:5", "mean = np.mean(self.rewards)", 0.9, "Env.step")
+    found = advise(with_lines(facts_of(written.end()), {"env_step": [line, at("env.py:9", "self.sim.run()", 0.1)]}))
+    assert [finding.rule for finding in found if finding.rule in ("growing_container", "slowing_down")] == [
+        "growing_container"
+    ]

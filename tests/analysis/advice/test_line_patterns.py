@@ -272,3 +272,14 @@ def test_a_more_specific_line_of_a_growing_operation_is_named_as_such(growing):
 
 def test_the_same_lines_go_through_no_history_if_nothing_grows(facts):
     assert found_in(facts, at("train.py:2", "mean = everything.mean(axis=0)", 0.9)) == []
+
+
+def test_all_lines_of_a_function_that_draws_by_priority_are_one_finding(growing):
+    lines = [
+        at("train.py:26", "scaled = [p ** 0.6 for p in self.prio]", 0.2, "Sampler.sample"),
+        at("train.py:27", "total = sum(scaled)", 0.2, "Sampler.sample"),
+    ]
+    (found,) = line_patterns(in_loop_of_main(with_lines(facts, {"env_step": lines})))
+    assert (
+        "(with 1 more line in Sampler.sample()) goes through all priorities" in given(found, "weighted_sampling").cause
+    )

@@ -93,3 +93,17 @@ def test_a_pattern_says_more_about_a_line(facts):
     known = looping(facts, grown, at("train.py:8", "value += 1", 0.2, "World.see"))
     assert python_loop(known) is None
     assert [finding.rule for finding in advise(known)] == ["growing_container"]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("out[i, j] = torch.sign(v) * torch.log1p(abs(v))", True),
+        ("scaled = [p ** 0.6 for p in weights]", True),
+        ("filtered = convolve(signal, kernel)", False),
+        ("if out[i] == best:", False),
+    ],
+)
+def test_a_single_line_is_a_loop_if_it_handles_one_element(facts, source, found):
+    line = at("train.py:54", source, 0.8, "Squash.apply")
+    assert (python_loop(looping(facts, line)) is not None) is found

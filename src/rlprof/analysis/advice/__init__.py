@@ -24,7 +24,7 @@ from rlprof.analysis.advice.python_loop import python_loop
 from rlprof.analysis.advice.recompiling import recompiling
 from rlprof.analysis.advice.reset_storm import reset_storm
 from rlprof.analysis.advice.single_core_env import single_core_env
-from rlprof.analysis.advice.slowing_down import slowing_down
+from rlprof.analysis.advice.slowing_down import growing_operation, slowing_down
 from rlprof.analysis.advice.small_minibatch import small_minibatch
 from rlprof.analysis.advice.straggler_env import straggler_env
 from rlprof.analysis.advice.teacher_one_by_one import teacher_one_by_one
@@ -78,7 +78,7 @@ def advise(facts: Facts) -> tuple[Finding, ...]:
     found += [finding for family in FAMILIES for finding in family(facts)]
     found += [finding for rule in GENERAL if (finding := rule(facts)) is not None]
     found = [finding for finding in found if finding.gain is None or finding.gain.estimate >= LEAST_GAIN]
-    return tuple(_one_per_cause(_one_per_place(_not_in_one_by_one(found))))
+    return tuple(_one_per_cause(_one_per_place(_without_explained_growth(facts, _not_in_one_by_one(found)))))
 
 
 def _rank(finding: Finding) -> tuple[bool, float]:
@@ -98,6 +98,23 @@ def _not_in_one_by_one(found: Sequence[Finding]) -> list[Finding]:
         return _names_lines(finding) and place is not None and (place.file, function_of(place)) in around
 
     return [finding for finding in found if not is_inside(finding)]
+
+
+def _without_explained_growth(facts: Facts, found: Sequence[Finding]) -> list[Finding]:
+    """Without the finding that an operation takes longer and longer, if another one names lines in it."""
+    slower = next((finding for finding in found if finding.rule == slowing_down.__name__), None)
+    growing = growing_operation(facts)
+    if slower is None or growing is None:
+        return list(found)
+
+    def explains(finding: Finding) -> bool:
+        place = finding.place
+        named = finding is not slower and place is not None and _names_lines(finding)
+        inside = named and place is not None and facts.code.main_operation(place) == growing
+        return inside and _gained(finding) >= MUCH * _gained(slower)
+
+    explained = any(map(explains, found))
+    return [finding for finding in found if finding is not slower or not explained]
 
 
 def _one_per_place(found: Sequence[Finding]) -> list[Finding]:

@@ -18,6 +18,7 @@ from rlprof.analysis.advice.lines import (
     shown_function,
 )
 from rlprof.analysis.advice.slow_lines import PATTERNS
+from rlprof.analysis.code import Line
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, many
 from rlprof.ledger.catalogue import PHASES
@@ -29,8 +30,11 @@ MOST_SEQUENTIAL = 0.5
 """Fraction of the time in lines that compute a number from its last value, such as `speed += force * dt`: a simulation
 goes step by step, and no array replaces its loop."""
 COMPREHENSION = re.compile(r"[\[({].*\bfor\b")
+ELEMENT = re.compile(r"^[\w.]+\[\w+(?:,\s*\w+)*\]\s*(?:[-+*/%|&^]|//|\*\*)?=(?!=)")
+"""A line that assigns one element: `out[i, j] = f(x)`."""
 MOST_IN_ONE = 0.8
-"""Lines of a loop in Python share its time. A single line that takes nearly all of it calls a slow function in C."""
+"""Lines of a loop in Python share its time. A single line that takes nearly all of it calls a slow function in C,
+unless it is a loop itself or assigns one element."""
 DIRECT = 0.5
 """Least fraction of a line's time in Python itself, or in functions in C that it calls."""
 
@@ -40,10 +44,11 @@ def python_loop(facts: Facts) -> Finding | None:
     around = _functions_around(facts)
     beside = (hot for hot in beside_networks(facts) if (hot.line.file, function_of(hot.line)) not in around)
     lines = [*beside, *inside_networks(facts)]
-    found = hottest_function(hot for hot in lines if hot.line.loop and hot.line.direct >= DIRECT)
+    found = hottest_function(hot for hot in lines if _is_loop(hot.line) and hot.line.direct >= DIRECT)
     if found is None or found.share < LARGE_SHARE or not found.is_sure or _is_explained(found):
         return None
-    if found.place.share > MOST_IN_ONE * found.share and not COMPREHENSION.search(found.place.source):
+    source = found.place.source
+    if found.place.share > MOST_IN_ONE * found.share and not (COMPREHENSION.search(source) or ELEMENT.search(source)):
         return None
     sequential = sum(hot.line.share for hot in found.lines if SEQUENTIAL.search(hot.line.source))
     if sequential > MOST_SEQUENTIAL * found.share:
@@ -62,6 +67,10 @@ def python_loop(facts: Facts) -> Finding | None:
         gain=gain_of(facts, found, Left(0.2, 0.0, 0.7)),
         check=compare_with_change(facts),
     )
+
+
+def _is_loop(line: Line) -> bool:
+    return line.loop or COMPREHENSION.search(line.source) is not None
 
 
 def _functions_around(facts: Facts) -> set[tuple[str, str]]:

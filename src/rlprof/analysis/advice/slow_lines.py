@@ -83,8 +83,10 @@ PATTERNS = (
         "Keep the priorities in a sum tree, which draws and updates in log(n) steps, as torchrl's `PrioritizedSampler` "
         "does. Or compute the cumulative sum once per many draws, and draw with `np.searchsorted`.",
         Left(0.05, 0.0, 0.5),
+        one_by_one=True,
+        telling=True,
         source=r"\.choice\((?=.*\bp\s*=)\s*(?:len\(|self\.|np\.arange\()|\.choices\(.*weights|"
-        r"prio\w*[^=]*(?:\*\*|/\s*[\w.]+\.sum\(|\.sum\()|\bp\w*\s*(?:/=|=\s*p\w*\s*/)\s*[\w.]+\.sum\(",
+        r"\*\*.*\bfor\s+\w+\s+in\s+[\w.]*prio|prio\w*[^=]*(?:\*\*|/\s*[\w.]+\.sum\(|\.sum\()|\bp\w*\s*(?:/=|=\s*p\w*\s*/)\s*[\w.]+\.sum\(",
     ),
     Pattern(
         "restacking",
@@ -217,6 +219,7 @@ HISTORY = Pattern(
     "values: `deque(maxlen=1000)`. If you need all values, write them into one preallocated array, and compute with "
     "them once per iteration.",
     Left(0.05, 0.0, 0.35),
+    one_by_one=True,
     source=r"(?:np|numpy|torch|th|statistics)\.\w+\(|\.(?:mean|std|var|sum|max|min|sort|median|norm|copy|clone|tolist)\(|"
     r"(?<![\w.])(?:sum|sorted|max|min|len|list|tuple)\(|\bfor\b.*\bin\b|\bin\s+self\.\w+",
 )
