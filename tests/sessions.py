@@ -87,8 +87,8 @@ def sample(time: int, **figures: Any) -> Sample:
     """A sample of one second of a process that uses half a core."""
     usual: dict[str, Any] = {
         "weight": 10**9, "cpu": 50.0, "children_cpu": 0.0, "machine_cpu": 25.0, "held_up": 0.0, "rss": 100 << 20,
-        "children_rss": 0, "children": 0, "machine_available": 8 << 30, "device_busy": None, "device_memory": None,
-        "cost": 100_000,
+        "allocated": None, "children_rss": 0, "children": 0, "machine_available": 8 << 30, "device_busy": None,
+        "device_memory": None, "cost": 100_000,
     }  # fmt: skip
     return Sample(time=time, **(usual | figures))
 

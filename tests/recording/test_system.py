@@ -117,6 +117,19 @@ def test_memory_is_what_the_kernel_reports(sampler):
         assert sampler.sample().rss - before == pytest.approx(50 << 20, rel=0.1)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_memory_counts_as_allocated_before_it_is_used(sampler):
+    before = sampler.sample()
+    with mmap.mmap(-1, 50 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as block:
+        reserved = sampler.sample()
+        block[::4096] = b"x" * (len(block) // 4096)
+        filled = sampler.sample()
+    assert reserved.allocated - before.allocated == pytest.approx(50 << 20, rel=0.1)
+    assert reserved.rss - before.rss < 5 << 20
+    assert filled.allocated - reserved.allocated < 5 << 20
+    assert filled.rss - reserved.rss == pytest.approx(50 << 20, rel=0.1)
+
+
 def test_without_proc_psutil_is_used(monkeypatch, sampler):
     monkeypatch.setattr(procfs, "_LISTS_CHILDREN", False)
     expected = sampler.sample()

@@ -138,7 +138,7 @@ def test_endless_rows_are_refused(session, monkeypatch):
     monkeypatch.setattr(connection, "MOST_ROWS", 1000)
     for table, row in (
         ("iteration", "n, n + 1, n, n, 1, 1, 1"),
-        ("sample", "n, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1"),
+        ("sample", "n, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1"),
         ("artifact", "n, 'x', n"),
     ):
         copy = Path(shutil.copy(session, session.with_name(f"{table}.db")))

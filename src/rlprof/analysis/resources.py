@@ -16,7 +16,7 @@ POINTS = 400
 SECOND = 1_000_000_000
 """About the time between two samples."""
 _RATES = ("cpu", "children_cpu", "machine_cpu", "held_up", "device_busy")
-_SIZES = ("rss", "children_rss", "children", "device_memory")
+_SIZES = ("rss", "allocated", "children_rss", "children", "device_memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class Samples:
     held_up: tuple[float | None, ...]
     """Percent of the time that the main thread was ready to run but had no core."""
     rss: tuple[int | None, ...]
+    allocated: tuple[int | None, ...]
+    """Memory of the process's own, used or not."""
     children_rss: tuple[int | None, ...]
     machine_available: tuple[int | None, ...]
     """Memory that was still available to programs."""

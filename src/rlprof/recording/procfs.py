@@ -65,10 +65,12 @@ class Procfs:
         _, found, rest = text.partition(b"MemAvailable:")
         return int(rest.split(None, 1)[0]) * 1024 if found else int(psutil.virtual_memory().available)
 
-    def rss(self) -> int:
-        """Resident memory of this process in bytes."""
-        pages = self._read("self/statm", 64).split()
-        return int(pages[1]) * PAGE if len(pages) > 1 else int(psutil.Process().memory_info().rss)
+    def memory(self) -> tuple[int, int | None]:
+        """Resident memory of this process, and all that it has allocated for itself, in bytes."""
+        pages = self._read("self/statm", 96).split()
+        if len(pages) > 5:
+            return int(pages[1]) * PAGE, int(pages[5]) * PAGE
+        return int(psutil.Process().memory_info().rss), None
 
     def process(self, pid: int) -> tuple[float, int] | None:
         """CPU seconds of another process with its dead children, and its resident bytes. None if it has ended."""

@@ -67,6 +67,7 @@ class SystemSampler:
                 held_up = _percent(delay - delay_then, now - then)
         self._before = (now, own, below, busy, total, delay)
         self._known = {*figures}
+        rss, allocated = self._procfs.memory()
         device_busy, device_memory = self._devices.sample({os.getpid(), *self._children})
         return Sample(
             time=self._clock(),
@@ -75,7 +76,8 @@ class SystemSampler:
             children_cpu=children_cpu,
             machine_cpu=machine_cpu,
             held_up=held_up,
-            rss=self._procfs.rss(),
+            rss=rss,
+            allocated=allocated,
             children_rss=sum(size for _, size in children),
             children=len(children),
             machine_available=self._procfs.available(),

@@ -87,8 +87,8 @@ def merge_samples(connection: sqlite3.Connection) -> int:
     script = f"""
     CREATE TEMP TABLE merged_sample AS
       SELECT max(time), sum(weight), {mean("cpu")}, {mean("children_cpu")}, {mean("machine_cpu")}, {mean("held_up")},
-        max(rss), max(children_rss), max(children), min(machine_available), {mean("device_busy")}, max(device_memory),
-        sum(cost)
+        max(rss), max(allocated), max(children_rss), max(children), min(machine_available), {mean("device_busy")},
+        max(device_memory), sum(cost)
       FROM (SELECT *, (row_number() OVER (ORDER BY time) - 1) / 2 AS pair FROM sample) GROUP BY pair;
     DELETE FROM sample;
     INSERT INTO sample SELECT * FROM merged_sample;

@@ -270,7 +270,7 @@ class Session:
         """Samples of the system, in order."""
         share = Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None
         size = Count | None
-        kind = tuple[Signed, Count, share, share, share, share, size, size, Count, size, share, size, Count]
+        kind = tuple[Signed, Count, share, share, share, share, size, size, size, Count, size, share, size, Count]
         columns = ", ".join(schema.SAMPLE_COLUMNS)
         return [Sample(*row) for row in self._rows(f"SELECT {columns} FROM sample ORDER BY time", kind)]
 

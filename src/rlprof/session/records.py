@@ -28,6 +28,8 @@ class Sample:
     held_up: float | None
     """Percentage of the time in which the main thread was ready to run and had no core."""
     rss: int | None
+    allocated: int | None
+    """Memory of this process's own, used or not: a buffer that fills up raises `rss`, and not this."""
     children_rss: int | None
     """Sum over the descendants. Shared pages count once per process."""
     children: int

@@ -279,7 +279,7 @@ def test_all_lines_of_a_function_that_draws_by_priority_are_one_finding(growing)
         at("train.py:26", "scaled = [p ** 0.6 for p in self.prio]", 0.2, "Sampler.sample"),
         at("train.py:27", "total = sum(scaled)", 0.2, "Sampler.sample"),
     ]
-    (found,) = line_patterns(in_loop_of_main(with_lines(facts, {"env_step": lines})))
+    (found,) = line_patterns(in_loop_of_main(with_lines(growing, {"env_step": lines})))
     assert (
         "(with 1 more line in Sampler.sample()) goes through all priorities" in given(found, "weighted_sampling").cause
     )

@@ -124,3 +124,18 @@ def test_memory_that_goes_up_and_down_is_fine(tmp_path, seed):
     chance = random.Random(seed)
     sizes = [1024 * MB + int(chance.uniform(-100, 100) * MB) for _ in range(300)]
     assert memory_growth(sampled(tmp_path, sizes)) is None
+
+
+@pytest.mark.parametrize(("allocates", "found"), [(0, False), (2, False), (6, True), (10, True)])
+def test_an_array_that_fills_up_is_no_leak(tmp_path, allocates, found):
+    """10 MB more in use per second, of memory that the process has allocated before, or allocates meanwhile."""
+    sizes = [1024 * MB + 10 * MB * second for second in range(120)]
+    facts = sampled(tmp_path, sizes, allocated=lambda second: (3_000 + allocates * second) * MB)
+    assert (memory_growth(facts) is not None) is found
+
+
+def test_a_short_growth_is_not_urgent(tmp_path):
+    """110 MB in 17 s, with 22 GB left: who knows what it does in an hour?"""
+    sizes = [340 * MB + 7 * MB * second for second in range(17)]
+    facts = sampled(tmp_path, sizes, machine_available=lambda _: 22_000 * MB)
+    assert not given(memory_growth(facts), "memory_growth").urgent

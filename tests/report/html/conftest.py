@@ -33,7 +33,7 @@ def report(folder: Path) -> Report:
         rss=(2**28, 2**28, None, 2**28, 2**28, 2**28),
         machine_available=(2**33,) * 6,
         held_up=(0.0,) * 6,
-        **dict.fromkeys(("children_cpu", "children_rss", "device_busy", "device_memory"), (None,) * 6),
+        **dict.fromkeys(("allocated", "children_cpu", "children_rss", "device_busy", "device_memory"), (None,) * 6),
     )
     resources = replace(found.facts.resources, samples=samples, cpu_mean=87.5, rss_peak=2**28)
     return replace(found, facts=replace(found.facts, resources=resources))

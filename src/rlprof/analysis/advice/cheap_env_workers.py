@@ -27,7 +27,9 @@ def cheap_env_workers(facts: Facts) -> Finding | None:
         return None
     envs = max(number(one.envs) for one in found)
     workers = [lane for lane in steps.lanes if not lane.on_driver and lane.calls >= ENOUGH_CALLS]
-    alone = ratio(sum(number(lane.busy_ns) for lane in workers), sum(number(lane.calls) for lane in workers))
+    resets = facts.operation("env_reset")  # after an episode the worker resets by itself, as part of the step
+    working = [*workers, *(lane for lane in (resets.lanes if resets is not None else ()) if not lane.on_driver)]
+    alone = ratio(sum(number(lane.busy_ns) for lane in working), sum(number(lane.calls) for lane in workers))
     stepping = outermost(facts.breakdown.rows, lambda row: row.category == "environment", ("system",))
     calls = max((number(lane.calls) for lane in steps.lanes if lane.on_driver), default=0.0)
     together = ratio(stepping.total_ns, calls)

@@ -54,7 +54,7 @@ def _tiny_dataset(facts: Facts) -> Finding | None:
 
 def _restarts(facts: Facts) -> Finding | None:
     """Speaks if starting and stopping the workers, and waiting for their first batches, take a tenth of the training
-    time."""
+    time. With a dataset so small that no workers are needed, waiting for any batch counts."""
     restarting = [loader for loader in facts.evidence.loaders if loader.workers and not loader.persistent]
     starting = facts.operation(STARTING)
     if not restarting or starting is None:
@@ -65,14 +65,15 @@ def _restarts(facts: Facts) -> Finding | None:
     # The first batch after each start waits for the workers. The others show how long a batch takes otherwise.
     usual = fraction(number(loading.p50_ns) * number(loading.calls), waits) if loading is not None else 1.0
     starts = outermost(facts.breakdown.rows, lambda row: row.operation == STARTING).total_ns
-    spent = starts + waits * (1 - usual)
-    share = fraction(spent, facts.breakdown.training_ns)
+    tiny = worst.dataset is not None and worst.dataset <= TINY
+    if tiny:
+        usual = 0.0  # without workers, there is nothing to wait for
+    share = fraction(starts + waits * (1 - usual), facts.breakdown.training_ns)
     if share < CONSIDERABLE or worst.iterators < FEWEST:
         return None
-    tiny = worst.dataset is not None and worst.dataset <= TINY
     left = {STARTING: Left(0.02, 0.0, 0.3)}
     if loading is not None:
-        left[LOADING] = Left(usual, 0.0 if tiny else usual / 2, 1.0)
+        left[LOADING] = Left(0.1, 0.0, 0.6) if tiny else Left(usual, usual / 2, 1.0)
     each = f"The workers were started {count(worst.iterators)} times"
     return Finding(
         rule="dataloader_restarts",

@@ -16,6 +16,7 @@ from rlprof.analysis.advice.lookup import (
     ratio,
     share_of,
 )
+from rlprof.analysis.advice.updates import trains_with_sb3
 from rlprof.analysis.code import Line
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
@@ -64,7 +65,7 @@ def heavy_wrapper(facts: Facts) -> Finding | None:
             f"Per step, in {count(worst.calls)} steps that were measured: {_described(levels)}.",
             f"{worst.name} is in {worst.module}, and has {as_percent(of_steps)} of the time of env_step.",
         ),
-        change=_change(worst),
+        change=_change(facts, worst),
         gain=gain_if(facts, {ENV_STEP: left}),
         check=compare_with_change(facts),
     )
@@ -91,13 +92,14 @@ def _place(facts: Facts) -> Line | None:
     return found.place if found is not None else place_of(facts, ENV_STEP)
 
 
-def _change(level: Level) -> str:
+def _change(facts: Facts, level: Level) -> str:
     if level.module.startswith(("gymnasium.", "stable_baselines3.")):
         return (
             f"Drop {level.name} if you do not need it, or do its work once for all environments: gymnasium has most "
             "wrappers for vectors in `gymnasium.wrappers.vector`."
         )
+    vector = "`VecEnvWrapper`" if trains_with_sb3(facts) else "`gymnasium.vector.VectorWrapper`"
     return (
-        f"Rewrite {level.name} so that it works on whole arrays, without loops over elements and without new arrays at "
-        "each step, or apply it once to the batch of all environments (`gymnasium.vector.VectorWrapper`)."
+        f"Rewrite {level.name} so that it works on whole arrays instead of looping over elements, or apply it once to "
+        f"the batch of all environments ({vector})."
     )

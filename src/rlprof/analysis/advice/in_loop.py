@@ -15,6 +15,9 @@ from rlprof.analysis.figures import as_percent, count, duration, many
 FEWEST_CALLS = 3
 """Most trainings save and evaluate at the start and at the end. Two calls are normal."""
 
+FEW_STEPS = 32
+"""Env steps per iteration of off-policy trainings, which learn every few steps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -25,8 +28,9 @@ class Kind:
     """Subject and verb of the cause."""
     change: str
     category: str = ""
-    with_sb3: str = ""
-    """What to add in a training that uses stable-baselines3."""
+    callback: str = ""
+    """The callback of stable-baselines3 that does this, and what to add if the training uses it."""
+    with_callback: str = ""
 
 
 KINDS = (
@@ -35,14 +39,16 @@ KINDS = (
         ("evaluation",),
         "Evaluation takes",
         "Evaluate every tenth time, or with fewer episodes. Or evaluate in another process from a checkpoint.",
-        with_sb3="Raise `eval_freq` and lower `n_eval_episodes` of `EvalCallback`.",
+        callback="EvalCallback",
+        with_callback="Raise `eval_freq` and lower `n_eval_episodes` of `EvalCallback`.",
     ),
     Kind(
         "checkpoint_too_often",
         ("checkpoint",),
         "Saving checkpoints takes",
         "Save every tenth time, only what you need to resume, and keep the replay buffer out of it.",
-        with_sb3="Raise `save_freq` of `CheckpointCallback`.",
+        callback="CheckpointCallback",
+        with_callback="Raise `save_freq` of `CheckpointCallback`.",
     ),
     Kind(
         "rendering",
@@ -92,15 +98,18 @@ def _look_for(facts: Facts, kind: Kind) -> Finding | None:
         place=place,
         operations=found.operations,
         evidence=tuple(evidence),
-        change=f"{kind.change} {kind.with_sb3}" if kind.with_sb3 and _uses_sb3(facts) else kind.change,
+        change=f"{kind.change} {kind.with_callback}" if _uses(facts, kind.callback) else kind.change,
         gain=gain_if(facts, dict.fromkeys(found.operations, Left(0.1, 0.0, 0.4))),
         check=compare_with_change(facts),
     )
 
 
-def _uses_sb3(facts: Facts) -> bool:
+def _uses(facts: Facts, callback: str) -> bool:
+    """True if a method of this class of stable-baselines3 was sampled."""
     every = (line for lines in facts.code.lines.values() for line in lines)
-    return any(name.startswith("stable_baselines3") for line in every for name in line.below)
+    return bool(callback) and any(
+        name.startswith("stable_baselines3") and f":{callback}." in name for line in every for name in line.below
+    )
 
 
 def _how_often(facts: Facts, calls: int) -> str:
@@ -112,4 +121,7 @@ def _how_often(facts: Facts, calls: int) -> str:
         return f"{many(round(ratio(calls, steps), 1), 'time')} per call of env_step"
     if calls >= iterations:
         return f"{count(round(ratio(calls, iterations), 1))} per iteration" if iterations else f"{count(calls)} times"
+    stepped = number(facts.progress.steps)
+    if stepped and ratio(stepped, iterations) <= FEW_STEPS:  # nobody thinks of these as iterations
+        return f"once every {count(round(ratio(stepped, calls)))} env steps"
     return f"once every {count(round(ratio(iterations, calls), 1))} iterations"

@@ -21,6 +21,8 @@ FILLING = 1.3
 """Times the memory of replay buffers that were filled. Growth below is theirs."""
 SOON = 2 * 3600.0
 """Seconds until the machine's memory is full. A training that runs longer will be killed."""
+MUCH = 0.02
+"""Least growth as a fraction of the free memory. What a few seconds show says little about two hours."""
 
 WARM_UP = 0.25
 """Fraction of the samples at the start that is ignored: libraries load, buffers and caches fill."""
@@ -32,6 +34,10 @@ LEAST_SHARE = 0.05
 
 SURE = 3.0
 """Standard deviations from chance, as in the rule `slowing_down`."""
+
+ALLOCATED = 0.4
+"""Least growth of the allocated memory, as a fraction of the growth in use. Allocators reuse what was freed, so a leak
+may allocate less than it takes."""
 
 APART = 0.5
 """Times the usual time between two samples."""
@@ -66,10 +72,26 @@ def memory_growth(facts: Facts) -> Finding | None:
     for name, sizes in ((PROCESS, samples.rss), ("The child processes", samples.children_rss)):
         known = [(number(time) / 1e9, number(size)) for time, size in zip(samples.time_ns, sizes) if size is not None]
         points = _before_exit(_apart(known), number(next(reversed(facts.series.start_ns), 0)) / 1e9)
-        trend = _steady_growth(points[int(WARM_UP * len(points)) :])
-        if trend is not None and trend.end - trend.start > FILLING * _buffers(facts):
+        late = points[int(WARM_UP * len(points)) :]
+        trend = _steady_growth(late)
+        if trend is None or trend.end - trend.start <= FILLING * _buffers(facts):
+            continue
+        if name != PROCESS or _allocates(facts, late):
             return _advice(facts, name, points, trend)
     return None
+
+
+def _allocates(facts: Facts, points: Sequence[tuple[float, float]]) -> bool:
+    """False if the process only uses memory that it had allocated before: an array that fills up, such as a replay
+    buffer. True if that is not known."""
+    (began, first), (ended, last) = points[0], points[-1]
+    samples = facts.resources.samples
+    during = [
+        number(size)
+        for time, size in zip(samples.time_ns, samples.allocated)
+        if size is not None and began <= number(time) / 1e9 <= ended
+    ]
+    return len(during) < FEWEST_SAMPLES or during[-1] - during[0] >= ALLOCATED * (last - first)
 
 
 def _apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -180,5 +202,5 @@ def _advice(facts: Facts, name: str, points: Sequence[tuple[float, float]], tren
         "episodes, environments that are not closed. A replay buffer also grows until it is full.",
         gain=None,
         check=report_again(facts),
-        urgent=0 < ratio(free, trend.slope) < SOON,
+        urgent=0 < ratio(free, trend.slope) < SOON and trend.end - trend.start >= MUCH * free,
     )

@@ -62,8 +62,9 @@ def python_loop(facts: Facts) -> Finding | None:
         place=place,
         operations=tuple(name for name in found.operations if name not in PHASES),
         evidence=found.evidence(),
-        change="Compute all elements at once with numpy, for example `x[:, None] - x[None]` for the differences of all "
-        "pairs. If that is not possible, compile the function with `numba.njit`, or keep results that do not change.",
+        change="Compute all elements at once with numpy or torch: `np.where(x > 0, x, 0.1 * x)` instead of an `if` per "
+        "element, `x[:, None] - x[None]` for all pairs. If that is not possible, compile the function with "
+        "`numba.njit`, or keep results that do not change.",
         gain=gain_of(facts, found, Left(0.2, 0.0, 0.7)),
         check=compare_with_change(facts),
     )

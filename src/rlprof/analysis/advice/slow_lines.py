@@ -49,9 +49,9 @@ PATTERNS = (
     Pattern(
         "copying",
         "copies a whole object at every call",
-        "Copy only after it has changed, and reuse the memory. For a target network keep one copy and update it in "
-        "place: `torch._foreach_lerp_(list(target.parameters()), list(online.parameters()), tau)`. Write "
-        "observations into a preallocated array: `buffer[i] = obs`.",
+        "Copy only what has changed, and reuse the memory. Write an array into a preallocated one: `buffer[i] = obs`. "
+        "Keep one copy of a target network, and update it in place: "
+        "`torch._foreach_lerp_(list(target.parameters()), list(online.parameters()), tau)`.",
         Left(0.05, 0.0, 0.45),
         source=r"\bdeepcopy\(|copy\.copy\(|\.copy\(\)|(?:np|torch)\.(?:copy|clone|roll)\(|\.clone\(\)|pickle\.(?:loads|dumps)\("
         r"|\.state_dict\(\)|\.data\.copy_\(|\.copy_\([^)]*\btau\b|\.data\s*=\s*",
@@ -116,7 +116,8 @@ PATTERNS = (
         "per_item_conversion",
         "converts numbers or arrays one by one into a tensor or an array",
         "Convert the whole batch at once: `torch.from_numpy(np.asarray(batch, dtype=np.float32))`, with the batch in "
-        "one preallocated numpy array instead of a list.",
+        "one preallocated numpy array instead of a list. If the line computes its elements, compute them on the whole "
+        "array, such as `np.sqrt((xy ** 2).sum(-1))`.",
         Left(0.05, 0.0, 0.5),
         one_by_one=True,
         source=TENSORS
@@ -181,13 +182,21 @@ PATTERNS = (
     ),
     Pattern(
         "logging_in_loop",
-        "writes a file, or draws a plot, inside the innermost loop",
-        "Collect the rows in a list, and write them once per iteration or at the end. Keep the file open, and write "
-        "only what is new.",
+        "draws a plot inside the innermost loop",
+        "Draw once after many iterations, or at the end, from values that you keep in a list.",
         Left(0.05, 0.0, 0.4),
-        source=r"\.savefig\(|\bplt\.\w+\(|\.to_(?:csv|json|parquet)\(|\bsavetxt\(|\bimwrite\(|"
+        source=r"\.savefig\(|\bplt\.\w+\(|\.imshow\(",
+        below=r"^matplotlib\b",
+    ),
+    Pattern(
+        "logging_in_loop",
+        "writes a file inside the innermost loop",
+        "Keep the file open, and append only what is new, every hundredth time or at the end: "
+        "`file.write(json.dumps(row) + '\\n')`. To write all rows again takes longer and longer.",
+        Left(0.05, 0.0, 0.4),
+        source=r"\.to_(?:csv|json|parquet)\(|\bsavetxt\(|\bimwrite\(|"
         r"\bopen\([^)]*[\"'][wax]|\.write(?:row|rows|lines|_text|_bytes)?\(|\.flush\(\)|os\.fsync\(|json\.dump\(",
-        below=r"^(?:csv|matplotlib)\b|^pandas\.io.*:(?:to_|write|save)",
+        below=r"^csv\b|^pandas\.io.*:(?:to_|write|save)",
     ),
     Pattern(
         "logging_in_loop",
@@ -203,9 +212,10 @@ PATTERNS = (
     ),
     Pattern(
         "item_in_loop",
-        "computes statistics of tensors inside the innermost loop",
-        "Compute them once per iteration, or after every hundredth update. That is enough for a log. On a GPU, leave "
-        "the values as tensors in the loop, because each `.item()` waits for the device.",
+        "computes statistics inside the innermost loop",
+        "For a log, compute them once per iteration, or after every hundredth update. If the training needs them, "
+        "update them with what is new instead of computing them again from everything. On a GPU, leave the values as "
+        "tensors, because each `.item()` waits for the device.",
         Left(0.05, 0.0, 0.4),
         source=r"\.item\(\)|\.(?:norm|std|var|quantile|median|histc|kthvalue|svd)\(",
         without=r"linalg\.norm\(|\bact(?:ion)?s?\b|sample\(|argmax\(|multinomial\(|\.step\(",

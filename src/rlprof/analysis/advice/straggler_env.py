@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from statistics import median
 
 from rlprof.analysis.advice.check import compare_with_change
@@ -35,7 +36,8 @@ def straggler_env(facts: Facts) -> Finding | None:
 def _look_at(facts: Facts, operation: Operation) -> Finding | None:
     # Not the driver's own thread: its env_step of a vector is the wait for the slowest worker.
     workers = (lane for lane in operation.lanes if not (lane.on_driver and lane.kind == "thread"))
-    lanes = sorted((lane for lane in workers if lane.calls >= ENOUGH_CALLS), key=_mean)
+    order = sorted((lane for lane in workers if lane.calls >= ENOUGH_CALLS), key=_started)
+    lanes = sorted(order, key=_mean)
     waits = [other for other in facts.operations if other.waited_ns > 0]
     if len(lanes) < FEWEST_LANES or not waits:
         return None
@@ -54,8 +56,9 @@ def _look_at(facts: Facts, operation: Operation) -> Finding | None:
     wait = max(waits, key=lambda other: number(other.waited_ns))
     return Finding(
         rule="straggler_env",
-        cause=f"{slow.lane} steps its environment {count(round(ratio(_mean(slow), usual), 1))} times slower than the "
-        f"others, which costs {as_percent(share)} of the training time ({duration(lost)}).",
+        cause=f"Environment {order.index(slow) + 1} of {len(order)} ({slow.lane}) is "
+        f"{count(round(ratio(_mean(slow), usual), 1))} times slower than the others, which wait for it: "
+        f"{as_percent(share)} of the training time ({duration(lost)}).",
         place=next(iter(facts.code.within(operation.operation, on_driver=False)), None),
         operations=(operation.operation, wait.operation),
         evidence=(
@@ -65,8 +68,8 @@ def _look_at(facts: Facts, operation: Operation) -> Finding | None:
             f"{wait.operation} waits for all environments. Waiting for this one alone takes {as_percent(share)} of the "
             f"wall time ({duration(lost)}).",
         ),
-        change=f"Find out what is different about the environment on {slow.lane} (its level, its seed, its server), or "
-        "continue as soon as most environments have stepped, as asynchronous collectors do.",
+        change="Make this environment as fast as the others: find out which code only it runs, or more often. If it "
+        "must be slow, continue as soon as most environments have stepped, as asynchronous collectors do.",
         gain=_gain(facts, lost),
         check=compare_with_change(facts),
     )
@@ -77,6 +80,11 @@ def _gain(facts: Facts, lost_ns: float) -> Gain:
     training = number(facts.breakdown.training_ns)
     least, middle, most = (1 / max(1e-3, 1 - fraction(part * lost_ns, training)) for part in (0.7, 1.0, 1.3))
     return Gain(middle, least, most)
+
+
+def _started(lane: OnLane) -> list[int]:
+    """Python numbers processes and threads as it starts them: the environments' order."""
+    return [int(digits) for digits in re.findall(r"\d+", lane.lane)]
 
 
 def _mean(lane: OnLane) -> float:

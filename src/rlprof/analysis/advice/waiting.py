@@ -7,6 +7,7 @@ from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.gain import Left, gain_if
 from rlprof.analysis.advice.lines import gain_of, match, place_of
 from rlprof.analysis.advice.lookup import CONSIDERABLE, computing, fraction, names_of, number, ratio, share_of
+from rlprof.analysis.advice.updates import trains_with_sb3
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.figures import as_percent, count, duration
 
@@ -80,6 +81,7 @@ def _waiting_env(facts: Facts) -> Finding | None:
         return None
     place = found.place if found is not None and network else place_of(facts, *names_of(env))
     calls = sum(number(item.calls) for item in env if item.operation == "env_step") or 1
+    vector = "`SubprocVecEnv` of stable-baselines3" if trains_with_sb3(facts) else "gymnasium's `AsyncVectorEnv`"
     what = "waits for a server, one request at a time" if network else "waits instead of computing"
     return Finding(
         rule="network_env" if network else "waiting_env",
@@ -93,9 +95,9 @@ def _waiting_env(facts: Facts) -> Finding | None:
             f"{duration(ratio(lost * facts.breakdown.training_ns, calls))} each.",
             *(found.evidence() if found is not None and network else ()),
         ),
-        change="Keep several requests in flight: step many environments at once with gymnasium's `AsyncVectorEnv`, with"
-        " threads, or with asyncio. Send one request for a batch if the server allows it, and keep one connection "
-        "open.",
+        change=f"Keep several requests in flight: step many environments at once with {vector}, with threads, or with "
+        "asyncio. Send one request for a batch if the server allows it, keep one connection open, and keep answers "
+        "that are always the same.",
         gain=gain_if(facts, dict.fromkeys(names_of(env), Left(0.35, 0.05, 0.75))),
         check=compare_with_change(facts),
     )
@@ -104,8 +106,9 @@ def _waiting_env(facts: Facts) -> Finding | None:
 def _lock_wait(facts: Facts) -> Finding | None:
     waits = [item for item in facts.operations if item.operation in ("thread_wait", "queue_wait", "future_wait")]
     # Who waits for a lock waits for the thread that holds it, whatever that one does.
-    found = match(facts, LOCKS)
+    found, what = match(facts, LOCKS), "a lock that another thread holds"
     if found is None or found.share < CONSIDERABLE:
+        what = "another thread or process"
         found = match(facts, WAITS, r"^(?:threading|queue|multiprocessing\.synchronize|concurrent\.futures)")
         if found is None or found.share < CONSIDERABLE or _others_work(facts):
             return None
@@ -114,8 +117,7 @@ def _lock_wait(facts: Facts) -> Finding | None:
         return None
     return Finding(
         rule="lock_wait",
-        cause=f"{found.place.where} waits for another thread or a lock: {as_percent(found.share)} of the training "
-        "time.",
+        cause=f"{found.place.where} waits for {what}: {as_percent(found.share)} of the training time.",
         place=found.place,
         operations=found.operations,
         evidence=found.evidence(),
