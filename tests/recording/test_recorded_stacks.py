@@ -9,6 +9,7 @@ import pytest
 from recording.worker_trainings import only_session, run_envs
 from run.alike import alone, recorded
 from run.alike import only_session as recorded_session
+from sessions import report_of
 
 from rlprof.ledger import profiler as module
 from rlprof.ledger.stacks import CodeLine
@@ -102,6 +103,48 @@ def test_workers_are_sampled_in_the_operation_that_is_open_there(tmp_path):
     steps = [stack for stack in of_workers if nodes[stack.node].operation == "env_step"]
     assert sum(stack.ns for stack in steps) > 0.5 * sum(stack.ns for stack in of_workers)
     assert {stack.frames[-1].function for stack in steps} == {"env"}
+
+
+PIPES = """
+import multiprocessing as mp, time
+from rlprof import get_profiler, profile
+
+def compute():
+    end = time.thread_time() + 0.02
+    while time.thread_time() < end:
+        pass
+
+def worker(pipe):
+    while pipe.recv():
+        with profile("env_step"):
+            pass
+        compute()  # outside of all operations
+        pipe.send(1)
+
+if __name__ == "__main__":
+    pipe, there = mp.get_context("spawn").Pipe()
+    process = mp.get_context("spawn").Process(target=worker, args=(there,))
+    process.start()
+    for _ in range(150):
+        with get_profiler().iteration():
+            pipe.send(1)
+            pipe.recv()
+            get_profiler().add_steps(1)
+    pipe.send(0)
+    process.join()
+"""
+
+
+@pytest.mark.long
+def test_what_workers_do_outside_of_operations_is_known_from_samples(tmp_path):
+    (tmp_path / "train.py").write_text(PIPES)
+    done = recorded(["--quiet", "train.py"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = report_of(recorded_session(tmp_path))
+    first = report.facts.code.in_workers[0]
+    assert (first.function, first.share > 0.5) == ("compute", True)
+    finding = report.findings.findings[0]
+    assert (finding.rule, finding.place.function) == ("worker_code", "compute")
 
 
 def test_statements_are_read_short_and_without_secrets(tmp_path):

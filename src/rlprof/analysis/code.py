@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.analysis.training import Training
@@ -90,6 +90,9 @@ class Code:
     """As `lines`, for operations that run on the driver and elsewhere: what the driver does in them."""
     elsewhere: dict[str, tuple[Line, ...]] = field(default_factory=dict)
     """The same for worker processes and other threads."""
+    in_workers: tuple[Line, ...] = ()
+    """Lines of worker processes outside of all operations, hottest first. Their time is sampled, and shares are
+    fractions of all that was sampled in worker processes."""
     imports: tuple[Line, ...] = ()
     """Lines during which modules were imported, hottest first. Shares are fractions of the sampled time."""
 
@@ -117,7 +120,10 @@ def code_of(session: Session, training: Training) -> Code:
     own: defaultdict[str, list[_Sampled]] = defaultdict(list)
     sides: dict[bool, defaultdict[str, list[_Sampled]]] = {True: defaultdict(list), False: defaultdict(list)}
     subtree: defaultdict[str, list[_Sampled]] = defaultdict(list)
+    workers: list[tuple[Node, Stack]] = []
     for id, found in stacks.items():
+        if training.snapshot.lanes[nodes[id].lane].kind == "process":
+            workers += ((nodes[id], stack) for stack in found)
         sampled = list(_sampled(nodes[id], found))
         operation = nodes[id].operation or UNATTRIBUTED
         own[operation] += sampled
@@ -131,6 +137,7 @@ def code_of(session: Session, training: Training) -> Code:
         calls=_calls(own),
         inner_loops={name: _lines(found, _Sampled.inner_loop)[:FEW_LINES] for name, found in subtree.items()},
         outer_loops={name: _lines(found, _Sampled.outer_loop)[:FEW_LINES] for name, found in subtree.items()},
+        in_workers=_in_workers(workers),
         imports=_lines([one for found in own.values() for one in found], _Sampled.importing),
         growth=_growth(own),
         on_driver={name: _lines(sides[True][name], _Sampled.innermost) for name in both},
@@ -177,6 +184,13 @@ def _sampled(node: Node, stacks: Sequence[Stack]) -> Iterable[_Sampled]:
     total = sum(stack.ns for stack in stacks)
     for stack in stacks:
         yield _Sampled(stack.frames, max(0, node.ledger_ns) * stack.ns / total if total else 0.0, stack.memory)
+
+
+def _in_workers(sampled: Sequence[tuple[Node, Stack]]) -> tuple[Line, ...]:
+    """No account has the time that a worker spends outside of operations, so its samples are all that is known."""
+    outside = [_Sampled(stack.frames, stack.ns, stack.memory) for node, stack in sampled if node.operation is None]
+    whole = sum(stack.ns for _, stack in sampled)
+    return tuple(replace(line, share=line.ns / whole) for line in _lines(outside, _Sampled.innermost) if whole)
 
 
 def _path(node: Node, nodes: dict[int, Node]) -> set[str]:

@@ -21,6 +21,14 @@ NOTABLE = 0.01
 NOT_RECORDED = "Nothing was recorded."
 NO_TRAINING = "No training was seen: no environment step, no backward pass and no iteration."
 NO_CAUSE = "No specific cause found."
+CHILDREN_AT_WORK = 20.0
+"""Percent of one core."""
+WAITS = 0.25
+"""Fraction of the training time."""
+UNSEEN = (
+    "The training waits for child processes, which recorded nothing: their environments are unknown to rlprof. Put "
+    'spans into their code: `with rlprof.profile("env_step"):`.'
+)
 TREND = 2.0
 """Standard deviations from chance, and LEAST_TREND of the speed: below, the speed is called steady."""
 LEAST_TREND = 0.05
@@ -117,8 +125,17 @@ def no_cause(facts: Facts) -> str:
         return NO_CAUSE
     lines = facts.code.within(largest.operation)[:2]
     where = f", mostly from {' and '.join(place(line) for line in lines)}" if lines else ""
-    what = "The largest operation is" if largest.name == largest.operation else "Most time is in"
-    return f"{NO_CAUSE} {what} {largest.name} ({percent(largest.share)}){where}."
+    what = "The largest operation is" if largest.name == largest.operation else "The largest part is"
+    unseen = f" {UNSEEN}" if children_unseen(facts) else ""
+    return f"{NO_CAUSE} {what} {largest.name} ({percent(largest.share)}){where}.{unseen}"
+
+
+def children_unseen(facts: Facts) -> bool:
+    """True if the training waits for child processes that compute, and none of them recorded anything."""
+    waited = sum(item.ledger_ns for item in facts.operations if item.waited_ns > 0)
+    seen = any(lane.kind == "process" for item in facts.operations for lane in item.lanes)
+    children = facts.resources.children_cpu_mean or 0.0
+    return not seen and children >= CHILDREN_AT_WORK and waited >= WAITS * facts.breakdown.training_ns
 
 
 def place(line: Line) -> str:

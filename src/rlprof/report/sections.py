@@ -15,7 +15,7 @@ from rlprof.analysis.rollout import Step
 from rlprof.render.advice import check
 from rlprof.render.layout import Column, Layout
 from rlprof.render.names import LONGEST_PATH
-from rlprof.report.answer import gain_text, headline, no_cause
+from rlprof.report.answer import children_unseen, gain_text, headline, no_cause
 from rlprof.report.breakdown import CPU_TIME_UNFIT
 
 MOST_ROWS = 40
@@ -195,7 +195,11 @@ def parallelism(report: Report, layout: Layout) -> None:
     elif report.facts.breakdown.cpu != "off":
         layout.line(CPU_TIME_UNFIT)
     busiest = f"{100 * found.communication_efficiency:.0f}% of the training time"
-    if found.lanes == 1:
+    if found.lanes == 1 and children_unseen(report.facts):
+        layout.line(
+            f"The driver was at work, and not waiting, for {busiest}. Child processes computed outside of spans."
+        )
+    elif found.lanes == 1:
         layout.line(f"One lane did all the work. It was at work, and not waiting, for {busiest}.")
     elif found.lanes:
         layout.line(

@@ -31,6 +31,7 @@ from rlprof.analysis.advice.teacher_one_by_one import teacher_one_by_one
 from rlprof.analysis.advice.torch_threads import torch_threads
 from rlprof.analysis.advice.unfused_optimizer import unfused_optimizer
 from rlprof.analysis.advice.waiting import waiting
+from rlprof.analysis.advice.worker_code import worker_code
 from rlprof.analysis.advice.worker_restarts import worker_restarts
 from rlprof.analysis.advice.worker_threads import worker_threads
 from rlprof.analysis.facts import Facts
@@ -46,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     import_in_loop,
     dataloader_restarts,
     worker_restarts,
+    worker_code,
     straggler_env,
     heavy_wrapper,
     worker_threads,
