@@ -227,3 +227,39 @@ def test_a_driver_that_learns_from_its_workers_steps_begins_an_iteration_each_ti
     assert facts.operation("optimizer_step").calls == 10
     took = json.loads((tmp_path / "times.json").read_text())
     assert 0.9 * took < facts.progress.training_ns < took  # the first of five rounds is no start-up
+
+
+ACTOR = """
+def collect(queue):
+    env = Busy()
+    env.reset()
+    for _ in range(6):
+        for _ in range(20):
+            env.step(0)
+        queue.put(20)
+
+def learn():
+    import torch
+    torch.set_num_threads(1)
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(net.parameters())
+    queue = multiprocessing.get_context("fork").SimpleQueue()
+    child = start("fork", collect, queue)
+    for _ in range(6):
+        queue.get()
+        for _ in range(10):
+            net(torch.zeros(8, 4)).sum().backward()
+            optimizer.step()
+            end = time.perf_counter() + 0.005  # the actor takes a step meanwhile
+            while time.perf_counter() < end:
+                pass
+    child.join()
+"""
+
+
+@pytest.mark.long
+def test_a_learner_begins_an_iteration_when_it_receives_data(tmp_path):
+    """Its actor goes on stepping while it learns, which begins no iteration."""
+    pytest.importorskip("torch")
+    facts = run(tmp_path, "learn()", TRAINING + ACTOR)
+    assert (facts.progress.steps, facts.progress.iterations) == (120, 6)

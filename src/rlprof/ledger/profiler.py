@@ -83,6 +83,8 @@ class Profiler:
         """The recording that writes to a session, if there is one."""
         self.wait_cpu_ns = 0
         """CPU time of the whole process during those waits of the driver that a probe times."""
+        self.driver_waits = 0
+        """Number of these waits."""
         self.samples_stacks = True
         """False: the Python stack is not sampled while a session is recorded."""
         self.marked = False

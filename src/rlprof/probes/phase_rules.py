@@ -25,6 +25,7 @@ from rlprof.ledger.profiler import Iteration, Profiler
 from rlprof.probes.environments import Environments, Group
 from rlprof.probes.loop import EVALUATION, NONE, PREFILL, ROLLOUT, UPDATE, new_loop
 from rlprof.probes.phase_spans import PhaseSpans
+from rlprof.probes.received import Received
 from rlprof.probes.seen import seen_of
 
 ON_POLICY_STEPS = 8
@@ -50,6 +51,7 @@ class PhaseRules:
         forwards = (profiler.profile(name) for name in ("policy_forward", "loss_forward", "env_forward"))
         self.loop = new_loop(profiler, self, *forwards)
         self._environments = Environments(self.loop.forget_env)
+        self._received = Received(profiler)
         self.sees_environments = False
         """True once a probe attaches to environments."""
         self._children_before = _children()
@@ -161,7 +163,8 @@ class PhaseRules:
         """The training learns for the first time since an environment was stepped, here or in a worker process."""
         self.loop.training = True
         self._note_environments()
-        if self._marked == -1 or (self.loop.learned and not self.loop.stepped):
+        received = self.loop.stepped or self._received.anything()
+        if self._marked == -1 or (self.loop.learned and not self.loop.stepped and received):
             self._mark()
         unforeseen = self._end_stretch() and self._provisional
         self._provisional = False

@@ -74,6 +74,7 @@ class Waits:
                 finally:
                     if get_ident() == profiler.driver:
                         profiler.wait_cpu_ns += process_time_ns() - before
+                        profiler.driver_waits += 1
 
         return wait
 
