@@ -80,7 +80,11 @@ def usual():
 def drawn(findings, notes):
     """The report with these findings and notes."""
     report = usual()
-    made = [finding(words=words(*text), gain=gain and Gain(gain, 1.0, 2 * gain)) for text, gain in findings]
+    place = Line("train.py", 37, "actor", " ".join(words(30, 0)), 1e9, 0.5, ())
+    made = [
+        finding(words=words(*text), place=place if number % 2 else None, gain=gain and Gain(gain, 1.0, 2 * gain))
+        for number, (text, gain) in enumerate(findings)
+    ]
     return with_findings(report, made, [Note("crowded_machine", " ".join(words(*text))) for text in notes])
 
 
@@ -206,11 +210,21 @@ def test_a_note_stands_above_the_findings_and_is_none(report):
     assert "Others run. Fixed" not in text
 
 
+def test_the_text_of_the_line_stands_below_its_finding(report):
+    """A reader who sees only what a line is called for may change it wrongly."""
+    source = "net.load_state_dict(torch.load(WEIGHTS))"
+    place = Line("train.py", 37, "actor", source, 1e9, 0.5, ())
+    shown = [finding(words=("Copies.",), place=place)]
+    assert f"   Code: {source}\n" in to_text(with_findings(report, shown), 100)
+    narrow = to_text(with_findings(report, shown), 40)
+    assert "   Code: net.load_state_dict(torch.load…\n" in narrow
+
+
 def test_no_container_is_a_finding(report):
     for item in report.findings.findings:
         assert not PHASES & set(item.operations)
     text = to_text(with_findings(report), 100)
-    (answer,) = (line for line in text.splitlines() if line.startswith("No specific cause found."))
+    (answer,) = (line for line in text.splitlines() if line.startswith("No known problem found."))
     assert not any(f"is {phase} " in answer for phase in PHASES)
 
 
