@@ -74,10 +74,9 @@ def trend(facts: Facts) -> str:
     if abs(found.z) < TREND or abs(1 - found.before_ns / found.after_ns) < LEAST_TREND:
         return ", steady"
     speed = facts.progress.steps_per_second
-    if speed is not None and not min(found.before_ns, found.after_ns) <= 1e9 / speed <= max(
-        found.before_ns, found.after_ns
-    ):
-        return ""  # neither rising nor falling: it was fastest or slowest in between
+    slowest, fastest = (1e9 / end(found.before_ns, found.after_ns) for end in (max, min))
+    if found.unit == "step" and speed is not None and not slowest <= speed <= fastest:
+        return ""  # it neither rises nor falls, but was faster or slower in between
     before, after = (rate(1e9 / ns) for ns in (found.before_ns, found.after_ns))
     return f", {'falling' if found.after_ns > found.before_ns else 'rising'} from {before} to {after} {found.unit}s/s"
 
