@@ -189,7 +189,7 @@ TRUTHS: dict[str, Truth] = {
     ),
     "bc_demonstrations": Truth(
         ("dataloader_restarts", "dataloader_workers"),
-        ("data_loading",),
+        ("data_loading", "pipe_wait"),
         ("pairs = list(loader)",),
         pairs=False,
         one_core=False,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from sessions import Written
 
-from rlprof.analysis.code import LEAST_SHARE, MOST_CALLS, MOST_LINES, Code, code_of
+from rlprof.analysis.code import LEAST_SHARE, MOST_CALLS, MOST_LINES, Code, _in_workers, code_of
 from rlprof.analysis.training import training_of
+from rlprof.ledger.snapshot import Node
 from rlprof.session.reader import Session
 from rlprof.session.stacks import Frame, Stack
 
@@ -162,6 +163,19 @@ def test_memory_is_attributed_to_the_lines_during_which_it_rose(code):
 def test_without_samples_nothing_is_known(code):
     found = code()
     assert (found.sampled_ns, found.lines, found.calls, found.growth) == (0, {}, {}, ())
+
+
+def test_a_worker_that_waits_for_a_task_does_not_run_the_line_that_started_it(tmp_path):
+    start = library("BaseProcess._bootstrap", "/env/lib/python3.11/multiprocessing/process.py")
+    get = library("Queue.get", "/env/lib/python3.11/multiprocessing/queues.py")
+    found = _in_workers(
+        [
+            (Node(), Stack(1, (MAIN, user(28, source="list(loader)"), start, get), 70, 0)),
+            (Node(), Stack(1, (MAIN, user(28), start, user(5, "work", source="simulate()")), 20, 0)),
+            (Node(operation="env_step"), Stack(1, (MAIN, start, user(9)), 10, 0)),
+        ]
+    )
+    assert [(line.where, line.share) for line in found] == [("train.py:5", 0.2)]
 
 
 def test_workers_and_the_driver_have_lines_of_their_own(code):

@@ -12,7 +12,7 @@ from anything import of_type
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from sessions import Written, report_of, sample
+from sessions import Written, facts_of, report_of, sample
 
 from rlprof.analysis.advice.finding import Finding, Gain
 from rlprof.analysis.advice.notes import Note
@@ -20,7 +20,7 @@ from rlprof.analysis.code import Code, Line
 from rlprof.analysis.facts import Facts
 from rlprof.analysis.report import Findings, Report, find
 from rlprof.ledger.catalogue import PHASES
-from rlprof.report.answer import end_of_run, gain_text, no_cause
+from rlprof.report.answer import end_of_run, gain_text, no_cause, speed
 from rlprof.report.first_screen import MOST_LINES, lines, to_text
 from rlprof.report.tree import OWN_CODE, largest_parts, tree_rows
 
@@ -80,7 +80,11 @@ def usual():
 def drawn(findings, notes):
     """The report with these findings and notes."""
     report = usual()
-    made = [finding(words=words(*text), gain=gain and Gain(gain, 1.0, 2 * gain)) for text, gain in findings]
+    place = Line("train.py", 37, "actor", " ".join(words(30, 0)), 1e9, 0.5, ())
+    made = [
+        finding(words=words(*text), place=place if number % 2 else None, gain=gain and Gain(gain, 1.0, 2 * gain))
+        for number, (text, gain) in enumerate(findings)
+    ]
     return with_findings(report, made, [Note("crowded_machine", " ".join(words(*text))) for text in notes])
 
 
@@ -206,11 +210,21 @@ def test_a_note_stands_above_the_findings_and_is_none(report):
     assert "Others run. Fixed" not in text
 
 
+def test_the_text_of_the_line_stands_below_its_finding(report):
+    """A reader who sees only what a line is called for may change it wrongly."""
+    source = "net.load_state_dict(torch.load(WEIGHTS))"
+    place = Line("train.py", 37, "actor", source, 1e9, 0.5, ())
+    shown = [finding(words=("Copies.",), place=place)]
+    assert f"   Code: {source}\n" in to_text(with_findings(report, shown), 100)
+    narrow = to_text(with_findings(report, shown), 40)
+    assert "   Code: net.load_state_dict(torch.load…\n" in narrow
+
+
 def test_no_container_is_a_finding(report):
     for item in report.findings.findings:
         assert not PHASES & set(item.operations)
     text = to_text(with_findings(report), 100)
-    (answer,) = (line for line in text.splitlines() if line.startswith("No specific cause found."))
+    (answer,) = (line for line in text.splitlines() if line.startswith("No known problem found."))
     assert not any(f"is {phase} " in answer for phase in PHASES)
 
 
@@ -297,3 +311,17 @@ def test_the_end_of_a_run_without_training_says_only_that(written):
     written.work("startup", 100 * MS)
     (line,) = end_of_run(report_of(written.end()))
     assert line.startswith("No training was seen")
+
+
+def test_a_trend_is_named_only_if_the_mean_speed_lies_in_it(tmp_path):
+    """A training that is fastest in the middle neither rises nor falls."""
+    written = Written(tmp_path)
+    for number in range(60):
+        with written.fake.profiler.iteration():
+            written.work("env_step", (10 + number) * MS)
+            written.fake.profiler.add_steps(8)
+    facts = facts_of(written.end())
+    assert "falling from" in speed(facts)
+    assert facts.progress.steps_per_second is not None
+    faster = replace(facts.progress, steps_per_second=10 * facts.progress.steps_per_second)
+    assert speed(replace(facts, progress=faster)).endswith("(60 iterations).")

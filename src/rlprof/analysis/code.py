@@ -19,6 +19,8 @@ LEAST_SHARE = 0.01
 """Of an operation's own time. Smaller lines are not listed."""
 MOST_GROWING = 60
 """Lines during which memory rose."""
+STARTS_PROCESS = "BaseProcess._bootstrap"
+"""Function of multiprocessing that a worker process begins with."""
 MOST_CALLS = 400
 """Entries of the flame graph. Smaller ones are left out."""
 
@@ -187,10 +189,12 @@ def _sampled(node: Node, stacks: Sequence[Stack]) -> Iterable[_Sampled]:
 
 
 def _in_workers(sampled: Sequence[tuple[Node, Stack]]) -> tuple[Line, ...]:
-    """No account has the time that a worker spends outside of operations, so its samples are all that is known."""
-    outside = [_Sampled(stack.frames, stack.ns, stack.memory) for node, stack in sampled if node.operation is None]
+    """No account has the time that a worker spends outside of operations, so its samples are all that is known. A
+    forked worker that runs none of the user's code, such as one that waits for a task, has the line that started it."""
     whole = sum(stack.ns for _, stack in sampled)
-    return tuple(replace(line, share=line.ns / whole) for line in _lines(outside, _Sampled.innermost) if whole)
+    outside = [_Sampled(stack.frames, stack.ns, stack.memory) for node, stack in sampled if node.operation is None]
+    started = [one for one in outside if not any(STARTS_PROCESS in name for name in one.below())]
+    return tuple(replace(line, share=line.ns / whole) for line in _lines(started, _Sampled.innermost) if whole)
 
 
 def _path(node: Node, nodes: dict[int, Node]) -> set[str]:

@@ -22,6 +22,7 @@ import os
 from typing import Any
 
 from rlprof.ledger.profiler import Iteration, Profiler
+from rlprof.probes.arguments import episodes_ended, leading_dimension
 from rlprof.probes.environments import Environments, Group
 from rlprof.probes.loop import EVALUATION, NONE, PREFILL, ROLLOUT, UPDATE, new_loop
 from rlprof.probes.phase_spans import PhaseSpans
@@ -195,21 +196,8 @@ class PhaseRules:
         """The training has learned from as many samples as it has collected."""
         self._profiler.announce("epoch")
 
-    def size_of(self, argument: Any) -> Any:
-        """The leading dimension of an argument. In a mapping or sequence, the first element decides."""
-        for _ in range(4):
-            shape = getattr(argument, "shape", None)
-            if shape is not None:
-                return shape[0] if len(shape) else None
-            if isinstance(argument, dict):
-                argument = list(argument.values())
-            argument = argument[0] if isinstance(argument, (tuple, list)) and argument else None
-        return None
-
-    def ended_in(self, result: Any) -> int:
-        """Number of episodes that a step has ended, if it returned no arrays of truth values."""
-        _, _, terminated, truncated, _ = result
-        return sum(map(bool, (one or other for one, other in zip(terminated, truncated))))
+    size_of = staticmethod(leading_dimension)
+    ended_in = staticmethod(episodes_ended)
 
     # ---- called by the program and by other probes ----
 

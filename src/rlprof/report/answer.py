@@ -20,7 +20,7 @@ NOTABLE = 0.01
 """Fraction of the training. A shorter time outside of it is not mentioned."""
 NOT_RECORDED = "Nothing was recorded."
 NO_TRAINING = "No training was seen: no environment step, no backward pass and no iteration."
-NO_CAUSE = "No specific cause found."
+NO_CAUSE = "No known problem found."
 CHILDREN_AT_WORK = 20.0
 """Percent of one core."""
 WAITS = 0.25
@@ -73,6 +73,10 @@ def trend(facts: Facts) -> str:
         return ""
     if abs(found.z) < TREND or abs(1 - found.before_ns / found.after_ns) < LEAST_TREND:
         return ", steady"
+    speed = facts.progress.steps_per_second
+    slowest, fastest = (1e9 / end(found.before_ns, found.after_ns) for end in (max, min))
+    if found.unit == "step" and speed is not None and not slowest <= speed <= fastest:
+        return ""  # it neither rises nor falls, but was faster or slower in between
     before, after = (rate(1e9 / ns) for ns in (found.before_ns, found.after_ns))
     return f", {'falling' if found.after_ns > found.before_ns else 'rising'} from {before} to {after} {found.unit}s/s"
 

@@ -113,7 +113,15 @@ class _Screen:
     def _finding(self, number: int, finding: Finding, changes: int) -> None:
         gain = gain_text(finding)
         self._add(f"{number}. {headline(finding)}{f' Expected: {gain}.' if gain else ''}", "bold", hanging=3)
+        if finding.place is not None and finding.place.source:
+            self._code(finding.place.source)
         self._add(f"Change: {finding.change}", indent=3, most=changes)
+
+    def _code(self, source: str) -> None:
+        """The text of the line, which the headline only describes."""
+        shown = f"   Code: {literal(' '.join(source.split()), self._ascii)}"
+        shown = shown if cell_len(shown) <= self._width else _cut(shown, self._width, self._ascii)
+        self._lines.append(Text(shown, style="cyan"))
 
     def _check(self, check: str, indent: int) -> None:
         if copy := changed_copy(check):

@@ -17,8 +17,8 @@ LEAST_SHARE = 2.0
 """Percent of the training time. Smaller rows are in `--full`."""
 NEARLY_ALL = 0.95
 """Least fraction of a row that is its own time, so that the rows below it are not worth a line."""
-FOUR_SAMPLES_NS = 200_000_000
-"""A line that was seen only a few times may be there by chance."""
+ENOUGH_NS = 200_000_000
+"""Four samples. A line that was seen less often may be there by chance."""
 _ELSEWHERE = {"process": " (in worker processes)", "thread": " (in other threads)", "task": " (in other tasks)"}
 
 
@@ -85,7 +85,7 @@ def _by_size(rows: list[TreeRow]) -> list[TreeRow]:
 def _hottest(facts: Facts, row: Row) -> Line | None:
     """The line that the own time of a row mostly comes from."""
     line = next(iter(facts.code.within(row.operation, on_driver=not row.elsewhere)), None)
-    return line if line is not None and line.ns >= FOUR_SAMPLES_NS else None
+    return line if line is not None and line.ns >= ENOUGH_NS else None
 
 
 def own_code(facts: Facts, phase: str) -> str:

@@ -35,7 +35,7 @@ def test_the_line_that_the_training_waits_for_is_named(facts):
     line = at("train.py:37", "net.load_state_dict(torch.load(WEIGHTS))", 0.75, "actor")
     finding = given(worker_code(with_workers(facts, line)), "worker_code")
     assert finding.place.where == "train.py:37"
-    assert "reads a file at every call, takes 75.0% of the worker processes' time" in finding.cause
+    assert "loads network weights from a file at every call, takes 75.0% of the worker processes' time" in finding.cause
     assert "waits for them for 60.0% of its time" in finding.cause
     assert finding.operations == ("pipe_wait",)
     # Taking turns: 0.6 x 0.75 of the time. At the same time: all of the waiting.

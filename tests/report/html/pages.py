@@ -127,7 +127,7 @@ def _line(number: int, function: str, source: str, ns: float, share: float, *bel
     return Line("train.py", number, function, source, ns, share, below)
 
 
-STACK = _line(42, "collect", "batch = torch.tensor([obs[i] for i in range(len(obs))])", 4e7, 0.61, "torch:tensor")
+STACK = _line(42, "collect", "batch = torch.tensor([obs[i] for i in range(len(obs))])", 4e8, 0.61, "torch:tensor")
 LOOP = _line(57, "train", "returns = [sum(rewards[i:]) for i in range(len(rewards))]", 2e7, 0.30)
 STEP = _line(12, "step", "time.sleep(0.0001)", 9e7, 0.97)
 

@@ -45,7 +45,7 @@ def test_functions_that_all_stacks_share_are_left_out(report: Report) -> None:
 def test_lines_stand_under_their_operation(code: Any) -> None:
     assert rows_of(code, "#lines-table tbody[data-name=update]") == [
         ["update"],
-        ["train.py:42", "61.0%", "40.0 ms", "", "collect", "batch = torch.tensor([obs[i] for i in range(len(obs))])"],
+        ["train.py:42", "61.0%", "400 ms", "", "collect", "batch = torch.tensor([obs[i] for i in range(len(obs))])"],
         ["train.py:57", "30.0%", "20.0 ms", "", "train", "returns = [sum(rewards[i:]) for i in range(len(rewards))]"],
     ]
 

@@ -57,8 +57,8 @@ def heavy_wrapper(facts: Facts) -> Finding | None:
     left = Left(*(1 - of_steps * (1 - part) for part in (WRAPPER_LEFT.estimate, WRAPPER_LEFT.least, WRAPPER_LEFT.most)))
     return Finding(
         rule="heavy_wrapper",
-        cause=f"The wrapper {worst.name} takes {_times(worst, env)} as long as {env.name}, which it wraps: "
-        f"{as_percent(share)} of the training time.",
+        cause=f"The wrapper {worst.name} takes {as_percent(share)} of the training time, {_times(worst, env)} as long "
+        f"as {env.name}, which it wraps.",
         place=_place(facts),
         operations=(ENV_STEP,),
         evidence=(

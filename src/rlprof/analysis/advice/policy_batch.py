@@ -77,16 +77,16 @@ def _one_by_one(
     share += sum(part * share_of(facts, [row]) for phase, part in around.items() if (row := facts.operation(phase)))
     return Finding(
         rule="policy_per_env",
-        cause=f"The policy is called {many(round(each, 1), 'time')} per step of the environments, once for each: "
-        f"{as_percent(share)} of the training time.",
+        cause=f"The policy is called {many(round(each, 1), 'time')} per step of the environments, once per "
+        f"environment: {as_percent(share)} of the training time.",
         place=loop_of(facts, name),
         operations=(name,),
         evidence=(
             f"{name} has {count(calls)} calls for {count(steps)} env steps.",
             f"Half of the calls took less than {duration(median_ns)}, which is mostly the cost of starting a call.",
         ),
-        change="Call the policy once for all environments: "
-        "`actions = policy(torch.as_tensor(np.stack(observations)))`, and split the result.",
+        change="Call the policy once for all environments, and choose all actions at once: "
+        "`logits = policy(torch.as_tensor(np.stack(observations)))`, `actions = Categorical(logits=logits).sample()`.",
         gain=gain_if(facts, _with(around, name, Left((least + most) / 2, least, min(0.95, most * 1.5)))),
         check=compare_with_change(facts),
     )

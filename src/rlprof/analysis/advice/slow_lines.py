@@ -162,6 +162,15 @@ PATTERNS = (
     ),
     Pattern(
         "file_in_loop",
+        "loads network weights from a file at every call",
+        "Load them only when there are new ones, or once per episode: `changed = os.stat(path).st_mtime_ns`, and load "
+        "if `changed` differs from the last time. Loading less often means acting with older weights, so check the "
+        "returns, too.",
+        Left(0.05, 0.0, 0.35),
+        source=r"load_state_dict\(\s*(?:torch|th)\.load\(|set_parameters\(",
+    ),
+    Pattern(
+        "file_in_loop",
         "reads a file at every call",
         "Read the file once before the loop, and keep what was read: `table = json.load(file)` at the start, or "
         "`@functools.lru_cache` on the function that reads.",

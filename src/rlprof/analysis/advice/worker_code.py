@@ -54,7 +54,7 @@ def worker_code(facts: Facts) -> Finding | None:
             f"{place.where} `{shortened(place.source)}` was sampled for {duration(place.ns)} in worker processes, "
             "outside of all operations.",
         ),
-        change=f"{LESS_OFTEN} {pattern.change if pattern is not None else WITH_SPAN}",
+        change=pattern.change if pattern is not None else f"{LESS_OFTEN} {WITH_SPAN}",
         gain=_gain(share, place.share),
         check=compare_with_change(facts),
     )

@@ -15,7 +15,7 @@ from rlprof.analysis.figures import as_percent, duration, many, percent
 from rlprof.ledger.catalogue import PHASES
 from rlprof.render.html.markup import plain_name, prose
 from rlprof.render.names import outside_name, short_path
-from rlprof.report.tree import OWN_CODE, own_code
+from rlprof.report.tree import ENOUGH_NS, OWN_CODE, function_of_framework, own_code
 
 _MOST_PLACES = 600
 """Most places of the call tree. More would be thinner than a pixel and take the browser seconds."""
@@ -70,7 +70,7 @@ def tree_boxes(facts: Facts) -> dict[str, Any] | None:
         parent = path[-1] if path else training
         holds = place + 1 < len(whole.rows) and whole.rows[place + 1].depth > row.depth
         name = OWN_CODE if row.category == UNATTRIBUTED else row.operation
-        hot = [] if holds else facts.code.within(row.operation)
+        hot = [] if holds else facts.code.within(row.operation, on_driver=not row.elsewhere)
         box = boxes.add(
             name, row.category, parent, row.subtree_ledger_ns, percent(row.share), _where(hot), _row_hover(row, hot)
         )
@@ -95,7 +95,7 @@ def _add_own(boxes: _Boxes, facts: Facts, row: Row, parent: int) -> None:
     """The own time of a row that has others below it: code between the operations that it contains."""
     share = row.ledger_ns / facts.breakdown.training_ns
     name = own_code(facts, row.operation) if row.operation in PHASES else f"{row.operation} itself"
-    hot = facts.code.within(row.operation)
+    hot = facts.code.within(row.operation, on_driver=not row.elsewhere)
     hover = [f"{as_percent(share)} of the training time: {duration(row.ledger_ns)}", *_hot(hot)]
     if not hot:
         hover.append("between the operations that are named")
@@ -103,7 +103,11 @@ def _add_own(boxes: _Boxes, facts: Facts, row: Row, parent: int) -> None:
 
 
 def _where(lines: Sequence[Line]) -> str:
-    return f"{short_path(lines[0].where)} {shortened(lines[0].source)}".strip() if lines else ""
+    """The hottest line, as in the text report."""
+    if not lines or lines[0].ns < ENOUGH_NS:
+        return ""
+    inside = function_of_framework(lines[0])
+    return inside or f"{short_path(lines[0].where)} {shortened(lines[0].source)}".strip()
 
 
 def _hot(lines: Sequence[Line]) -> list[str]:
