@@ -94,3 +94,19 @@ def test_a_rest_in_which_the_event_loop_was_idle_moves_with_its_waiting(fake):
     rest = accounts["advantage"]
     assert (rest.self_ns, rest.cpu_ns, rest.waited_ns) == (1_300, 0, 1_000)
     assert accounts["rollout"].waited_ns == 0
+
+
+def test_nothing_from_before_a_change_of_the_driver_moves(fake, actors):
+    """A worker works beside the driver, drives for an instant, and works on while the driver is busy."""
+    worker = actors()
+    span = fake.profile("policy_forward")
+    worker.enter(span)
+    fake.tick(5)
+    worker.do(fake.profiler.drive)
+    fake.profiler.drive()
+    with fake.profile("env_step"):
+        fake.tick(3)
+        assert worker.do(lambda: fake.profiler.ledger.split(span, fake.profile("rest"))) == 3
+    snapshot = fake.snapshot()
+    assert [snapshot.account(name).overlapped_ns for name in ("policy_forward", "rest")] == [5, 3]
+    assert [snapshot.account(name).ledger_ns for name in ("policy_forward", "rest")] == [0, 0]

@@ -314,6 +314,7 @@ set_on_driver(Ledger *ledger, Lane *lane, bool on_driver)
         node->marked.shift += on_driver ? -node->marked.self : node->marked.self;
     }
     lane->left = lane->mark; /* no later split may move time that the other formula has booked */
+    lane->stood.node = NULL; /* what it remembers was booked by the other formula, perhaps at this very instant */
     lane_move(ledger, lane, on_driver);
 }
 

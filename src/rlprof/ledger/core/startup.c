@@ -21,6 +21,7 @@ forget_last_ends(Ledger *ledger)
 {
     for (uint32_t i = 0; i < ledger->lanes_used; i++) {
         ledger->lanes[i]->left = ledger->lanes[i]->mark;
+        ledger->lanes[i]->stood.node = NULL;
     }
 }
 

@@ -177,7 +177,7 @@ class Attribution:
                 node.shift += sign * node.self
                 calls, own, shift, *rest = node.marked
                 node.marked = (calls, own, shift + sign * own, *rest)  # type: ignore[assignment]  # the same six
-        lane.left = lane.mark
+        lane.left, lane.stood = lane.mark, None
         self.move(lane, on_driver)
 
     move: Callable[[Lane, bool], None]

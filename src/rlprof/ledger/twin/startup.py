@@ -76,7 +76,7 @@ class Startup(Spans):
         if self._iterations.count == 0:
             self._stacks.move(None, node)
         for lane in self._attribution.lanes:
-            lane.left = lane.mark  # no later split may move time from before
+            lane.left, lane.stood = lane.mark, None  # no later split may move time from before
 
     def _claim_unattributed(self, startup: Span) -> None:
         """Make a call of start-up of the driver's time without a span."""
