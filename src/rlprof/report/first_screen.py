@@ -156,8 +156,9 @@ class _Screen:
         """The place, the text and the share of a line, as far as there is room."""
         part = f" ({100 * line.share:.0f}% of it)" if line.share < NEARLY_ALL else ""
         where, ellipsis = literal(line.where, self._ascii), "..." if self._ascii else "…"
-        if (inside := function_of_framework(line)) is not None:  # the line is the same in all rows
-            return shorten(literal(inside, self._ascii) + part, room, ellipsis) if room > 12 else ""
+        if (inside := function_of_framework(line)) is not None:
+            # The line is the same in all rows. Its share is that of all functions of the framework together.
+            return shorten(literal(inside, self._ascii), room, ellipsis) if room > 12 else ""
         left = room - cell_len(where) - cell_len(part) - 3
         source = f" `{shorten(literal(line.source, self._ascii), left, ellipsis)}`" if line.source and left > 8 else ""
         shown = f"{where}{source}{part}"

@@ -54,7 +54,6 @@ RULES: tuple[Rule, ...] = (
     cheap_env_workers,
     small_minibatch,
     unfused_optimizer,
-    reset_storm,
     policy_batch,
     per_step_sync,
     teacher_one_by_one,
@@ -64,7 +63,7 @@ RULES: tuple[Rule, ...] = (
     memory_growth,
 )
 FAMILIES: tuple[Family, ...] = (line_patterns, in_loop, waiting)
-GENERAL: tuple[Rule, ...] = (python_loop, slowing_down, single_core_env)
+GENERAL: tuple[Rule, ...] = (python_loop, reset_storm, slowing_down, single_core_env)
 """They speak of whole operations, whatever makes them slow. At the same line, any other rule says more."""
 
 MUCH = 0.5
@@ -79,6 +78,7 @@ def advise(facts: Facts) -> tuple[Finding, ...]:
     found = [finding for rule in RULES if (finding := rule(facts)) is not None]
     found += [finding for family in FAMILIES for finding in family(facts)]
     found += [finding for rule in GENERAL if (finding := rule(facts)) is not None]
+    found = _without_explained_loop(found)
     found = [finding for finding in found if finding.gain is None or finding.gain.estimate >= LEAST_GAIN]
     return tuple(_one_per_cause(_one_per_place(_without_explained_growth(facts, _not_in_one_by_one(found)))))
 
@@ -100,6 +100,18 @@ def _not_in_one_by_one(found: Sequence[Finding]) -> list[Finding]:
         return _names_lines(finding) and place is not None and (place.file, function_of(place)) in around
 
     return [finding for finding in found if not is_inside(finding)]
+
+
+def _without_explained_loop(found: Sequence[Finding]) -> list[Finding]:
+    """Without a loop in a function of which another finding says what its lines do."""
+
+    def function(finding: Finding) -> tuple[str, str] | None:
+        return (finding.place.file, function_of(finding.place)) if finding.place is not None else None
+
+    explained = {
+        function(finding) for finding in found if _names_lines(finding) and finding.rule != python_loop.__name__
+    }
+    return [one for one in found if one.rule != python_loop.__name__ or function(one) not in explained]
 
 
 def _without_explained_growth(facts: Facts, found: Sequence[Finding]) -> list[Finding]:

@@ -100,6 +100,6 @@ def _change(facts: Facts, level: Level) -> str:
         )
     vector = "`VecEnvWrapper`" if trains_with_sb3(facts) else "`gymnasium.vector.VectorWrapper`"
     return (
-        f"Rewrite {level.name} so that it works on whole arrays instead of looping over elements, or apply it once to "
-        f"the batch of all environments ({vector})."
+        f"Rewrite {level.name}: whole arrays instead of loops over elements, and Python's `math` instead of numpy or "
+        f"scipy for single numbers. With several environments, apply it once to their batch ({vector})."
     )

@@ -119,6 +119,8 @@ def _how_often(facts: Facts, calls: int) -> str:
         if stepped and 0.9 * stepped <= calls <= 1.1 * stepped:
             return "once per step of each environment"
         return f"{many(round(ratio(calls, steps), 1), 'time')} per call of env_step"
+    if iterations and 0.9 <= ratio(calls, iterations) <= 1.1:
+        return "once per iteration"
     if calls >= iterations:
         return f"{count(round(ratio(calls, iterations), 1))} per iteration" if iterations else f"{count(calls)} times"
     stepped = number(facts.progress.steps)

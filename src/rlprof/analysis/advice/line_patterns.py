@@ -23,6 +23,7 @@ from rlprof.analysis.advice.lines import (
     shown_function,
 )
 from rlprof.analysis.advice.lookup import CONSIDERABLE, number
+from rlprof.analysis.advice.python_loop import is_loop
 from rlprof.analysis.advice.slow_lines import HISTORY, OF_HISTORY, PATTERNS, Pattern
 from rlprof.analysis.advice.slowing_down import growing_operation
 from rlprof.analysis.code import Line
@@ -35,6 +36,7 @@ SURE = 3.0
 """Standard deviations from chance, and GROWN times the time per step: an operation takes longer and longer."""
 GROWN = 1.3
 ONE_BY_ONE = "entries one by one"
+TENSORS_IN_LOOP = re.compile(r"\.append\((?!(?:np|numpy)\.)")
 
 
 def line_patterns(facts: Facts) -> list[Finding]:
@@ -46,7 +48,9 @@ def line_patterns(facts: Facts) -> list[Finding]:
     growing = growing_operation(facts)
     groups: dict[tuple[str, str, str], list[tuple[Pattern, HotLine]]] = {}
     beside = [hot for hot in beside_networks(facts) if not _runs_network(facts, networks, hot)]
-    for hot in [*beside, *inside_networks(facts)]:
+    # In a network, a loop over the samples of a batch collects tensors. What it does with them is no other problem.
+    inside = [hot for hot in inside_networks(facts) if not (hot.line.loop and TENSORS_IN_LOOP.search(hot.line.source))]
+    for hot in [*beside, *inside]:
         pattern = next((one for one in PATTERNS if one.fits(hot.line) and _is_mistake(facts, envs, one, hot)), None)
         if growing is not None and facts.code.main_operation(hot.line) == growing:
             pattern = _with_history(facts, growing, pattern, hot)
@@ -54,9 +58,13 @@ def line_patterns(facts: Facts) -> list[Finding]:
             function = hot.line.file, function_of(hot.line)
             together = pattern.one_by_one and function != main_loop
             groups.setdefault((*function, ONE_BY_ONE if together else pattern.rule), []).append((pattern, hot))
+    loops = [hot for hot in [*beside, *inside] if is_loop(hot.line)]
     found: dict[str, tuple[Pattern, Match]] = {}
-    for group in groups.values():
+    for (*where, kind), group in groups.items():
         lines = tuple(hot for _, hot in group)
+        if kind == ONE_BY_ONE:  # a loop around these lines, which prepares what they convert or collect
+            around = (hot for hot in loops if [hot.line.file, function_of(hot.line)] == where)
+            lines += tuple(hot for hot in around if hot not in lines)
         matched = Match(lines, sum(hot.line.share for hot in lines))
         pattern = _leading(group)
         before = found.get(pattern.rule)

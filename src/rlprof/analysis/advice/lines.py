@@ -20,7 +20,7 @@ NETWORKS = ("policy", "learning", "teacher")
 """Categories of operations that run networks."""
 
 PLAIN_PYTHON = re.compile(
-    r"(?<![\w.])(?:np|numpy|math|random|statistics|pd|json)\.|\.tolist\(|\bfor\b.*\bin\b|(?<![\w.])float\("
+    r"(?<![\w.])(?:np|numpy|math|random|statistics|pd|json)\.|\.tolist\(|\bfor\b.*\bin\b|(?<![\w.])float\(|\.append\("
 )
 """Text of a line that computes with something else than tensors."""
 

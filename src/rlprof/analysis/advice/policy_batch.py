@@ -77,8 +77,8 @@ def _one_by_one(
     share += sum(part * share_of(facts, [row]) for phase, part in around.items() if (row := facts.operation(phase)))
     return Finding(
         rule="policy_per_env",
-        cause=f"The policy is called {many(round(each, 1), 'time')} per step of the environments, once per "
-        f"environment: {as_percent(share)} of the training time.",
+        cause=f"The policy is called {many(round(each, 1), 'time')} per step of the environments instead of once: "
+        f"{as_percent(share)} of the training time.",
         place=loop_of(facts, name),
         operations=(name,),
         evidence=(

@@ -30,8 +30,9 @@ MOST_SEQUENTIAL = 0.5
 """Fraction of the time in lines that compute a number from its last value, such as `speed += force * dt`: a simulation
 goes step by step, and no array replaces its loop."""
 COMPREHENSION = re.compile(r"[\[({].*\bfor\b")
-ELEMENT = re.compile(r"^[\w.]+\[\w+(?:,\s*\w+)*\]\s*(?:[-+*/%|&^]|//|\*\*)?=(?!=)")
+ELEMENT = re.compile(r"^[\w.]+\[(?:\w+|\.\.\.|:)(?:,\s*(?:\w+|\.\.\.|:))*\]\s*(?:[-+*/%|&^]|//|\*\*)?=(?!=)")
 """A line that assigns one element: `out[i, j] = f(x)`."""
+ONE_LINE = (COMPREHENSION, ELEMENT, re.compile(r"\.append\("))
 MOST_IN_ONE = 0.8
 """Lines of a loop in Python share its time. A single line that takes nearly all of it calls a slow function in C,
 unless it is a loop itself or assigns one element."""
@@ -43,12 +44,14 @@ def python_loop(facts: Facts) -> Finding | None:
     """Speaks of lines in a loop, in a function that neither steps environments nor calls networks."""
     around = _functions_around(facts)
     beside = (hot for hot in beside_networks(facts) if (hot.line.file, function_of(hot.line)) not in around)
-    lines = [*beside, *inside_networks(facts)]
-    found = hottest_function(hot for hot in lines if _is_loop(hot.line) and hot.line.direct >= DIRECT)
-    if found is None or found.share < LARGE_SHARE or not found.is_sure or _is_explained(found):
+    inside = inside_networks(facts)
+    found = hottest_function(hot for hot in [*beside, *inside] if is_loop(hot.line))
+    if found is None or found.share < LARGE_SHARE or not found.is_sure:
+        return None
+    if found.lines[0] not in inside and _is_explained(found):
         return None
     source = found.place.source
-    if found.place.share > MOST_IN_ONE * found.share and not (COMPREHENSION.search(source) or ELEMENT.search(source)):
+    if found.place.share > MOST_IN_ONE * found.share and not any(one.search(source) for one in ONE_LINE):
         return None
     sequential = sum(hot.line.share for hot in found.lines if SEQUENTIAL.search(hot.line.source))
     if sequential > MOST_SEQUENTIAL * found.share:
@@ -70,8 +73,9 @@ def python_loop(facts: Facts) -> Finding | None:
     )
 
 
-def _is_loop(line: Line) -> bool:
-    return line.loop or COMPREHENSION.search(line.source) is not None
+def is_loop(line: Line) -> bool:
+    """True if Python goes through the elements of something in this line, or in a loop around it."""
+    return (line.loop or COMPREHENSION.search(line.source) is not None) and line.direct >= DIRECT
 
 
 def _functions_around(facts: Facts) -> set[tuple[str, str]]:

@@ -45,6 +45,13 @@ class Pattern:
 NUMBERS = r"(?:np|numpy|jnp)\.(?:array|asarray|asanyarray)\("
 TENSORS = r"(?:torch|th)\.(?:tensor|as_tensor|Tensor|FloatTensor|LongTensor|IntTensor|BoolTensor|DoubleTensor)\("
 
+RUNNING = (
+    "If the list holds everything collected so far, keep running sums instead: add each new value to a count, a sum "
+    "and a sum of squares. Or keep only the last values: `deque(maxlen=1000)`. Insert into a sorted list with "
+    "`bisect.insort` instead of sorting it again. Of losses keep `loss.item()`: a loss holds its whole graph."
+)
+"""What to do instead of going through a whole list at every call."""
+
 PATTERNS = (
     Pattern(
         "copying",
@@ -89,6 +96,14 @@ PATTERNS = (
         r"\*\*.*\bfor\s+\w+\s+in\s+[\w.]*prio|prio\w*[^=]*(?:\*\*|/\s*[\w.]+\.sum\(|\.sum\()|\bp\w*\s*(?:/=|=\s*p\w*\s*/)\s*[\w.]+\.sum\(",
     ),
     Pattern(
+        "growing_container",
+        "goes through a whole list at every call",
+        RUNNING,
+        Left(0.05, 0.0, 0.35),
+        source=r"(?:np|numpy|torch|th)\.(?:concatenate|stack|vstack|cat|array|asarray|tensor)\((?:list\()?[\w.]+\)+"
+        r"\.(?:mean|std|var|sum|max|min|median)\(",
+    ),
+    Pattern(
         "restacking",
         "builds an array from a Python list of arrays again and again",
         "Keep the data in one preallocated array and index it: `storage = np.empty((capacity, *shape), dtype)`, write "
@@ -131,9 +146,7 @@ PATTERNS = (
     Pattern(
         "growing_container",
         "goes through a whole list or array at every call",
-        "If the list holds everything collected so far, keep running sums instead: add each new value to a count, a "
-        "sum and a sum of squares. Or keep only the last values: `deque(maxlen=1000)`. Of losses keep `loss.item()`, "
-        "because a loss holds its whole graph.",
+        RUNNING,
         Left(0.05, 0.0, 0.35),
         one_by_one=True,
         source=r"(?:np|numpy|statistics|st)\.(?:f?mean|median|p?std(?:ev)?|var|sum|percentile|quantile|sort|argsort|"
