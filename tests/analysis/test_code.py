@@ -165,6 +165,24 @@ def test_without_samples_nothing_is_known(code):
     assert (found.sampled_ns, found.lines, found.calls, found.growth) == (0, {}, {}, ())
 
 
+def test_an_operation_at_two_places_has_the_lines_of_each(tmp_path):
+    """Steps of an evaluation must not show the line that steps in a rollout."""
+    written = Written(tmp_path)
+    for phase in ("rollout", "evaluation"):
+        with written.fake.profile(phase):
+            written.work("env_step", 50 * MS)
+    with Session(written.end()) as session:
+        phases = {node.id: node.operation for node in session.snapshot().net_nodes}
+        steps = [node for node in session.snapshot().net_nodes if node.operation == "env_step"]
+        lines = {"rollout": 32, "evaluation": 64}
+        stacks = [Stack(node.id, (MAIN, user(lines[phases[node.parent]])), 5, 0) for node in steps]
+        session.stacks = lambda: stacks
+        found = code_of(session, training_of(session))
+    for phase, line in lines.items():
+        assert [one.line for one in found.at([phase, "env_step"], on_driver=True)] == [line]
+    assert {one.line for one in found.at(["env_step"], on_driver=True)} == set(lines.values())
+
+
 def test_a_worker_that_waits_for_a_task_does_not_run_the_line_that_started_it(tmp_path):
     start = library("BaseProcess._bootstrap", "/env/lib/python3.11/multiprocessing/process.py")
     get = library("Queue.get", "/env/lib/python3.11/multiprocessing/queues.py")

@@ -21,6 +21,7 @@ MOST_GROWING = 60
 """Lines during which memory rose."""
 STARTS_PROCESS = "BaseProcess._bootstrap"
 """Function of multiprocessing that a worker process begins with."""
+PATH = " > "
 MOST_CALLS = 400
 """Entries of the flame graph. Smaller ones are left out."""
 
@@ -95,6 +96,9 @@ class Code:
     in_workers: tuple[Line, ...] = ()
     """Lines of worker processes outside of all operations, hottest first. Their time is sampled, and shares are
     fractions of all that was sampled in worker processes."""
+    places: dict[str, tuple[Line, ...]] = field(default_factory=dict)
+    """By path, such as `rollout > env_step`, for operations that the driver runs at several places of the call tree:
+    the lines that their own time comes from there."""
     imports: tuple[Line, ...] = ()
     """Lines during which modules were imported, hottest first. Shares are fractions of the sampled time."""
 
@@ -102,6 +106,11 @@ class Code:
         """Lines of an operation, hottest first. on_driver: True or False for the driver's or all other lanes only."""
         side = {} if on_driver is None else self.on_driver if on_driver else self.elsewhere
         return side.get(operation, self.lines.get(operation, ()))
+
+    def at(self, path: Sequence[str], on_driver: bool) -> tuple[Line, ...]:
+        """Lines of the operation at the end of this path in the call tree, hottest first."""
+        found = self.places.get(PATH.join(path)) if on_driver else None
+        return self.within(path[-1], on_driver) if found is None else found
 
     def ns_in(self, operation: str, place: Line) -> float:
         """Estimated time of a line in the own time of an operation."""
@@ -122,6 +131,7 @@ def code_of(session: Session, training: Training) -> Code:
     own: defaultdict[str, list[_Sampled]] = defaultdict(list)
     sides: dict[bool, defaultdict[str, list[_Sampled]]] = {True: defaultdict(list), False: defaultdict(list)}
     subtree: defaultdict[str, list[_Sampled]] = defaultdict(list)
+    places: defaultdict[str, dict[str, list[_Sampled]]] = defaultdict(dict)
     workers: list[tuple[Node, Stack]] = []
     for id, found in stacks.items():
         if training.snapshot.lanes[nodes[id].lane].kind == "process":
@@ -130,8 +140,11 @@ def code_of(session: Session, training: Training) -> Code:
         operation = nodes[id].operation or UNATTRIBUTED
         own[operation] += sampled
         sides[training.snapshot.lanes[nodes[id].lane].on_driver][operation] += sampled
-        for name in _path(nodes[id], nodes):
+        path = _path(nodes[id], nodes)
+        for name in set(path):
             subtree[name] += sampled
+        if path and training.snapshot.lanes[nodes[id].lane].on_driver:
+            places[operation].setdefault(PATH.join(path), []).extend(sampled)
     both = sides[True].keys() & sides[False].keys()
     return Code(
         sampled_ns=sum(round(stack.ns) for found in stacks.values() for stack in found),
@@ -140,6 +153,12 @@ def code_of(session: Session, training: Training) -> Code:
         inner_loops={name: _lines(found, _Sampled.inner_loop)[:FEW_LINES] for name, found in subtree.items()},
         outer_loops={name: _lines(found, _Sampled.outer_loop)[:FEW_LINES] for name, found in subtree.items()},
         in_workers=_in_workers(workers),
+        places={
+            path: _lines(found, _Sampled.innermost)[:FEW_LINES]
+            for at in places.values()
+            if len(at) > 1
+            for path, found in at.items()
+        },
         imports=_lines([one for found in own.values() for one in found], _Sampled.importing),
         growth=_growth(own),
         on_driver={name: _lines(sides[True][name], _Sampled.innermost) for name in both},
@@ -197,15 +216,15 @@ def _in_workers(sampled: Sequence[tuple[Node, Stack]]) -> tuple[Line, ...]:
     return tuple(replace(line, share=line.ns / whole) for line in _lines(started, _Sampled.innermost) if whole)
 
 
-def _path(node: Node, nodes: dict[int, Node]) -> set[str]:
-    """The operations that a node is inside of, and its own."""
-    names, above = set(), node
+def _path(node: Node, nodes: dict[int, Node]) -> list[str]:
+    """The operations that a node is inside of, outermost first, and its own."""
+    names, above = [], node
     while above.operation is not None:
-        names.add(above.operation)
+        names.append(above.operation)
         if above.parent is None or above.parent not in nodes:
             break
         above = nodes[above.parent]
-    return names
+    return names[::-1]
 
 
 def _lines(sampled: Sequence[_Sampled], choose: Callable[[_Sampled], Frame | None]) -> tuple[Line, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Row
@@ -47,7 +48,9 @@ def tree_rows(facts: Facts, most: int = 1_000) -> list[TreeRow]:
     whole = facts.breakdown
     rows: list[TreeRow] = []
     inside: int | None = None
+    path: list[str] = []
     for place, row in enumerate(whole.rows):
+        path[row.depth :] = [row.operation]
         if inside is not None and row.depth > inside:
             continue
         inside = None
@@ -60,11 +63,15 @@ def tree_rows(facts: Facts, most: int = 1_000) -> list[TreeRow]:
         if holds and row.operation not in PHASES and share >= NEARLY_ALL * row.share:
             holds, inside = False, row.depth
         rows.append(
-            TreeRow(name, row.operation, row.depth, row.share, row.subtree_ledger_ns, not holds, _hottest(facts, row))
+            TreeRow(
+                name, row.operation, row.depth, row.share, row.subtree_ledger_ns, not holds, _hottest(facts, row, path)
+            )
         )
         if holds and share >= LEAST_SHARE:
             name = own_code(facts, row.operation) if row.operation in PHASES else f"{row.operation} itself"
-            rows.append(TreeRow(name, row.operation, row.depth + 1, share, row.ledger_ns, True, _hottest(facts, row)))
+            rows.append(
+                TreeRow(name, row.operation, row.depth + 1, share, row.ledger_ns, True, _hottest(facts, row, path))
+            )
     while len(rows) > most:
         smallest = min(range(len(rows)), key=lambda place: (rows[place].share, -rows[place].depth))
         del rows[smallest]
@@ -82,9 +89,9 @@ def _by_size(rows: list[TreeRow]) -> list[TreeRow]:
     return [row for branch in branches for row in (branch[0], *_by_size(branch[1:]))]
 
 
-def _hottest(facts: Facts, row: Row) -> Line | None:
+def _hottest(facts: Facts, row: Row, path: Sequence[str]) -> Line | None:
     """The line that the own time of a row mostly comes from."""
-    line = next(iter(facts.code.within(row.operation, on_driver=not row.elsewhere)), None)
+    line = next(iter(facts.code.at(path, on_driver=not row.elsewhere)), None)
     return line if line is not None and line.ns >= ENOUGH_NS else None
 
 

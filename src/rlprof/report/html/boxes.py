@@ -64,19 +64,22 @@ def tree_boxes(facts: Facts) -> dict[str, Any] | None:
     by_size = sorted(range(len(whole.rows)), key=lambda place: -whole.rows[place].subtree_ledger_ns)
     kept = sorted(place for place in by_size[:_MOST_PLACES] if whole.rows[place].subtree_ledger_ns > 0)
     path: list[int] = []
+    names: list[str] = []
     for place in kept:
         row = whole.rows[place]
         del path[row.depth :]
+        names[row.depth :] = [row.operation]
         parent = path[-1] if path else training
         holds = place + 1 < len(whole.rows) and whole.rows[place + 1].depth > row.depth
         name = OWN_CODE if row.category == UNATTRIBUTED else row.operation
-        hot = [] if holds else facts.code.within(row.operation, on_driver=not row.elsewhere)
+        lines = facts.code.at(names, on_driver=not row.elsewhere)
+        hot = [] if holds else lines
         box = boxes.add(
             name, row.category, parent, row.subtree_ledger_ns, percent(row.share), _where(hot), _row_hover(row, hot)
         )
         path.append(box)
         if holds and row.ledger_ns > 0:
-            _add_own(boxes, facts, row, box)
+            _add_own(boxes, facts, row, lines, box)
     for part in whole.outside:
         boxes.add(
             outside_name(part.name),
@@ -91,11 +94,10 @@ def tree_boxes(facts: Facts) -> dict[str, Any] | None:
     return {**boxes.columns(), "start": start, "outside": bool(whole.outside), "hidden": hidden}
 
 
-def _add_own(boxes: _Boxes, facts: Facts, row: Row, parent: int) -> None:
+def _add_own(boxes: _Boxes, facts: Facts, row: Row, hot: Sequence[Line], parent: int) -> None:
     """The own time of a row that has others below it: code between the operations that it contains."""
     share = row.ledger_ns / facts.breakdown.training_ns
     name = own_code(facts, row.operation) if row.operation in PHASES else f"{row.operation} itself"
-    hot = facts.code.within(row.operation, on_driver=not row.elsewhere)
     hover = [f"{as_percent(share)} of the training time: {duration(row.ledger_ns)}", *_hot(hot)]
     if not hot:
         hover.append("between the operations that are named")
