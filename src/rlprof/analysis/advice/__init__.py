@@ -63,7 +63,7 @@ RULES: tuple[Rule, ...] = (
     memory_growth,
 )
 FAMILIES: tuple[Family, ...] = (line_patterns, in_loop, waiting)
-GENERAL: tuple[Rule, ...] = (python_loop, reset_storm, slowing_down, single_core_env)
+GENERAL: tuple[Rule, ...] = (reset_storm, python_loop, slowing_down, single_core_env)
 """They speak of whole operations, whatever makes them slow. At the same line, any other rule says more."""
 
 MUCH = 0.5

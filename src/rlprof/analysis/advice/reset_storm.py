@@ -23,8 +23,8 @@ SHORT_EPISODES = (
     "a longer episode, or reset in the background with a spare environment."
 )
 EXPENSIVE_RESETS = (
-    "Make the reset cheaper: keep what does not change between episodes (assets, connections, levels), or prepare the "
-    "next episode in another thread or process while the current one runs."
+    "Make the reset cheaper: keep what does not change between episodes (assets, connections, levels), compute with "
+    "whole arrays instead of loops, or prepare the next episode in another process while the current one runs."
 )
 
 
