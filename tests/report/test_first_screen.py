@@ -22,7 +22,7 @@ from rlprof.analysis.report import Findings, Report, find
 from rlprof.ledger.catalogue import PHASES
 from rlprof.report.answer import end_of_run, gain_text, no_cause, speed
 from rlprof.report.first_screen import MOST_LINES, lines, to_text
-from rlprof.report.tree import OWN_CODE, largest_parts, tree_rows
+from rlprof.report.tree import OWN_CODE, TreeRow, _by_size, largest_parts, tree_rows
 
 MS = 1_000_000
 WORDS = ["environment", "steps", "x" * 70, "`np.stack(x)`", "日本語", "1.5x", "and"]
@@ -325,3 +325,9 @@ def test_a_trend_is_named_only_if_the_mean_speed_lies_in_it(tmp_path):
     assert facts.progress.steps_per_second is not None
     faster = replace(facts.progress, steps_per_second=10 * facts.progress.steps_per_second)
     assert speed(replace(facts, progress=faster)).endswith("(60 iterations).")
+
+
+def test_the_largest_row_of_each_level_comes_first_however_deep_the_tree_is():
+    deep = [TreeRow(f"level {depth}", "loss", depth, 50.0, 1.0, True) for depth in range(3_000)]
+    rows = [TreeRow("small", "env_step", 0, 10.0, 1.0, True), *deep, TreeRow("largest", "update", 0, 60.0, 1.0, True)]
+    assert [row.name for row in _by_size(rows)] == ["largest", *(row.name for row in deep), "small"]

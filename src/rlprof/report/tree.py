@@ -79,14 +79,23 @@ def tree_rows(facts: Facts, most: int = 1_000) -> list[TreeRow]:
 
 
 def _by_size(rows: list[TreeRow]) -> list[TreeRow]:
-    """The same tree with the largest row of each level first."""
-    if not rows:
-        return []
-    top = min(row.depth for row in rows)
-    starts = [place for place, row in enumerate(rows) if row.depth == top]
-    branches = [rows[start:end] for start, end in zip(starts, [*starts[1:], len(rows)])]
-    branches.sort(key=lambda branch: -branch[0].share)
-    return [row for branch in branches for row in (branch[0], *_by_size(branch[1:]))]
+    """The same tree with the largest row of each level first. A tree may be deeper than Python recurses."""
+    below: dict[int, list[int]] = {-1: []}
+    path: list[int] = []
+    for place, row in enumerate(rows):
+        while path and rows[path[-1]].depth >= row.depth:
+            path.pop()
+        below[path[-1] if path else -1].append(place)
+        below[place] = []
+        path.append(place)
+    ordered: list[TreeRow] = []
+    pending = [-1]
+    while pending:
+        place = pending.pop()
+        if place >= 0:
+            ordered.append(rows[place])
+        pending += sorted(below[place], key=lambda one: -rows[one].share)[::-1]
+    return ordered
 
 
 def _hottest(facts: Facts, row: Row, path: Sequence[str]) -> Line | None:
