@@ -43,7 +43,7 @@ def test_one_slow_worker_shows(tmp_path):
     assert by_lane["env-2"] > 4 * max(by_lane[f"env-{i}"] for i in (0, 1, 3))
     assert facts.parallelism.workers[0].lane == "env-2"
     text = (only_session(tmp_path) / "summary.txt").read_text()
-    assert "Environment 3 of 4 (env-2) is " in text
+    assert "Worker 3 of 4 (env-2) steps environments " in text
     assert "4 processes and 1 thread" in text
 
 

@@ -109,7 +109,7 @@ class Code:
 
     def at(self, path: Sequence[str], on_driver: bool) -> tuple[Line, ...]:
         """Lines of the operation at the end of this path in the call tree, hottest first."""
-        found = self.places.get(PATH.join(path)) if on_driver else None
+        found = self.places.get(PATH.join(path)) if on_driver and self.places else None
         return self.within(path[-1], on_driver) if found is None else found
 
     def ns_in(self, operation: str, place: Line) -> float:

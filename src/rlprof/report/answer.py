@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 from rlprof.analysis.advice.finding import Finding
+from rlprof.analysis.advice.waiting import children_unseen
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.analysis.code import Line
 from rlprof.analysis.drift import drift
@@ -21,12 +22,8 @@ NOTABLE = 0.01
 NOT_RECORDED = "Nothing was recorded."
 NO_TRAINING = "No training was seen: no environment step, no backward pass and no iteration."
 NO_CAUSE = "No known problem found."
-CHILDREN_AT_WORK = 20.0
-"""Percent of one core."""
-WAITS = 0.25
-"""Fraction of the training time."""
 UNSEEN = (
-    "The training waits for child processes, which recorded nothing: their environments are unknown to rlprof. Put "
+    "The training waits while child processes compute, in which rlprof recorded nothing. To see what they do, put "
     'spans into their code: `with rlprof.profile("env_step"):`.'
 )
 TREND = 2.0
@@ -132,14 +129,6 @@ def no_cause(facts: Facts) -> str:
     what = "The largest operation is" if largest.name == largest.operation else "The largest part is"
     unseen = f" {UNSEEN}" if children_unseen(facts) else ""
     return f"{NO_CAUSE} {what} {largest.name} ({percent(largest.share)}){where}.{unseen}"
-
-
-def children_unseen(facts: Facts) -> bool:
-    """True if the training waits for child processes that compute, and none of them recorded anything."""
-    waited = sum(item.ledger_ns for item in facts.operations if item.waited_ns > 0)
-    seen = any(lane.kind == "process" for item in facts.operations for lane in item.lanes)
-    children = facts.resources.children_cpu_mean or 0.0
-    return not seen and children >= CHILDREN_AT_WORK and waited >= WAITS * facts.breakdown.training_ns
 
 
 def place(line: Line) -> str:

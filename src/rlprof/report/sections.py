@@ -6,6 +6,7 @@ import shlex
 from functools import partial
 
 from rlprof.analysis.advice.lines import shortened
+from rlprof.analysis.advice.waiting import children_unseen
 from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.analysis.figures import count, duration, if_known, many, percent, size
 from rlprof.analysis.operations import Operation
@@ -15,7 +16,7 @@ from rlprof.analysis.rollout import Step
 from rlprof.render.advice import check
 from rlprof.render.layout import Column, Layout
 from rlprof.render.names import LONGEST_PATH
-from rlprof.report.answer import children_unseen, gain_text, headline, no_cause
+from rlprof.report.answer import gain_text, headline, no_cause
 from rlprof.report.breakdown import CPU_TIME_UNFIT
 
 MOST_ROWS = 40

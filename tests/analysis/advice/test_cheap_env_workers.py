@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from advised import given, train, work
+from advised import at, given, train, with_lines, work
 
 from rlprof.analysis.advice.cheap_env_workers import cheap_env_workers
 from rlprof.analysis.operations import OnLane
@@ -54,3 +54,28 @@ def test_workers_that_compute_are_worth_it(facts, changed):
 
 def test_a_single_worker_isolates_and_does_not_save(facts):
     assert cheap_env_workers(in_workers(facts, 10, envs=1)) is None
+
+
+def test_resets_of_workers_are_work_of_a_step(facts):
+    """10 us per step, and as much again as a worker that is worth it in resets."""
+    found = in_workers(facts, 10)
+    busy = round(120 * 1_000 * STEPS)
+    resets = replace(
+        next(item for item in found.operations if item.operation == "env_step"),
+        operation="env_reset",
+        lanes=tuple(OnLane(f"Worker-{i}", "process", STEPS // 20, busy, busy, 0) for i in range(ENVS)),
+    )
+    assert cheap_env_workers(found) is not None
+    assert cheap_env_workers(replace(found, operations=(*found.operations, resets))) is None
+
+
+def test_a_wrapper_around_the_vector_is_no_communication(facts):
+    """60 % of the steps are a line of the user's in the training's own process."""
+    wrapper = at("train.py:35", "self.mean = np.concatenate(self.history).mean(0)", 0.6, "Centre.step")
+    vector = at(
+        "train.py:34", "obs = self.venv.step_wait()", 0.4, "Centre.step", ("gymnasium.vector.async_vector_env:f",)
+    )
+    found = with_lines(in_workers(facts, 10), {"env_step": [wrapper, vector]})
+    finding = given(cheap_env_workers(found), "cheap_env_workers", share=0.2)
+    assert finding.place.where == "train.py:34"
+    assert "takes 400 us in worker processes: 20.0%" in finding.cause

@@ -8,7 +8,8 @@ import pytest
 from advised import actors, at, given, rest, share, spin, train, with_lines, work
 from sessions import sample
 
-from rlprof.analysis.advice.waiting import waiting
+from rlprof.analysis.advice.waiting import children_unseen, waiting
+from rlprof.report.answer import no_cause
 
 
 def pausing(seconds, operation="env_step", pause=rest):
@@ -158,3 +159,20 @@ def test_one_wait_has_one_finding(tmp_path):
     facts = train(tmp_path, awaiting(works=False))
     found = about(facts, "time.sleep(0.01)", operation="env_wait")
     assert [finding.rule for finding in found] == ["sleeping"]
+
+
+@pytest.mark.parametrize(("children", "wait", "unseen"), [(80.0, 0.02, True), (5.0, 0.02, False), (80.0, 0.001, False)])
+def test_children_that_compute_and_record_nothing_are_noticed(tmp_path, children, wait, unseen):
+    """The report then says so, and not that only the driver works."""
+
+    def program(profiler):
+        for _ in range(30):
+            profiler.iteration()
+            with profiler.profile("pipe_wait", wait=True):
+                rest(wait)
+            work(profiler, "backward", 0.01)
+
+    facts = train(tmp_path, program)
+    facts = replace(facts, resources=replace(facts.resources, children_cpu_mean=children))
+    assert children_unseen(facts) is unseen
+    assert ("child processes compute" in no_cause(facts)) is unseen

@@ -52,6 +52,9 @@ RUNNING = (
 )
 """What to do instead of going through a whole list at every call."""
 
+HISTORY_NAMES = r"(?i)hist|past|\ball\b|all_|seen|visit|log|memor|buffer|trace|record|rewards|returns|scores|episodes"
+"""What lists and arrays are called that hold everything so far."""
+
 PATTERNS = (
     Pattern(
         "copying",
@@ -102,6 +105,8 @@ PATTERNS = (
         Left(0.05, 0.0, 0.35),
         source=r"(?:np|numpy|torch|th)\.(?:concatenate|stack|vstack|cat|array|asarray|tensor)\((?:list\()?[\w.]+\)+"
         r"\.(?:mean|std|var|sum|max|min|median)\(",
+        in_env=HISTORY_NAMES,
+        unless_growing=True,
     ),
     Pattern(
         "restacking",
@@ -152,7 +157,7 @@ PATTERNS = (
         source=r"(?:np|numpy|statistics|st)\.(?:f?mean|median|p?std(?:ev)?|var|sum|percentile|quantile|sort|argsort|"
         r"max|min|cumsum|unique)\(\s*(?:np\.\w+\()?(?:self\.)?\w+|(?<![\w.])(?:sum|sorted|max|min)\((?:self\.)?[\w.]*[a-zA-Z_]\w*[,)]|\.sort\(key|random\.shuffle\("
         r"|\[[^\[\]]*\sfor\s+\w+\s+in\s+self\.\w+\]",
-        in_env=r"(?i)hist|past|\ball\b|all_|seen|visit|log|memor|buffer|trace|record|rewards|returns|scores|episodes",
+        in_env=HISTORY_NAMES,
         unless_growing=True,
         below=r"^statistics:",
     ),
@@ -180,7 +185,7 @@ PATTERNS = (
         "if `changed` differs from the last time. Loading less often means acting with older weights, so check the "
         "returns, too.",
         Left(0.05, 0.0, 0.35),
-        source=r"load_state_dict\(\s*(?:torch|th)\.load\(|set_parameters\(",
+        source=r"load_state_dict\(\s*(?:torch|th)\.load\(",
     ),
     Pattern(
         "file_in_loop",

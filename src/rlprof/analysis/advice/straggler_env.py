@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from statistics import median
 
 from rlprof.analysis.advice.check import compare_with_change
@@ -56,7 +57,7 @@ def _look_at(facts: Facts, operation: Operation) -> Finding | None:
     wait = max(waits, key=lambda other: number(other.waited_ns))
     return Finding(
         rule="straggler_env",
-        cause=f"Environment {order.index(slow) + 1} of {len(order)} ({slow.lane}) is "
+        cause=f"Worker {_position(order, slow)} steps environments "
         f"{count(round(ratio(_mean(slow), usual), 1))} times slower than the others, which wait for it: "
         f"{as_percent(share)} of the training time ({duration(lost)}).",
         place=next(iter(facts.code.within(operation.operation, on_driver=False)), None),
@@ -80,6 +81,12 @@ def _gain(facts: Facts, lost_ns: float) -> Gain:
     training = number(facts.breakdown.training_ns)
     least, middle, most = (1 / max(1e-3, 1 - fraction(part * lost_ns, training)) for part in (0.7, 1.0, 1.3))
     return Gain(middle, least, most)
+
+
+def _position(order: Sequence[OnLane], slow: OnLane) -> str:
+    """`3 of 4 (env-2)` if the names tell the order, else only the name."""
+    told = len({tuple(_started(lane)) for lane in order}) == len(order)
+    return f"{order.index(slow) + 1} of {len(order)} ({slow.lane})" if told else slow.lane
 
 
 def _started(lane: OnLane) -> list[int]:

@@ -165,3 +165,10 @@ def _others_work(facts: Facts) -> bool:
     if number(facts.resources.children_cpu_mean) >= CHILDREN_AT_WORK:
         return True
     return bool(idle) and number(facts.resources.unseen_cpu_ns) >= UNSEEN_AT_WORK * idle
+
+
+def children_unseen(facts: Facts) -> bool:
+    """True if the training waits while child processes compute, and none of them recorded anything."""
+    seen = any(lane.kind == "process" for item in facts.operations for lane in item.lanes)
+    waits = share_of(facts, [item for item in facts.operations if item.waited_ns > 0])
+    return not seen and waits >= LARGE_SHARE and number(facts.resources.children_cpu_mean) >= CHILDREN_AT_WORK
