@@ -32,7 +32,7 @@ def three_parts(rounds):
     burn(rounds)  # one part
 
 burn(1_500)  # imports and the like
-for _ in range(45):
+for _ in range(90):
     with get_profiler().iteration():
         with profile("update"):
             three_parts(120)

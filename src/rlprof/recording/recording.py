@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import resource
 import threading
 import time
@@ -80,6 +81,7 @@ class Recording:
         """The thread that is flushing at this moment."""
         self._stop_after_flush: str | None = None
         self._wake = threading.Event()
+        self._random = random.Random()  # not the program's numbers
         self._thread: Background | None = None
         self._flusher: SessionFlusher | None = None
         self.ending = False
@@ -226,7 +228,9 @@ class Recording:
         """Wait for so long, or until the end of the run (True). Meanwhile take the samples that nobody else takes."""
         end = time.monotonic() + seconds
         while self.profiler.ticks_by_hand and time.monotonic() < end:
-            if self._wake.wait(min(ELSEWHERE_PERIOD / 1e9, max(0, end - time.monotonic()))):
+            # An iteration that takes as long as the period would always be seen at the same place.
+            period = ELSEWHERE_PERIOD / 1e9 * self._random.uniform(0.75, 1.25)
+            if self._wake.wait(min(period, max(0, end - time.monotonic()))):
                 return True
             with suppress(Exception):
                 self.profiler.ledger.stack_tick()
