@@ -26,6 +26,9 @@ FEATURES: dict[str, set[str]] = {
     "compare": {"experiment"},
     "whatif": {"experiment"},
     "export": set(),
+    "live": {"report"},  # the sentences of a report, in the same words
+    "top": {"live", "capture", "report", "run"},  # its keys are the commands of these
+    "serve": {"live", "capture", "compare", "list", "report", "trace"},  # its pages are those of these
     "doctor": {"report", "api"},  # the self-test checks the whole way, to the report
 }
 

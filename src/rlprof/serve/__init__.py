@@ -1,0 +1,1 @@
+"""`rlprof serve`: sessions in the browser, live."""

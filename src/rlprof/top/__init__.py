@@ -1,0 +1,1 @@
+"""`rlprof top`: the terminal dashboard."""
