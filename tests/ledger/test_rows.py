@@ -31,6 +31,28 @@ def test_rows_have_the_named_types(fake):
     assert (step.lane, lane.kind, lane.on_driver, lane.alive, lane.uses) == (lane.id, "thread", True, True, 1)
 
 
+def test_a_lane_says_what_it_does_now_and_since_when(fake):
+    """A lane has its innermost node, the start of that span, and whether that waits."""
+
+    def now():
+        raw = fake.raw()
+        names = {row.id: row.name for row in raw["operations"]}
+        nodes = {row.id: names.get(row.operation) for row in raw["nodes"]}
+        (lane,) = raw["lanes"]
+        return nodes[lane.node], lane.since, lane.waits
+
+    begun = fake.raw()["now"]
+    with fake.profile("rollout"):
+        fake.tick(5)
+        with fake.profile("queue_wait", wait=True):
+            fake.tick(7)
+            assert now() == ("queue_wait", begun + 5, True)
+        fake.tick(1)
+        assert now() == ("rollout", begun, False)
+    fake.tick(3)
+    assert now() == (None, begun + 13, False)
+
+
 @needs_core
 @pytest.mark.parametrize("record", ["node", "lane", "operation", "mark", "gain", "event", "slowdown"])
 def test_a_core_with_another_layout_is_refused(record):

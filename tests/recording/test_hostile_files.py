@@ -172,7 +172,7 @@ for number, node in enumerate((row, huge)):
     dump = {"pid": 5, "parent": 1, "name": "x", "epoch": profiler.ledger.raw()["epoch"], "driver_iteration": 0,
             "begun": profiler.ledger.raw()["begun"], "steps": 0, "episodes": 0, "iterations": 0, "iterating": False,
             "learned": False, "trained": 0, "ancestors": [], "grouped": False,
-            "operations": [], "lanes": [LaneRow(1, "thread", "main", False, True, 1)], "nodes": [node]}
+            "operations": [], "lanes": [LaneRow(1, "thread", "main", False, True, 1, 0, 0, False)], "nodes": [node]}
     data = msgspec.msgpack.encode(dump)
     target = recording.folder / "workers" / f"{os.getpid()}-{number}.dump"
     target.write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)

@@ -51,8 +51,9 @@ def test_only_what_changed_is_written_again(written):
     changes = written.writer._connection.total_changes
     written.work("render", 5)
     written.flush()
-    # One node, its lane's root with no time of its own stays; and the state and the costs. The evidence is unchanged.
-    assert written.writer._connection.total_changes - changes == 3
+    # One node and its lane, whose root with no time of its own stays; and the state and the costs. The evidence is
+    # unchanged.
+    assert written.writer._connection.total_changes - changes == 4
     assert facts_of(written.end()).operation("render").busy_ns == 15
 
 

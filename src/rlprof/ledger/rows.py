@@ -30,6 +30,12 @@ class LaneRow(NamedTuple):
     on_driver: bool
     alive: bool
     uses: int
+    node: int
+    """The innermost node at this moment: the root of the lane if no span is open."""
+    since: int
+    """Start of its span; without an open span, the end of the last one."""
+    waits: bool
+    """That span waits for others, or the task is suspended."""
 
 
 class NodeRow(NamedTuple):

@@ -54,6 +54,12 @@ class Lane:
     alive: bool
     uses: int
     """Threads or tasks that have run on it, one after the other."""
+    node: int = 0
+    """Id of the node that was innermost at this moment: the root of its call tree if no span was open."""
+    since: int = 0
+    """Start of that span by the ledger's clock; without an open span, the end of the last one."""
+    waits: bool = False
+    """That span waits for others, or the task is suspended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,9 @@ class SessionFlusher:
         self._has_remarks = False
         """The session has a mark or a file."""
         self._resets = profiler.resets
+        self._ended = -1
+        """Spans that have ended, and when that number last changed."""
+        self._moved = 0
 
     def share(self) -> None:
         """Let worker processes join, if the training starts any."""
@@ -200,9 +203,19 @@ class SessionFlusher:
         batch.frames, batch.stacks = self._stacks.rows()
         batch.tick_ns = DRIVER_PERIOD if self._profiler.samples_stacks else 0
         batch.stacks_lost = self._stacks.own.lost_ns
+        batch.idle_ns = self._idle(batch)
+        planned = self._profiler.planned.items()  # whatever the program has passed
+        batch.planned = {kind: number for kind, number in planned if isinstance(number, int) and 0 < number < 2**62}
         trained = batch.raw["trained"]
         batch.after_ns = max(0, batch.raw["now"] - trained) if trained else 0
         return batch
+
+    def _idle(self, batch: Flush) -> int:
+        """A deadlock that polls still ends spans, but only those that wait."""
+        ended = sum(row.calls for row in batch.raw["nodes"] if 2 * row.waited <= row.self)
+        if ended != self._ended:
+            self._ended, self._moved = ended, batch.time
+        return max(0, batch.time - self._moved)
 
     def _with_workers(self, do: Callable[[Workers], None]) -> None:
         if self._workers is None:

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     DumpFrame = CodeLine
 else:
     DumpOperation = with_types(OperationRow, str, id=Count)
-    DumpLane = with_types(LaneRow, str, id=Count, on_driver=bool, alive=bool, uses=Count)
+    DumpLane = with_types(
+        LaneRow, str, id=Count, on_driver=bool, alive=bool, uses=Count, node=Place, since=Signed, waits=bool
+    )
     _PLACES = dict.fromkeys(("id", "parent", "lane", "operation"), Place)
     _SIGNED = dict.fromkeys(("off_cpu", *UNKNOWN), Signed)
     DumpFrame = with_types(CodeLine, str, line=Count, user=bool)
@@ -118,7 +120,7 @@ class MergedWorker:
     def put(self, dump: Dump, operation_id: OperationId, frames: Sequence[int]) -> None:
         """Merge what the process has recorded so far."""
         # The driver's lane of a worker stands for the real driver, which is another process.
-        lanes = {row.id: self._lane(row.name, row.alive, row.uses) for row in dump.lanes if not row.on_driver}
+        lanes = {row.id: self._lane(row.name) for row in dump.lanes if not row.on_driver}
         operations = {row.id: operation_id(row.name, row.category) for row in dump.operations}
         ids: dict[int, int] = {-1: -1}
         for row in dump.nodes:
@@ -132,6 +134,9 @@ class MergedWorker:
                 placed = placed._replace(ledger=0)  # written before this process knew that the training has begun
             before = self._before.get(id)
             self.rows[id] = placed if before is None else add_rows(before, placed)
+        for latest in dump.lanes:
+            if latest.id in lanes:
+                self._put_lane(lanes[latest.id], latest, ids.get(latest.node, 0))
         self.stacks = dict(self._stacks_before)
         for node, places, ns, memory in dump.stacks if dump.begun == self._begun else ():
             if node in ids:
@@ -141,7 +146,7 @@ class MergedWorker:
 
     def end(self) -> None:
         self.ended = True
-        self.lanes = {id: lane._replace(alive=False) for id, lane in self.lanes.items()}
+        self.lanes = {id: lane._replace(alive=False, waits=False) for id, lane in self.lanes.items()}
 
     def begin_again(self, name: str) -> None:
         """Another process continues these lanes."""
@@ -163,10 +168,12 @@ class MergedWorker:
         self.stacks, self._stacks_before = {}, {}
         self.rows = {id: row._replace(**EMPTY) for id, row in self.rows.items()}
 
-    def _lane(self, name: str, alive: bool, uses: int) -> int:
-        id = self._lane_ids.setdefault(name, self._base + len(self._lane_ids))
-        self.lanes[id] = LaneRow(id, "process", self._shown(name), False, alive, uses)
-        return id
+    def _lane(self, name: str) -> int:
+        return self._lane_ids.setdefault(name, self._base + len(self._lane_ids))
+
+    def _put_lane(self, id: int, row: LaneRow, node: int) -> None:
+        shown = self._shown(row.name)
+        self.lanes[id] = LaneRow(id, "process", shown, False, row.alive, row.uses, node, row.since, row.waits)
 
     def _shown(self, lane: str) -> str:
         return self.name if lane == MAIN else f"{self.name}/{lane}"

@@ -39,7 +39,9 @@ Id = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
 
 _Flag = Literal[0, 1]
 _Operation = with_types(OperationRow, str, id=Id)
-_Lane = with_types(LaneRow, str, id=Id, on_driver=_Flag, alive=_Flag, uses=Count)
+LaneRowRead = with_types(
+    LaneRow, str, id=Id, on_driver=_Flag, alive=_Flag, uses=Count, node=Id, since=Signed, waits=_Flag
+)  # fmt: skip
 _Node = with_types(
     NodeRow, Count, id=Id, lane=Id, histogram=bytes,
     **dict.fromkeys(
@@ -79,6 +81,10 @@ class State(msgspec.Struct, frozen=True):
     """Interval between two samples of the driver's stack. 0 if it was not sampled."""
     stacks_lost: Count = 0
     """Sampled time that is in no stack, because there were too many, in ns."""
+    idle_ns: Count = 0
+    """Time in which no span has ended, besides those that only wait."""
+    planned: dict[str, Count] = {}
+    """Planned number of events of each kind in this run, as far as it is known."""
 
 
 class End(msgspec.Struct, frozen=True):
@@ -140,7 +146,7 @@ class Session:
     evidence: what the probes know besides times: batch sizes, optimizers, wrappers, settings of torch.
     """
 
-    def __init__(self, given: str | os.PathLike[str]) -> None:
+    def __init__(self, given: str | os.PathLike[str], briefly: bool = False) -> None:
         self.path = find_database(given)
         self._database = Database(self.path)
         self._damaged, self._explained = self._database.damaged, self._database.explained
@@ -153,7 +159,7 @@ class Session:
             self.info = self._json(values["info"], Info, "info")
             self.state = self._json(values["state"], State, "state") if "state" in values else None
             self.end = self._json(values["end"], End, "end") if "end" in values else None
-            if self.end is None:
+            if self.end is None and not briefly:
                 self._database.release()
             self._snapshot: Snapshot | None = None
             self.evidence = self._json(values.get("evidence", "{}"), Evidence, "evidence")
@@ -225,11 +231,13 @@ class Session:
         if self.state is None:
             raise UnreadableError(f"{self.path} is still empty: the run ended, or was stopped, before its first flush")
         operations = self._rows(f"SELECT {', '.join(OperationRow._fields)} FROM operation ORDER BY id", _Operation)
-        lanes = self._rows(f"SELECT {', '.join(LaneRow._fields)} FROM lane ORDER BY id", _Lane)
+        lanes = self._rows(f"SELECT {', '.join(LaneRow._fields)} FROM lane ORDER BY id", LaneRowRead)
         rows = self._rows(f"SELECT {', '.join(schema.NODE_COLUMNS)} FROM node ORDER BY id", _Node)
         self._check_tree(rows, {row.id for row in operations}, [row.id for row in lanes])
         state = msgspec.structs.asdict(self.state)
-        named = [row._replace(on_driver=bool(row.on_driver), alive=bool(row.alive)) for row in lanes]
+        named = [
+            row._replace(on_driver=bool(row.on_driver), alive=bool(row.alive), waits=bool(row.waits)) for row in lanes
+        ]
         raw = {**state, "operations": operations, "lanes": named, "nodes": rows}
         try:
             snapshot = build_snapshot(raw, self.cost)
@@ -268,18 +276,24 @@ class Session:
 
     def samples(self) -> list[Sample]:
         """Samples of the system, in order."""
+        return self._samples()
+
+    def _samples(self, order: str = "") -> list[Sample]:
         share = Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None
         size = Count | None
         kind = tuple[Signed, Count, share, share, share, share, size, size, size, Count, size, share, size, Count]
         columns = ", ".join(schema.SAMPLE_COLUMNS)
-        return [Sample(*row) for row in self._rows(f"SELECT {columns} FROM sample ORDER BY time", kind)]
+        return [Sample(*row) for row in self._rows(f"SELECT {columns} FROM sample ORDER BY time{order}", kind)]
 
     def artifacts(self) -> list[Artifact]:
         query = "SELECT path, kind, time FROM artifact ORDER BY time, path"
         return [Artifact(*row) for row in self._rows(query, tuple[str, str, int])]
 
     def marks(self) -> list[Mark]:
-        query = "SELECT time, kind, text FROM mark ORDER BY time"
+        return self._marks()
+
+    def _marks(self, order: str = "") -> list[Mark]:
+        query = f"SELECT time, kind, text FROM mark ORDER BY time{order}"
         return [Mark(*row) for row in self._rows(query, tuple[int, str, str])]
 
     def timeline(self) -> Iterator[bytes]:

@@ -108,6 +108,10 @@ class Flush:
     """Sampled ns that belong to no stack, because there were too many."""
     evidence: Evidence = field(default_factory=Evidence)
     """What the probes know besides times."""
+    idle_ns: int = 0
+    """Time in which no span has ended, besides those that only wait. Known to within the time between two flushes."""
+    planned: dict[str, int] = field(default_factory=dict)
+    """Planned number of events of each kind in this run, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from rlprof.session.stacks import FRAME_COLUMNS, STACK_COLUMNS
 APPLICATION_ID = 0x726C7066
 """ "rlpf" in the file's header, to distinguish a session from other SQLite files."""
 
-VERSION = 3
+VERSION = 4
 """Increased whenever a reader must know of a change."""
 
 FIRST_OF_WORKERS = 1 << 20

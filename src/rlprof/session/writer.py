@@ -231,6 +231,8 @@ def _state(batch: Flush) -> dict[str, Any]:
         "torch_threads": batch.torch_threads,
         "tick_ns": batch.tick_ns,
         "stacks_lost": batch.stacks_lost,
+        "idle_ns": batch.idle_ns,
+        "planned": batch.planned,
     }
 
 

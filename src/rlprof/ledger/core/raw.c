@@ -29,6 +29,13 @@ histogram_packed(const Histogram *histogram)
     return packed;
 }
 
+/* The lane neither works nor could: its innermost span waits for others, or its task is suspended. */
+static bool
+lane_waits(const Lane *lane)
+{
+    return lane->suspended || (lane->top->span != NULL && (lane->top->span->flags & SPAN_WAIT));
+}
+
 /* Columns of the rows, each with its value. rlprof.ledger.rows has the same names; layout.c compares them. */
 #define OPERATION_ROW(COLUMN)                                                   \
     COLUMN(id, PyLong_FromUnsignedLong(operation->id))                          \
@@ -41,7 +48,10 @@ histogram_packed(const Histogram *histogram)
     COLUMN(name, Py_NewRef(lane->name))                                         \
     COLUMN(on_driver, PyBool_FromLong(lane->on_driver))                         \
     COLUMN(alive, PyBool_FromLong(lane->host != NULL))                          \
-    COLUMN(uses, PyLong_FromUnsignedLongLong(lane->uses))
+    COLUMN(uses, PyLong_FromUnsignedLongLong(lane->uses))                       \
+    COLUMN(node, PyLong_FromUnsignedLong(lane->top->node->id))                  \
+    COLUMN(since, PyLong_FromLongLong(lane->top > lane->stack ? lane->top->start : lane->left)) \
+    COLUMN(waits, PyBool_FromLong(lane_waits(lane)))
 
 #define NODE_ROW(COLUMN)                                                        \
     COLUMN(id, PyLong_FromUnsignedLong(node->id))                               \

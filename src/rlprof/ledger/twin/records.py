@@ -198,7 +198,12 @@ class Lane:
         return self.open and not self.top.waits
 
     def row(self) -> LaneRow:
-        return LaneRow(self.id, self.kind, self.name, self.on_driver, self.host is not None, self.uses)
+        since = self.top.start if self.open else self.left
+        waits = self.suspended or self.top.waits
+        alive = self.host is not None
+        return LaneRow(
+            self.id, self.kind, self.name, self.on_driver, alive, self.uses, self.top.node.id, since, waits
+        )
 
 
 @dataclass(slots=True, eq=False)
