@@ -21,7 +21,7 @@ class Markup(str):
 
 
 Attribute = str | int | float | bool | None
-_VOID = {"input"}
+_VOID = {"input", "link", "meta"}
 """Elements without an end tag."""
 
 

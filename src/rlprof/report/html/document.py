@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -15,11 +16,13 @@ from rlprof.report.answer import incomplete, origin, speed, trained
 from rlprof.report.html import findings, lines, machine, run, tables
 from rlprof.report.html.charts import chart_data
 
-_SCRIPTS = (
-    "figures", "theme", "svg", "axes", "tip", "boxes", "tree", "functions", "lanes", "ledger", "distribution",
-    "resources", "table", "search", "copy", "start",
+SCRIPTS = (
+    "figures", "theme", "parts", "svg", "axes", "tip", "boxes", "tree", "functions", "zoom", "lanes", "ledger",
+    "distribution", "resources", "table", "search", "copy", "report",
 )  # fmt: skip
-"""Joined in this order, so that each may use the ones before it."""
+"""Joined in this order, so that each may use the ones before it. They only define functions; `start` calls them."""
+
+STYLES = ("page.css", "report.css")
 
 _SECTIONS = {
     "header": findings.header,
@@ -43,18 +46,43 @@ def to_html(report: Report) -> str:
     """The page. Its text and tables need no JavaScript. Without a training it says so, and nothing else."""
     if not trained(report.facts):
         title = plain_name(report.facts.session.name)
-        lines = (origin(report), incomplete(report), speed(report.facts))
-        return page("rlprof", title, element("section", *(element("p", prose(line)) for line in lines if line)))
+        return page("rlprof", title, element("section", *untrained(report)))
     script = _script()
-    filled = {name: section(report) for name, section in _SECTIONS.items()}
-    filled |= {
-        "title": escape(plain_name(report.facts.session.name)),
-        "policy": escape(_policy(script)),
-        "report_style": Markup(file("report.css")),
-        "script": Markup(script),
-        "data": Markup(_json(chart_data(report))),
+    filled = {
+        "title": title_of(report),
+        "policy": element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        "styles": element("style", Markup("\n".join(map(file, STYLES)))),
+        "above": Markup(),
+        "data": data_element(chart_data(report)),
+        "script": element("script", Markup(script)),
     }
-    return fill("page.html", filled)
+    return fill("page.html", {**filled, **sections(report)})
+
+
+def sections(report: Report) -> dict[str, Markup]:
+    """The texts and tables, by the names of their places in page.html."""
+    return {name: section(report) for name, section in _SECTIONS.items()}
+
+
+def title_of(report: Report) -> Markup:
+    return escape(plain_name(report.facts.session.name))
+
+
+def untrained(report: Report) -> list[Markup]:
+    """What there is to say without a training."""
+    lines = (origin(report), incomplete(report), speed(report.facts))
+    return [element("p", prose(line)) for line in lines if line]
+
+
+def data_element(data: Any) -> Markup:
+    """The data of the charts, which `start` reads. No script runs in it."""
+    return element("script", Markup(_json(data)), type="application/json", id="data")
+
+
+def as_one_script(scripts: Iterable[str]) -> str:
+    """Scripts joined, with their names hidden from the page."""
+    joined = "\n".join(scripts)
+    return f'(() => {{\n"use strict";\n{joined}\n}})();'
 
 
 def _policy(script: str) -> str:
@@ -75,5 +103,4 @@ def _json(data: Any) -> str:
 
 @cache
 def _script() -> str:
-    joined = "\n".join(file(f"{name}.js") for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{joined}\n}})();'
+    return as_one_script(file(f"{name}.js") for name in (*SCRIPTS, "start"))

@@ -112,12 +112,32 @@ function boxes(element, path, heightOf) {
     element.dispatchEvent(new Event("level"));
   }
 
+  /** The names on the way to a box, outermost first. */
+  function wayTo(place) {
+    const way = [];
+    for (; place >= 0; place = data.parents[place]) way.unshift(data.names[place]);
+    return way;
+  }
+
+  /** The box with these names around it, or the innermost one of them that there is. */
+  function found(way) {
+    let place = 0;
+    for (const name of way.slice(1)) {
+      const next = children[place].find((child) => data.names[child] === name);
+      if (next === undefined) break;
+      place = next;
+    }
+    return place;
+  }
+
   return {
-    show(shown) {
+    /** Show this data. `keep` stays at the box that is shown, if it is not the first one. */
+    show(shown, keep = false) {
+      const way = keep && data && level !== data.start ? wayTo(level) : null;
       data = shown;
       children = data.names.map(() => []);
       data.parents.forEach((parent, place) => parent >= 0 && children[parent].push(place));
-      level = data.start;
+      level = way ? found(way) : data.start;
     },
     draw,
     enter,
@@ -125,7 +145,7 @@ function boxes(element, path, heightOf) {
     /** Mark the boxes that have all these words. Returns how many there are, drawn or not. */
     mark(wanted) {
       words = wanted;
-      draw();
+      draw(); // also without words, to take the marks away
       return words.length ? data.names.filter((_, place) => data.parents[place] >= 0 && matches(place)).length : 0;
     },
   };

@@ -15,7 +15,7 @@ async function toClipboard(text) {
 }
 
 function copyButtons() {
-  for (const command of document.querySelectorAll("[data-copy]")) {
+  for (const command of document.querySelectorAll("[data-copy]:not(:has(.copy))")) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy";

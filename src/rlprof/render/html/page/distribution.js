@@ -28,18 +28,15 @@ function bins(buckets) {
   return found;
 }
 
-function distribution(data) {
+function distribution() {
   const element = document.getElementById("distribution");
   const select = document.getElementById("distribution-operation");
   const logarithmic = document.getElementById("distribution-log");
-  if (!data.length) {
-    select.closest(".controls").remove();
-    nothing(element, "No call has ended, so there are no durations.");
-    return { show: () => false };
-  }
-  data.forEach(({ name }, place) => select.append(new Option(shorter(name, 44), String(place))));
+  const controls = select.closest(".controls");
+  let data = [];
 
   function draw() {
+    if (!data.length) return;
     const operation = data[Number(select.value)];
     const found = bins(operation.buckets);
     const log = logarithmic.checked;
@@ -85,6 +82,17 @@ function distribution(data) {
   logarithmic.addEventListener("change", draw);
   register(element, draw);
   return {
+    update(given) {
+      data = given;
+      present(controls, data.length > 0);
+      if (!data.length) {
+        nothing(element, "No call has ended, so there are no durations.");
+        return;
+      }
+      something(element);
+      options(select, data.map(({ name }) => name));
+      draw();
+    },
     /** Choose an operation by its name. Returns false if it has no distribution. */
     show(name) {
       const place = data.findIndex((operation) => operation.name === name);

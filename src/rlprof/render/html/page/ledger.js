@@ -1,28 +1,29 @@
 // The accounts over the iterations, stacked: each point sums to its time. Below them, steps per second. A point is as
 // wide as the iterations that it is the mean of, and nothing is drawn between two points.
 
-function ledger(data) {
+function ledger() {
   const element = document.getElementById("ledger");
   const buttons = Array.from(document.querySelectorAll("[data-unit]"));
-  if (!data) {
-    buttons[0].parentElement.remove();
-    nothing(element, "No iterations were marked, so there is nothing to draw. Mark them with profiler.iteration().");
-    return;
-  }
-  const points = data.first.length;
-  const iterations = data.first.map((first, point) => data.last[point] - first + 1);
-  const middle = data.first.map((first, point) => (first + data.last[point]) / 2);
-  const ends = endsOf(data);
-  const merged = Math.max(...iterations);
-  const speeds = data.steps.map((steps, point) => (data.wall[point] ? (steps / data.wall[point]) * 1e9 : null));
-  const withSteps = data.steps.some((steps) => steps > 0);
+  let data = null;
+  let points, iterations, middle, ends, merged, speeds, withSteps;
   const hidden = new Set();
   let unit = "percent";
 
   const share = (ns, point) => (data.wall[point] ? (100 * ns) / data.wall[point] : 0);
   const valueOf = (ns, point) => (unit === "percent" ? share(ns, point) : ns / iterations[point] / 1e6);
 
+  function measure() {
+    points = data.first.length;
+    iterations = data.first.map((first, point) => data.last[point] - first + 1);
+    middle = data.first.map((first, point) => (first + data.last[point]) / 2);
+    ends = endsOf(data);
+    merged = Math.max(...iterations);
+    speeds = data.steps.map((steps, point) => (data.wall[point] ? (steps / data.wall[point]) * 1e9 : null));
+    withSteps = data.steps.some((steps) => steps > 0);
+  }
+
   function draw() {
+    if (!data) return;
     const { drawn, width, height } = sheet(element, narrow.matches ? 400 : 440);
     const shown = data.areas.filter(({ name }) => !hidden.has(name));
     const sums = stacked(shown.map(({ ns }) => ns.map(valueOf)), points);
@@ -89,4 +90,17 @@ function ledger(data) {
     });
   }
   register(element, draw);
+  return {
+    update(given) {
+      data = given;
+      present(buttons[0].parentElement, Boolean(data));
+      if (!data) {
+        nothing(element, "No iterations were marked, so there is nothing to draw. Mark them with profiler.iteration().");
+        return;
+      }
+      something(element);
+      measure();
+      draw();
+    },
+  };
 }

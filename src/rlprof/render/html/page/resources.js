@@ -12,24 +12,28 @@ const MEMORY = [
   ["device_memory", "GPU memory", "learning"],
 ];
 
-function resources(data) {
+function resources() {
   const element = document.getElementById("resources");
-  if (!data) {
-    nothing(element, "The machine was not sampled, because the run was too short or sampling failed.");
-    return;
+  let data = null;
+  let cpu, memory, time, unit, bytes, size;
+
+  /** What was measured, and its units. */
+  function measure(given) {
+    data = null;
+    if (!given) return "The machine was not sampled, because the run was too short or sampling failed.";
+    const measured = ([column]) => given[column].some((value) => value !== null);
+    [cpu, memory] = [CPU.filter(measured), MEMORY.filter(measured)];
+    if (!cpu.length && !memory.length) return "Nothing could be sampled on this machine.";
+    data = given;
+    const seconds = data.time_ns.map((ns) => ns / 1e9);
+    const longest = Math.max(...seconds);
+    let scale;
+    [scale, unit] = longest > 7200 ? [3600, "hours"] : longest > 300 ? [60, "minutes"] : [1, "seconds"];
+    time = seconds.map((value) => value / scale);
+    const most = Math.max(0, ...memory.flatMap(([column]) => data[column].map((value) => value || 0)));
+    [bytes, size] = most >= 2 ** 30 ? [2 ** 30, "GB"] : [2 ** 20, "MB"];
+    return "";
   }
-  const measured = ([column]) => data[column].some((value) => value !== null);
-  const [cpu, memory] = [CPU.filter(measured), MEMORY.filter(measured)];
-  if (!cpu.length && !memory.length) {
-    nothing(element, "Nothing could be sampled on this machine.");
-    return;
-  }
-  const seconds = data.time_ns.map((ns) => ns / 1e9);
-  const longest = Math.max(...seconds);
-  const [scale, unit] = longest > 7200 ? [3600, "hours"] : longest > 300 ? [60, "minutes"] : [1, "seconds"];
-  const time = seconds.map((value) => value / scale);
-  const most = Math.max(0, ...memory.flatMap(([column]) => data[column].map((value) => value || 0)));
-  const [bytes, size] = most >= 2 ** 30 ? [2 ** 30, "GB"] : [2 ** 20, "MB"];
 
   function line(drawn, box, [column, name, colour], divisor) {
     const points = data[column].map((value, point) => {
@@ -46,6 +50,7 @@ function resources(data) {
   }
 
   function draw() {
+    if (!data) return;
     const { drawn, width, height } = sheet(element, narrow.matches ? 360 : 380);
     const left = narrow.matches ? 58 : 74;
     const across = { left, width: width - left - 12, x: [Math.min(...time), Math.max(...time)] };
@@ -80,4 +85,15 @@ function resources(data) {
   }
 
   register(element, draw);
+  return {
+    update(given) {
+      const missing = measure(given);
+      if (missing) {
+        nothing(element, missing);
+        return;
+      }
+      something(element);
+      draw();
+    },
+  };
 }

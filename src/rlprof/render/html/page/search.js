@@ -3,11 +3,16 @@
 function search(charts) {
   const input = document.getElementById("search");
   const shown = document.getElementById("search-count");
-  const others = document.getElementById("others");
-  const findings = Array.from(document.querySelectorAll(".finding"));
-  const operations = Array.from(document.querySelectorAll("#operations-table tbody tr"));
-  const places = Array.from(document.querySelectorAll("#tree tbody tr"));
-  const groups = Array.from(document.querySelectorAll("#lines-table tbody"));
+  let others, findings, operations, places, groups;
+
+  /** Find what can be searched: the page may have new text. */
+  function gather() {
+    others = document.getElementById("others");
+    findings = Array.from(document.querySelectorAll(".finding"));
+    operations = Array.from(document.querySelectorAll("#operations-table tbody tr"));
+    places = Array.from(document.querySelectorAll("#tree tbody tr"));
+    groups = Array.from(document.querySelectorAll("#lines-table tbody"));
+  }
 
   /** Hide what does not have all words. Returns how many are left. */
   function filter(elements, words, textOf) {
@@ -44,4 +49,10 @@ function search(charts) {
   }
 
   input.addEventListener("input", run);
+  return {
+    update() {
+      gather();
+      if (input.value) run();
+    },
+  };
 }

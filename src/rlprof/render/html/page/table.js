@@ -1,10 +1,8 @@
 // The operations table: a click on a column sorts it, a click on a name shows the durations of its calls.
 
-function operationsTable(table, showDistribution) {
-  if (!table) return;
-  const body = table.tBodies[0];
-  const rows = Array.from(body.rows);
-  const headings = Array.from(table.tHead.rows[0].cells);
+function operationsTable(showDistribution) {
+  let body, rows, headings;
+  let order = null; // the column that was chosen: [its name, descending]
 
   function sort(column, descending) {
     const asText = headings[column].firstElementChild.dataset.kind === "text";
@@ -25,17 +23,30 @@ function operationsTable(table, showDistribution) {
     });
   }
 
-  headings.forEach((heading, column) => {
-    const button = heading.firstElementChild;
-    button.addEventListener("click", () => {
-      const now = heading.getAttribute("aria-sort");
-      // Names start with A, figures with the largest. A second click reverses the order.
-      sort(column, now === "none" ? button.dataset.kind === "number" : now === "ascending");
-    });
-  });
+  function onHeading(column) {
+    const now = headings[column].getAttribute("aria-sort");
+    const button = headings[column].firstElementChild;
+    // Names start with A, figures with the largest. A second click reverses the order.
+    order = [button.textContent, now === "none" ? button.dataset.kind === "number" : now === "ascending"];
+    sort(column, order[1]);
+  }
 
-  body.addEventListener("click", (event) => {
-    const name = event.target.closest(".link");
-    if (name && showDistribution(name.textContent)) document.getElementById("durations").scrollIntoView();
-  });
+  return {
+    /** Sort a table that is new on the page, as the one before it was sorted. */
+    update(table) {
+      if (!table || table.tBodies[0] === body) return;
+      body = table.tBodies[0];
+      rows = Array.from(body.rows);
+      headings = Array.from(table.tHead.rows[0].cells);
+      headings.forEach((heading, column) => {
+        heading.firstElementChild.addEventListener("click", () => onHeading(column));
+      });
+      body.addEventListener("click", (event) => {
+        const name = event.target.closest(".link");
+        if (name && showDistribution(name.textContent)) document.getElementById("durations").scrollIntoView();
+      });
+      const column = order ? headings.findIndex((heading) => heading.textContent === order[0]) : -1;
+      if (column >= 0) sort(column, order[1]);
+    },
+  };
 }

@@ -54,10 +54,9 @@ function operationColour(name, category) {
   return shade(categoryColour(category), named.get(name));
 }
 
-/** Draw a chart now, and again when the colours or the width of its element change. */
+/** Draw a chart again when the colours or the width of its element change. */
 function register(element, draw) {
   charts.push(draw);
-  draw();
   let width = element.clientWidth;
   new ResizeObserver(() => {
     if (element.clientWidth === width) return;
@@ -66,8 +65,14 @@ function register(element, draw) {
   }).observe(element);
 }
 
+const legends = new Map();
+
 /** The legend below a chart: names wrap, and are text for every browser and screen reader. */
 function legend(list, items, toggle) {
+  const drawn = JSON.stringify(items);
+  // Made again without need, it would lose the focus.
+  if (legends.get(list) === drawn) return;
+  legends.set(list, drawn);
   list.replaceChildren(...items.map(({ name, title, colour, shown }, place) => {
     const item = document.createElement("li");
     if (title && title !== name) item.title = title;
@@ -89,15 +94,6 @@ function legend(list, items, toggle) {
     item.append(button);
     return item;
   }));
-}
-
-/** A sentence in place of a chart without data. */
-function nothing(element, text) {
-  element.classList.add("empty");
-  element.removeAttribute("role");
-  element.removeAttribute("aria-label");
-  element.removeAttribute("tabindex");
-  element.textContent = text;
 }
 
 for (const query of [narrow, paper, matchMedia("(prefers-color-scheme: dark)")]) {

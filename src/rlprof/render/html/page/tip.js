@@ -72,7 +72,7 @@ function pointer(element, drawn, xs, top, bottom, describe, ends = null) {
   // Properties, so that drawing again replaces them.
   element.onkeydown = (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!step) return;
+    if (!step || event.shiftKey) return;
     event.preventDefault();
     show(at + step);
   };

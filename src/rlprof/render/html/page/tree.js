@@ -4,26 +4,22 @@ const MOST_TREE = 640;
 const LEAST_TREE = 330;
 const SEEN = 0.004; // of the whole: smaller boxes are hardly visible and need no entry in the legend
 
-function tree(data) {
+function tree() {
   const element = document.getElementById("tree-chart");
   const whole = document.getElementById("tree-whole");
-  if (!data) {
-    whole.parentElement.remove();
-    nothing(element, "No time was recorded, so there is no call tree.");
-    return null;
-  }
+  const controls = whole.parentElement;
   const chart = boxes(element, document.getElementById("tree-path"), () => {
     if (narrow.matches || paper.matches) return 420;
     // With the findings beside it, the picture fills the first screen.
     const top = element.getBoundingClientRect().top + scrollY;
     return Math.round(Math.max(LEAST_TREE, Math.min(MOST_TREE, innerHeight - top - 84)));
   });
-  chart.show(data);
-  if (!data.outside || data.start === 0) whole.remove();
+  let data = null;
   whole.addEventListener("click", () => chart.enter(chart.level() === 0 ? data.start : 0));
   element.addEventListener("level", () => whole.setAttribute("aria-pressed", String(chart.level() === 0)));
 
   function draw() {
+    if (!data) return;
     chart.draw();
     const seen = data.categories.filter((_, place) => data.values[place] >= SEEN * data.values[0]);
     const found = Array.from(new Set(seen)).filter((name) => name && name !== "outside");
@@ -31,7 +27,22 @@ function tree(data) {
   }
 
   register(element, draw);
-  const hidden = document.getElementById("tree-hidden");
-  if (data.hidden) hidden.textContent = `Not drawn: the ${many(data.hidden, "smallest place")}.`;
-  return chart;
+  return {
+    mark: (words) => (data ? chart.mark(words) : 0),
+    update(given) {
+      data = given;
+      present(controls, Boolean(data));
+      if (!data) {
+        nothing(element, "No time was recorded, so there is no call tree.");
+        return;
+      }
+      something(element);
+      present(whole, data.outside && data.start !== 0);
+      chart.show(data, true);
+      draw();
+      document.getElementById("tree-hidden").textContent = data.hidden
+        ? `Not drawn: the ${many(data.hidden, "smallest place")}.`
+        : "";
+    },
+  };
 }
