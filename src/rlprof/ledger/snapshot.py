@@ -195,7 +195,7 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
     """Name what a core reports, and put the accounts together."""
     lanes = [Lane(**row._asdict() | {"id": place}) for place, row in enumerate(raw["lanes"])]
     place_of = {row.id: place for place, row in enumerate(raw["lanes"])}  # ids from other processes are not consecutive
-    operations = {id: (_distinct(name), category) for id, name, category in raw["operations"]}
+    operations = {id: (distinct(name), category) for id, name, category in raw["operations"]}
     nodes = list(_nodes(raw["nodes"], operations, place_of, cpu_known=raw["cpu"] != "off"))
     net, own = _net_of_cost(nodes, cost, lanes)
     roots = [node for node in net if node.operation is None]
@@ -224,7 +224,7 @@ def build_snapshot(raw: dict[str, Any], cost: SpanCost) -> Snapshot:
 _SAME_IN_RAW = ("iterations", "steps", "episodes", "clock", "cpu", "process_peak", "device_pending", "device_lost")
 
 
-def _distinct(name: str) -> str:
+def distinct(name: str) -> str:
     """A name that differs from the two accounts without spans."""
     return f"{name} (a span)" if name in ("unattributed", "rlprof") else name
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rlprof.analysis.advice.finding import Finding
 from rlprof.analysis.advice.notes import Note
+from rlprof.analysis.changes import Change
 from rlprof.analysis.code import Line
 from rlprof.analysis.training import Outside
 from rlprof.session.records import Mark
@@ -99,21 +100,6 @@ class Usage:
     cpu_history: tuple[float, ...] = ()
     """Process and children, oldest first, at most 120."""
     memory_history: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An operation whose calls take longer or shorter than they did earlier in the run."""
-
-    operation: str
-    ratio: float
-    """Time per call now, divided by the time per call then: 1.4 for 40 % longer."""
-    before_ns: float
-    now_ns: float
-    ago_s: float
-    """How long ago `before` was measured."""
-    share: float
-    """Percent of the training time now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,229 @@
+"""Makes frames from readings and reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown
+from rlprof.analysis.changes import Change
+from rlprof.analysis.facts import RUNNING
+from rlprof.analysis.report import Report
+from rlprof.analysis.window import Path as Place
+from rlprof.analysis.window import Window
+from rlprof.ledger.catalogue import PHASES
+from rlprof.live.frame import Frame, OperationDetail, Part, PastIteration, Speed, Usage
+from rlprof.live.lanes import lanes_now
+from rlprof.live.reading import Reading
+from rlprof.report.answer import incomplete, no_cause, speed, trained
+from rlprof.session.info import Info
+from rlprof.session.reader import IterationRow
+
+MOST_POINTS = 120
+LATE = 5.0
+"""Seconds without a flush after which the figures are called old."""
+EMPTY = "Nothing was written yet: the training is starting."
+
+
+def frame_of(folder: Path, reading: Reading, report: Report | None, changes: Sequence[Change], now: float) -> Frame:
+    info, state = reading.info, reading.state
+    running = reading.ended.startswith(RUNNING)
+    written = state.written / 1e9 if state else 0.0
+    age = max(0.0, now - written) if running and state else 0.0
+    wall = state.wall / 1e9 if state else 0.0
+    lanes, hidden = lanes_now(reading)
+    newest = reading.iterations[-1] if reading.iterations else None
+    frame = Frame(
+        folder=folder,
+        name=info.name,
+        state="finished" if reading.ended == "ended" else reading.ended,
+        started=info.started / 1e9,
+        written=written,
+        age_s=age,
+        wall_s=wall + age,
+        iterations=state.iterations if state else 0,
+        planned=state.planned.get("iteration") if state else None,
+        iteration_ns=_typical(reading, report),
+        open_s=(state.time - newest.end) / 1e9 + age if running and state and newest else None,
+        steps=state.steps if state else 0,
+        episodes=state.episodes if state else 0,
+        window_iterations=reading.window_iterations,
+        window_ns=reading.window_ns,
+        speed=_speed(reading, report),
+        lanes=lanes,
+        hidden_lanes=hidden,
+        usage=_usage(reading),
+        marks=tuple(replace(mark, time=_unix(info, mark.time)) for mark in reading.marks),
+        changes=tuple(changes) if running else (),
+        problem=_problem(reading, report, age),
+    )
+    frame = replace(frame, eta_s=_eta(frame, reading) if running else None)
+    return frame if report is None else _with_report(frame, report, reading.window if running else Window())
+
+
+def _with_report(frame: Frame, report: Report, now: Window) -> Frame:
+    facts, findings = report.facts, report.findings
+    is_trained = trained(facts)
+    return replace(
+        frame,
+        training_s=facts.breakdown.training_ns / 1e9,
+        parts=tuple(_parts(facts.breakdown, now)),
+        outside=facts.breakdown.outside,
+        findings=findings.findings if is_trained else (),
+        notes=findings.notes if is_trained else (),
+        no_finding="" if findings.findings and is_trained else no_cause(facts) if is_trained else speed(facts),
+    )
+
+
+def _parts(breakdown: Breakdown, now: Window) -> Iterator[Part]:
+    path: list[str] = []
+    for row in breakdown.rows:
+        path[row.depth :] = [row.operation]
+        # The time outside of all operations has no path, and a name only for people.
+        place: Place = () if row.category == UNATTRIBUTED else tuple(path)
+        yield Part(
+            operation=row.operation,
+            category=row.category,
+            depth=row.depth,
+            is_phase=row.operation in PHASES,
+            share=row.share,
+            own_share=100 * row.ledger_ns / breakdown.training_ns if breakdown.training_ns else 0.0,
+            now=now.share(place, with_below=bool(place)),
+            own_now=now.share(place, with_below=False),
+            ns=row.subtree_ledger_ns,
+            calls=row.calls,
+            mean_ns=row.mean_ns,
+            path=tuple(path),
+        )
+
+
+def _speed(reading: Reading, report: Report | None) -> Speed:
+    state = reading.state
+    unit = "step" if state is not None and (state.steps or not state.iterations) else "iteration"
+    counted = reading.window_steps if unit == "step" else reading.window_iterations
+    seconds = (reading.window.training_ns - reading.window.evaluation_ns) / 1e9
+    now = counted / seconds if counted > 0 and seconds > 0 and reading.ended.startswith(RUNNING) else None
+    if report is None:
+        return Speed(unit, now)
+    done = report.facts.progress
+    training = done.training_ns / 1e9
+    mean = done.steps_per_second
+    if unit == "iteration":
+        mean = done.iterations / training if done.iterations and training else None
+    return Speed(unit, now, mean, tuple(_history(report, unit)))
+
+
+def _history(report: Report, unit: str) -> Iterator[float]:
+    """Points of the series, neighbours merged: units over time."""
+    series = report.facts.series
+    done = series.steps if unit == "step" else [last - first + 1 for first, last in zip(series.first, series.last)]
+    group = max(1, -(-len(series) // MOST_POINTS))
+    for start in range(0, len(series), group):
+        wall = sum(series.wall_ns[start : start + group])
+        if wall > 0:
+            yield max(0.0, sum(done[start : start + group]) / (wall / 1e9))
+
+
+def _typical(reading: Reading, report: Report | None) -> float | None:
+    """Median of all iterations, as in the report. Until there is one: of the newest."""
+    spread = report.facts.progress.iteration_ns if report is not None else None
+    if spread is not None:
+        return spread.p50_ns
+    walls = [row.wall_ns / (row.last - row.first + 1) for row in reading.iterations]
+    return median(walls) if walls else None
+
+
+def _eta(frame: Frame, reading: Reading) -> float | None:
+    """By the pace of the window, gaps between iterations included."""
+    rows = reading.iterations
+    if frame.planned and rows and frame.iterations < frame.planned:
+        count = min(frame.window_iterations, sum(row.last - row.first + 1 for row in rows))
+        first = next((row for row in rows if rows[-1].last - row.last < count), rows[-1])
+        done = rows[-1].last - first.first + 1
+        each = (rows[-1].end - first.start) / done / 1e9
+        return max(0.0, (frame.planned - frame.iterations) * each - (frame.open_s or 0.0))
+    planned = reading.state.planned.get("env_step") if reading.state else None
+    if planned and frame.speed.unit == "step" and frame.speed.now and frame.steps < planned:
+        return (planned - frame.steps) / frame.speed.now
+    return None
+
+
+def _usage(reading: Reading) -> Usage:
+    cores, machine = reading.info.cores, reading.info.memory
+    samples = reading.samples
+    if not samples:
+        return Usage(cores=cores, memory_machine=machine)
+    newest = next(
+        (one for one in reversed(samples) if one.cpu is not None), samples[-1]
+    )  # the last one may have no rates
+    memory = [(one.rss or 0) + (one.children_rss or 0) for one in samples if one.rss is not None]
+    return Usage(
+        cpu=newest.cpu,
+        children_cpu=newest.children_cpu,
+        machine_cpu=newest.machine_cpu,
+        cores=cores,
+        memory=memory[-1] if memory and newest.rss is not None else None,
+        memory_available=newest.machine_available,
+        memory_machine=machine,
+        gpu=newest.device_busy,
+        gpu_memory=newest.device_memory,
+        cpu_history=tuple((one.cpu or 0.0) + (one.children_cpu or 0.0) for one in samples if one.cpu is not None),
+        memory_history=tuple(map(float, memory)),
+    )
+
+
+def _problem(reading: Reading, report: Report | None, age: float) -> str:
+    if reading.state is None:
+        return EMPTY
+    if age > LATE:
+        return f"The training has not written for {age:.0f} s. All figures are as of then."
+    return (incomplete(report) or "") if report is not None else ""
+
+
+def _unix(info: Info, time: int) -> int:
+    return info.started + time - info.origin
+
+
+def past_of(row: IterationRow, seen: Window, info: Info, categories: Mapping[str, str]) -> PastIteration:
+    times: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    for path, ns in (seen.own or {}).items():
+        name = path[-1] if path else UNATTRIBUTED
+        times[name] += ns
+        calls[name] += (seen.calls or {}).get(path, 0) if path else 0
+    seconds = row.wall_ns / 1e9
+    kinds = {UNATTRIBUTED: UNATTRIBUTED, RLPROF: RLPROF, **categories}
+    return PastIteration(
+        first=row.first + 1,
+        last=row.last + 1,
+        ended=_unix(info, row.end) / 1e9,
+        wall_ns=row.wall_ns,
+        steps=row.steps,
+        steps_per_second=row.steps / seconds if row.steps > 0 and seconds > 0 else None,
+        operations=tuple(
+            (name, kinds.get(name, "other"), ns, calls[name]) for name, ns in times.most_common() if ns or calls[name]
+        ),
+    )
+
+
+def operation_of(report: Report, name: str) -> OperationDetail | None:
+    found = report.facts.operation(name)
+    if found is None:
+        return None
+    return OperationDetail(
+        operation=found.operation,
+        category=found.category,
+        calls=found.calls,
+        share=found.share,
+        mean_ns=found.mean_ns,
+        p50_ns=found.p50_ns,
+        p95_ns=found.p95_ns,
+        p99_ns=found.p99_ns,
+        min_ns=float(found.min_ns or 0),
+        max_ns=float(found.max_ns or 0),
+        histogram=found.histogram,
+        lines=report.facts.code.within(name),
+    )
