@@ -34,6 +34,10 @@ STARTED_FILE = "RLPROF_STARTED_FILE"
 """A file that the first process in which rlprof starts deletes. If it is still there, `rlprof run` reports that nothing
 was recorded."""
 
+FOLDERS_FILE = "RLPROF_FOLDERS_FILE"
+"""A file to which each driver appends a line with the folder of its session, for a view or a watcher that `rlprof run`
+has started. The line is empty if the driver could write no session."""
+
 STACKS = "RLPROF_STACKS"
 """0: no process samples its Python stack."""
 
@@ -76,6 +80,19 @@ def announce(environment: Environment, session: Path | None, rate: str) -> None:
     environment[RATE] = rate
     environment[DRIVER] = f"{os.getpid()}:{identity_of(os.getpid())}"
     environment[SESSION] = "" if session is None else str(session)
+    if folders := environment.pop(FOLDERS_FILE, None):
+        # One write, so that lines of several drivers do not mix.
+        with suppress(OSError), open(folders, "ab", buffering=0) as file:
+            file.write(f"{environment[SESSION]}\n".encode("utf-8", "surrogateescape"))
+
+
+def announced_folders(path: Path) -> list[Path]:
+    """The folders in a FOLDERS_FILE, in the order in which their drivers started."""
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError:
+        return []
+    return [Path(line.decode("utf-8", "surrogateescape")) for line in lines if line]
 
 
 def samples_stacks(environment: Environment) -> bool:
