@@ -11,6 +11,7 @@ from statistics import median
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown
 from rlprof.analysis.changes import Change
 from rlprof.analysis.facts import RUNNING
+from rlprof.analysis.figures import duration
 from rlprof.analysis.report import Report
 from rlprof.analysis.window import Path as Place
 from rlprof.analysis.window import Window
@@ -47,7 +48,7 @@ def frame_of(folder: Path, reading: Reading, report: Report | None, changes: Seq
         iterations=state.iterations if state else 0,
         planned=state.planned.get("iteration") if state else None,
         iteration_ns=_typical(reading, report),
-        open_s=(state.time - newest.end) / 1e9 + age if running and state and newest else None,
+        open_s=(state.time - newest.end) / 1e9 + (age if age > LATE else 0.0) if running and state and newest else None,
         steps=state.steps if state else 0,
         episodes=state.episodes if state else 0,
         window_iterations=reading.window_iterations,
@@ -179,7 +180,7 @@ def _problem(reading: Reading, report: Report | None, age: float) -> str:
     if reading.state is None:
         return EMPTY
     if age > LATE:
-        return f"The training has not written for {age:.0f} s. All figures are as of then."
+        return f"The training has not written for {duration(age * 1e9)}. All figures are as of then."
     return (incomplete(report) or "") if report is not None else ""
 
 
