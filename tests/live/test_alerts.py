@@ -79,10 +79,13 @@ def test_a_wrong_condition_is_refused_with_the_right_form(text, complaint):
 
 
 def test_every_figure_and_event_can_be_watched():
+    usage = Usage(cpu=50.0, memory=10 << 30, memory_available=10 << 30, gpu=50.0, gpu_memory=10 << 30)
+    known = replace(FRAME, usage=usage, open_s=50.0, window_iterations=500, window_ns=10 * SECOND)
     for name in METRICS:
-        assert parse(f"{name} > 1").found(FRAME) in (None, parse(f"{name} > 1").found(FRAME))
+        assert parse(f"{name} > 1").found(known).startswith(name.replace("_", " "))
+        assert parse(f"{name} < 1").found(known) is None
     for name in EVENTS:
-        assert parse(name).found(FRAME) is None
+        assert parse(name).found(known) is None
 
 
 def test_an_alert_names_the_figure_and_the_limit():
