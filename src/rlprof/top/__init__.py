@@ -1,1 +1,1 @@
-"""`rlprof top`: the terminal dashboard."""
+"""The terminal dashboard: what a training does right now. It only reads the session."""

@@ -1,0 +1,78 @@
+"""One operation as text: its figures, how its calls are distributed, and the lines of code that it comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from rich.text import Text
+
+from rlprof.analysis.figures import as_percent, count, duration, if_known, percent
+from rlprof.ledger.histogram import BUCKETS_PER_OCTAVE
+from rlprof.live.frame import OperationDetail
+from rlprof.top.drawing import fit, name_of
+from rlprof.top.look import Look
+
+MOST_BINS = 14
+MOST_LINES = 10
+
+
+def operation_lines(detail: OperationDetail, width: int, look: Look) -> list[Text]:
+    """As many lines as it needs."""
+    ink, muted = look.style("ink"), look.style("muted")
+    own = f"{percent(detail.share)} of the training time is its own"
+    lines = [Text(f"{count(detail.calls)} {'call' if detail.calls == 1 else 'calls'}, {own}.", ink), Text()]
+    if detail.calls and detail.histogram:
+        lines += [Text("Duration of a call", look.style("title")), *_quantiles(detail, look), Text()]
+        lines += [*histogram(detail.histogram, width, look, detail.category), Text()]
+    lines.append(Text("Hottest lines of your code", look.style("title")))
+    if not detail.lines:
+        lines.append(Text("No line was sampled in it.", muted))
+    for line in detail.lines[:MOST_LINES]:
+        place = name_of(line.where, max(16, width * 2 // 5), look)
+        lines.append(Text.assemble((f"{as_percent(line.share):>6}  ", ink), (place, look.style("accent")),
+                                   (f"  {name_of(line.function, 30, look)}", muted)))  # fmt: skip
+        if line.source:
+            lines.append(Text(f"{'':8}{name_of(' '.join(line.source.split()), max(8, width - 8), look)}", ink))
+    return lines
+
+
+def _quantiles(detail: OperationDetail, look: Look) -> list[Text]:
+    figures = (
+        ("shortest", detail.min_ns), ("median", detail.p50_ns), ("mean", detail.mean_ns), ("95%", detail.p95_ns),
+        ("99%", detail.p99_ns), ("longest", detail.max_ns),
+    )  # fmt: skip
+    names = Text("".join(f"{name:>10}" for name, _ in figures), look.style("muted"))
+    return [names, Text("".join(f"{if_known(duration, ns) or '-':>10}" for _, ns in figures), look.style("ink"))]
+
+
+def histogram(counts: Mapping[int, int], width: int, look: Look, category: str = "other") -> list[Text]:
+    """Bars of calls by duration, on a logarithmic scale. Each line covers as many whole buckets as the others."""
+    first, last = min(counts), max(counts)
+    step = max(1, math.ceil((last - first + 1) / MOST_BINS))
+    bins = [0] * ((last - first) // step + 1)
+    for bucket, calls in counts.items():
+        bins[(bucket - first) // step] += calls
+    total, most = sum(bins), max(bins)
+    room = max(4, width - 38)
+    lines = []
+    for place, calls in enumerate(bins):
+        low, high = (2 ** ((first + step * end) / BUCKETS_PER_OCTAVE) for end in (place, place + 1))
+        span = f"{duration(low):>8} to {duration(high):>7}"
+        bar = _bar(calls / most if most else 0.0, room, look)
+        if calls and not bar.strip():
+            bar = look.glyphs.parts[:1] or "."
+        share = percent(100 * calls / total) if total else ""
+        lines.append(Text.assemble(
+            (f"{span}  ", look.style("muted")), fit(Text(bar, look.style(category)), room, look),
+            (f"{share if calls else '':>7}{count(calls) if calls else '':>9}", look.style("ink")),
+        ))  # fmt: skip
+    return lines
+
+
+def _bar(fraction: float, width: int, look: Look) -> str:
+    """A bar with a resolution of an eighth of a cell."""
+    parts = look.glyphs.parts
+    eighths = round(8 * width * fraction)
+    rest = parts[eighths % 8 - 1] if parts and eighths % 8 else ""
+    return look.glyphs.block * (eighths // 8) + rest
