@@ -77,7 +77,8 @@ def in_training(
     if session.state is None or len(iterations) < 2:
         return iterations
     last = iterations[-1]
-    marked = sum(node.ledger_ns for node in snapshot.nodes if node.id in after_training(snapshot))
+    found = after_training(snapshot)
+    marked = sum(node.ledger_ns for node in snapshot.nodes if node.id in found)
     beyond = after_ns - max(marked, session.state.time - last.end)
     return iterations[:-1] if beyond > MOST_BEYOND * last.wall_ns else iterations
 
