@@ -205,7 +205,7 @@ class SessionFlusher:
         batch.stacks_lost = self._stacks.own.lost_ns
         batch.idle_ns = self._idle(batch)
         planned = self._profiler.planned.items()  # whatever the program has passed
-        batch.planned = {kind: number for kind, number in planned if isinstance(number, int) and 0 < number < 2**62}
+        batch.planned = {kind: number for kind, number in planned if type(number) is int and 0 < number < 2**62}
         trained = batch.raw["trained"]
         batch.after_ns = max(0, batch.raw["now"] - trained) if trained else 0
         return batch
