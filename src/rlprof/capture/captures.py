@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from rlprof.capture.functions import Calls, FunctionCapture, Recorder, Sampler
 from rlprof.capture.torch.capture import TorchCapture
 from rlprof.ledger.catalogue import TRACE_EXPORT
 from rlprof.recording.recording import Recording
+from rlprof.session.requests import CaptureRequest, read_request, withdraw
 
 FUNCTIONS = "functions"
 """Kind of these files in the session's list of files."""
@@ -47,24 +50,54 @@ def capture_functions(recording: Recording, how: str, phases: list[str]) -> None
     recording.before_end.append(end)
 
 
-class Request(msgspec.Struct, forbid_unknown_fields=True):
-    """The torch capture that `rlprof capture` requests of a running training."""
+Request = CaptureRequest
+"""The torch capture that `rlprof capture` requests of a running training."""
 
-    step: str
-    warmup_steps: int
-    active_steps: int
-    record_shapes: bool = False
-    profile_memory: bool = False
-    with_stack: bool = False
+PAUSE = 2
+"""Flushes between two requested captures, so that each requester finds its own trace."""
+
+PATIENCE = 30
+"""Flushes for which a request waits for a capture that has not begun. That may be one of steps that never come."""
+
+
+@dataclass
+class _Requested:
+    capture: TorchCapture
+    waited: int = 0
+    """Flushes before its first step."""
+    paused: int = 0
+    """Flushes after its last step."""
+
+    def is_under_way(self) -> bool:
+        """Called once per flush while another request waits."""
+        if not self.capture.enabled:
+            return False
+        self.waited += not self.capture.started
+        self.paused += self.capture.is_done
+        return self.waited <= PATIENCE and self.paused <= PAUSE
+
+
+_last: weakref.WeakKeyDictionary[Recording, _Requested] = weakref.WeakKeyDictionary()
+"""The capture that was requested last."""
 
 
 def capture_on_request(recording: Recording, path: Path) -> None:
-    """Start the capture that a file requests. Runs on the flushing thread; the driver begins at its next step."""
+    """Start the capture that a file requests, unless another one is under way: then the file stays.
+
+    Runs on the flushing thread. The driver begins at its next step.
+    """
+    last = _last.get(recording)
+    if last is not None and last.is_under_way():
+        return
     try:
-        request = msgspec.json.decode(path.read_bytes(), type=Request)
-    finally:
-        path.unlink()
-    capture_torch(recording, wait_steps=0, **msgspec.structs.asdict(request))
+        request = read_request(path)
+    except FileNotFoundError:
+        return  # it was withdrawn
+    withdraw(path)
+    if path.exists():
+        raise PermissionError(f"{path} cannot be removed")  # it would be captured again and again
+    if isinstance(request, CaptureRequest):
+        _last[recording] = _Requested(capture_torch(recording, wait_steps=0, **msgspec.structs.asdict(request)))
 
 
 def start(recording: Recording, requested: dict[str, Any]) -> None:

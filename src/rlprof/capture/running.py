@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
-
-import msgspec
 
 from rlprof.capture.captures import Request
 from rlprof.capture.torch.capture import FAILED, TRACE
 from rlprof.errors import RlprofError
-from rlprof.session.folder import REQUEST
 from rlprof.session.process import runs
 from rlprof.session.reader import Session
+from rlprof.session.requests import withdraw, write_request
 
 POLL_SECONDS = 0.25
 
@@ -26,19 +23,21 @@ class RunningCapture:
             raise RlprofError(f"{folder} is not running any more. Choose a session whose training is under way.")
         self._folder, self._request = folder, request
         self._known, self._failed = set(_traces(folder)), len(_failures(folder))
-        part = folder / f".{REQUEST}.{os.getpid()}"
-        part.write_bytes(msgspec.json.encode(request))
-        part.replace(folder / REQUEST)
+        self._file = write_request(folder, request)
 
     def wait(self) -> Path:
         """The path of the trace, once it is written. A request that was not read is withdrawn."""
         try:
             while True:
+                is_read = not self._file.exists()
                 running = _is_running(self._folder)  # read first: a trace is written before the training ends
-                made = [path for path in _traces(self._folder) if path not in self._known]
+                traces, failures = _traces(self._folder), _failures(self._folder)
+                if not is_read:  # these were requested by others
+                    self._known, self._failed = set(traces), len(failures)
+                made = [path for path in traces if path not in self._known]
                 if made:
                     return made[0]
-                if len(failures := _failures(self._folder)) > self._failed:
+                if len(failures) > self._failed:
                     raise RlprofError(f"{self._folder} could not be captured: {failures[-1]}")
                 if not running:
                     needed = self._request.warmup_steps + self._request.active_steps
@@ -48,7 +47,7 @@ class RunningCapture:
                     )
                 time.sleep(POLL_SECONDS)
         finally:
-            (self._folder / REQUEST).unlink(missing_ok=True)
+            withdraw(self._file)
 
 
 def _traces(folder: Path) -> list[Path]:

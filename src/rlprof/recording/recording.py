@@ -20,8 +20,9 @@ from rlprof.ledger.stacks import DRIVER_PERIOD, ELSEWHERE_PERIOD
 from rlprof.recording import environment, exits
 from rlprof.recording.background import Background
 from rlprof.recording.flush import SessionFlusher, Watcher
+from rlprof.recording.requests import Requests
 from rlprof.recording.worker import leave
-from rlprof.session.folder import REQUEST, new_folder
+from rlprof.session.folder import new_folder
 from rlprof.session.records import Verdict
 
 FLUSH_SECONDS = 1.0
@@ -58,7 +59,8 @@ class Recording:
         self.at_end: list[Callable[[Path], None]] = []
         """Called with the folder once the session is complete."""
         self.on_request: Callable[[Path], None] | None = None
-        """Called on the flushing thread with the file in which `rlprof capture` requests a trace."""
+        """Called on the flushing thread with the file in which `rlprof capture` requests a trace. It removes the file
+        when the capture begins."""
         self.if_unwritten: Callable[[], None] | None = None
         """Called at the end of a run that could write no session."""
         self.if_blank: Callable[[], None] | None = None
@@ -84,6 +86,7 @@ class Recording:
         self._random = random.Random()  # not the program's numbers
         self._thread: Background | None = None
         self._flusher: SessionFlusher | None = None
+        self._requests: Requests | None = None
         self.ending = False
         self.ended = False
         other = profiler.recording
@@ -96,6 +99,7 @@ class Recording:
             _check_descriptors()
             self.folder = new_folder(name, parent)
             self._flusher = SessionFlusher(profiler, self.folder, name, settings, self.watchers)
+            self._requests = Requests(self.folder, self.mark, self.warn)
         except Exception as error:
             self.warn(
                 f"no session can be written in {parent}. The training goes on, and is recorded in memory only", error
@@ -199,6 +203,7 @@ class Recording:
     def after_fork(self) -> None:
         """In a forked child: the session stays with the parent. SQLite objects must not even be closed here."""
         flusher, self._flusher = self._flusher, None
+        self._requests = None
         _abandoned.append((flusher, self._thread))
         self._thread = None
         self._lock = threading.Lock()
@@ -211,6 +216,8 @@ class Recording:
         self.profiler.warn(what, error)
 
     def _run(self) -> None:
+        if self._requests is not None:
+            self._requests.begin()
         # The first flush comes soon, so that even a short run that is killed leaves something.
         due = time.monotonic() + FLUSH_SECONDS / 4
         while not self._wait(max(FLUSH_SECONDS / 4, due - time.monotonic())):
@@ -219,10 +226,8 @@ class Recording:
                 self.flush()
             with suppress(Exception):
                 exits.repeat_signals()
-            try:
-                self._handle_requests()
-            except Exception as error:
-                self.warn("a request to the running training failed", error)
+            if self._requests is not None:
+                self._requests.handle(self.on_request)
 
     def _wait(self, seconds: float) -> bool:
         """Wait for so long, or until the end of the run (True). Meanwhile take the samples that nobody else takes."""
@@ -235,10 +240,6 @@ class Recording:
             with suppress(Exception):
                 self.profiler.ledger.stack_tick()
         return self._wake.wait(max(0, end - time.monotonic()))
-
-    def _handle_requests(self) -> None:
-        if self.on_request is not None and self.folder is not None and (self.folder / REQUEST).exists():
-            self.on_request(self.folder / REQUEST)
 
     def _finish(self, how: str) -> None:
         while self.before_end:
@@ -254,6 +255,9 @@ class Recording:
         self.deadline = time.monotonic() + END_SECONDS
         if self._thread is not None and not self._thread.is_current:
             self._thread.join(JOIN_SECONDS)
+        requests, self._requests = self._requests, None
+        if requests is not None:
+            requests.end()
         if not self._lock.acquire(timeout=max(0.1, waits_until - time.monotonic())):
             raise TimeoutError("a flush did not finish in time")
         try:

@@ -24,6 +24,7 @@ from rlprof.ledger.catalogue import SUSPENDED
 from rlprof.ledger.profiler import Profiler
 from rlprof.ledger.stacks import WORKER_PERIOD, StackTotals
 from rlprof.probes.seen import worker_evidence
+from rlprof.recording.stack_dump import StackAnswers
 from rlprof.session.process import stat_of
 
 FOLDER = "workers"
@@ -61,6 +62,7 @@ class Worker:
         self._over = False
         self._ancestors: list[int] = []
         self._stacks = StackTotals()
+        self.answers = StackAnswers(folder)
         # A process that records nothing, such as a server that only forks others, gets no thread and writes nothing.
         profiler.at_first_span(self._begin)
 
@@ -91,7 +93,13 @@ class Worker:
         self._profiler.at_first_span(None)
         atexit.unregister(self.dump)
         self._ledger.leave()
+        self._stop()
         self._profiler.driver = threading.main_thread().ident or 0
+
+    def _stop(self) -> None:
+        self._ledger.pulse(None)
+        self._profiler.sample_stacks(0)
+        self._profiler.disable()
 
     def _recorded(self, epoch: int | None) -> dict[str, Any]:
         raw = self._ledger.raw()
@@ -123,6 +131,7 @@ class Worker:
     def _begin(self) -> None:
         self._ancestors = list(_ancestors())
         atexit.register(self.dump)
+        atexit.register(self.answers.end)
         # Not threading.Thread: its start waits until the thread runs, and this is in the middle of the program's code.
         _thread.start_new_thread(self._follow, ())
         self._ledger.pulse(self._profiler.profile(SUSPENDED))
@@ -130,6 +139,7 @@ class Worker:
 
     def _follow(self) -> None:
         with suppress(Exception):  # it has warned, if it could
+            self.answers.begin(process_name())
             while not self._over:
                 epoch = self._ledger.listen(LISTEN_SECONDS)
                 if epoch == -1 or (epoch is None and not self._path.parent.exists()):
@@ -137,10 +147,11 @@ class Worker:
                 if epoch is not None:
                     self.dump(epoch)
                     self._ledger.answer()
+                self.answers.answer()
             self._over = True
-            self._ledger.pulse(None)
-            self._profiler.sample_stacks(0)
-            self._profiler.disable()
+            if _here.worker is self:  # else it has left, and this process may record a session of its own by now
+                self._stop()
+        self.answers.end()
 
 
 def _end_with_multiprocessing(worker: Worker) -> None:
@@ -157,6 +168,7 @@ def _finalize(worker: Worker) -> None:
         from multiprocessing.util import Finalize  # noqa: PLC0415 - only if it is already in use
 
         Finalize(None, worker.dump, exitpriority=LAST_OF_ALL)
+        Finalize(None, worker.answers.end, exitpriority=LAST_OF_ALL)
 
 
 class _Here:
