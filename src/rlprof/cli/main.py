@@ -18,6 +18,9 @@ from rlprof.interrupts import raise_again
 COMMANDS = {
     "run": "Run a training script unchanged and record it.",
     "list": "List the recorded sessions, newest first.",
+    "top": "Watch a running training in the terminal.",
+    "serve": "Watch and compare sessions in the browser.",
+    "stacks": "Show which line of Python a running training is at.",
     "report": "Report where the time of a recorded session went.",
     "analyze": "Score the bottlenecks of a session and recommend changes.",
     "capture": "Capture a torch trace of a training that is already running.",
