@@ -24,9 +24,13 @@ def page(kind: str, title: str, body: Markup, more: str = "") -> str:
 
 def fill(template: str, filled: Mapping[str, Markup]) -> str:
     """A template of page/ with its placeholders filled in, and the style sheet."""
-    texts = {**filled, "style": Markup(file("page.css"))}
+    return fill_in(file(template), {**filled, "style": Markup(file("page.css"))})
+
+
+def fill_in(template: str, filled: Mapping[str, Markup]) -> str:
+    """The text of a template with its placeholders filled in."""
     # In one pass, so that a name that looks like a placeholder is not filled in again.
-    return _PLACE.sub(lambda place: texts[place[1]], file(template))
+    return _PLACE.sub(lambda place: filled[place[1]], template)
 
 
 @cache

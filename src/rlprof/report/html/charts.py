@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
-from rlprof.analysis.lanes import OTHERS
+from rlprof.analysis.lanes import OTHERS, LaneTimeline
 from rlprof.analysis.report import Report
 from rlprof.render.html.markup import plain_name
 from rlprof.report.html.boxes import function_boxes, tree_boxes
@@ -25,7 +25,7 @@ def chart_data(report: Report) -> dict[str, Any]:
         "tree": tree_boxes(report.facts),
         "functions": function_boxes(report.facts),
         "concerned": _concerned(report),
-        "lanes": _lanes(report),
+        "lanes": lanes_data(report.facts.lanes, report),
         "ledger": _ledger(report),
         "distributions": _distributions(report),
         "resources": _resources(report),
@@ -42,9 +42,8 @@ def _concerned(report: Report) -> list[str]:
     return []
 
 
-def _lanes(report: Report) -> dict[str, Any] | None:
+def lanes_data(timeline: LaneTimeline, report: Report) -> dict[str, Any] | None:
     """One strip per lane: what it worked at, over the iterations."""
-    timeline = report.facts.lanes
     if not timeline.strips:
         return None
     category_of = {operation.operation: operation.category for operation in report.facts.operations}

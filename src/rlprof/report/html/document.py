@@ -53,6 +53,7 @@ def to_html(report: Report) -> str:
         "policy": element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
         "styles": element("style", Markup("\n".join(map(file, STYLES)))),
         "above": Markup(),
+        "home": Markup(),
         "data": data_element(chart_data(report)),
         "script": element("script", Markup(script)),
     }

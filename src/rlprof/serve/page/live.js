@@ -1,0 +1,35 @@
+// The page of a run starts here: the report as it is, then events as long as the training runs and somebody looks.
+
+const holder = byId("live");
+const page = { run: holder.dataset.run, action: holder.dataset.action, since: holder.dataset.since };
+const shownStrip = strip();
+shownStrip.show(JSON.parse(byId("frame").textContent));
+actions(page, shownStrip);
+
+const trained = Boolean(holder.dataset.trained);
+const report = trained ? reportPage() : null;
+let charts = JSON.parse(byId("data").textContent);
+if (report) {
+  report.draw(charts);
+  report.enliven();
+}
+// The page was shorter when the browser looked for the section that the address names.
+if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+
+function onReport({ version, trained: isTrained, parts, data }) {
+  page.since = `${page.since.slice(0, page.since.lastIndexOf("."))}.${version}`;
+  if (isTrained !== trained) {
+    location.reload(); // from the page of a start to the page of a report
+    return;
+  }
+  if (!report) return;
+  charts = { ...charts, ...data };
+  replaceParts(parts);
+  keepingFocus(() => report.draw(charts));
+  report.enliven();
+}
+
+if (holder.dataset.live) {
+  const handlers = { frame: (frame) => shownStrip.show(frame), report: onReport };
+  follow(`/run/${page.run}/events`, () => page.since, handlers, shownStrip.problem);
+}

@@ -1,0 +1,170 @@
+"""One session that pages look at: its frames and reports, read once for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlprof.analysis.report import Report
+from rlprof.capture.captures import Request
+from rlprof.capture.running import RunningCapture
+from rlprof.capture.torch.capture import TRACE
+from rlprof.errors import RlprofError
+from rlprof.live.feed import Feed
+from rlprof.live.frame import Frame
+from rlprof.render.html.markup import plain_name, prose
+from rlprof.serve.files import address, label
+from rlprof.serve.now import now_of
+from rlprof.serve.pump import Pump, event
+from rlprof.serve.rendered import Rendered, encoded
+
+INTERVAL = 1.0
+"""Seconds between two frames."""
+MOST_OUTCOMES = 3
+CAPTURED = Request(step="iteration", warmup_steps=1, active_steps=3)
+"""The trace that the button captures: the defaults of `rlprof capture`, in iterations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a page has: the number of its frame, and the version of its report."""
+
+    frame: int = 0
+    report: int = 0
+
+
+class Watch(Pump[Seen]):
+    """A session. Everything that reads runs in the threads of the executor."""
+
+    def __init__(self, folder: Path, epoch: str, threads: Executor, feed: Callable[[Path], Feed] = Feed) -> None:
+        super().__init__()
+        self.folder, self.epoch = folder, epoch
+        self.frame: Frame | None = None
+        self.rendered = Rendered()
+        self.problem = ""
+        self._make, self._threads = feed, threads
+        self._feed: Feed | None = None
+        self._text, self._number = "", 0
+        self._since: dict[int, bytes] = {}
+        self._reading = asyncio.Lock()
+        self._refreshing: asyncio.Task[bool] | None = None
+        self._capturing = False
+        self._outcomes: list[dict[str, str]] = []
+
+    @property
+    def report(self) -> Report | None:
+        return self._feed.report if self._feed is not None else None
+
+    @property
+    def version(self) -> str:
+        return f"{self.epoch}.{self.rendered.version}"
+
+    async def ready(self) -> None:
+        """Read the session as it is now. Raises RlprofError if it cannot be read at all."""
+        await self._read_frame()
+        assert self.frame is not None
+        if self.rendered.version == 0 or not self.over:
+            await self.refresh(force=self.rendered.version == 0)
+        if not self.is_pumping:  # else the pages that look get the last events first
+            self.over = not self.frame.is_running and not self._capturing
+
+    async def work(self) -> float:
+        began = asyncio.get_running_loop().time()
+        try:
+            await self._read_frame()
+        except RlprofError as error:
+            self.problem = str(error)
+        if self.frame is not None and (not self.frame.is_running or not self.folder.exists()):
+            await self.refresh(force=True)
+            self.over = not self._capturing
+        elif self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self.refresh())
+        self._publish_frame()
+        return max(0.2, INTERVAL - (asyncio.get_running_loop().time() - began))
+
+    def news(self, cursor: Seen) -> tuple[bytes, Seen]:
+        text = b""
+        if self.rendered.version > cursor.report:
+            text += self._report_since(cursor.report)
+        if self._number > cursor.frame:
+            text += event("frame", self._text)
+        return text, Seen(self._number, self.rendered.version)
+
+    def frame_text(self) -> str:
+        """The newest frame as JSON."""
+        assert self.frame is not None
+        extra: dict[str, Any] = {"outcomes": self._outcomes, "capturing": self._capturing}
+        if self.problem:
+            extra["problem"] = prose(self.problem)
+        return encoded({**now_of(self.frame), **extra})
+
+    async def refresh(self, force: bool = False) -> bool:
+        """Read the whole session if that is due, and render it. True if something is new."""
+        async with self._reading:
+            rendered = await self._in_thread(self._render, force)
+            if rendered is None:
+                return False
+            self.rendered, self._since = rendered, {}
+            self.publish()
+            return True
+
+    def capture(self) -> None:
+        """Request a torch trace of the running training. Its outcome comes with the frames.
+
+        Raises RlprofError if the training does not run. Runs in a thread.
+        """
+        if self._capturing:
+            raise RlprofError("A trace is being captured already. Wait for it.")
+        running = RunningCapture(self.folder, CAPTURED)
+        self._capturing = True
+        # Not one of the executor's threads: it waits for minutes, and the server must be able to stop meanwhile.
+        threading.Thread(target=self._wait_for, args=(running,), daemon=True).start()
+
+    def close_feed(self) -> None:
+        if self._feed is not None:
+            self._feed.close()
+
+    def _wait_for(self, running: RunningCapture) -> None:
+        try:
+            trace = running.wait()
+            path = trace.relative_to(self.folder).as_posix()
+            found = {"text": label(path, TRACE), "href": address(self.folder.name, path, TRACE)}
+        except (RlprofError, OSError, ValueError) as error:
+            found = {"text": prose(str(error).replace(f"{self.folder}", plain_name(self.folder.name))), "href": ""}
+        self._outcomes = [*self._outcomes, found][-MOST_OUTCOMES:]
+        self._capturing = False
+
+    def _render(self, force: bool) -> Rendered | None:
+        assert self._feed is not None
+        fresh = self._feed.refresh(force)
+        report = self._feed.report
+        if report is None or not (fresh or self.rendered.version == 0):
+            return None
+        return self.rendered.after(report, self.folder)
+
+    async def _read_frame(self) -> None:
+        if self._feed is None:
+            self._feed = await self._in_thread(self._make, self.folder)
+        self.frame = await self._in_thread(self._feed.frame)
+        self.problem = ""
+
+    def _publish_frame(self) -> None:
+        if self.frame is None:
+            return
+        text = self.frame_text()
+        if text != self._text:
+            self._text, self._number = text, self._number + 1
+        self.publish()
+
+    def _report_since(self, version: int) -> bytes:
+        if version not in self._since:
+            self._since[version] = event("report", self.rendered.since(version), self.version)
+        return self._since[version]
+
+    async def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
