@@ -103,7 +103,7 @@ with rlprof.record("polls"):
 
 def test_waits_that_end_again_and_again_are_no_progress(tmp_path):
     process = start_program(POLLING, tmp_path)
-    out, err = process.communicate(timeout=PATIENCE)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     with Session(next(tmp_path.iterdir())) as session:
         assert session.state.idle_ns > 500_000_000  # of two seconds; known to within a flush or two

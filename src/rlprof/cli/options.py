@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import click
 
 from rlprof.capture.torch.schedule import EPOCH, STEPS
 from rlprof.cli.help import Decorated, Decorator, group, option
+from rlprof.recording.environment import CONTROLLER
 
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 
@@ -99,6 +101,38 @@ files = (
     option("--tensorboard", type=click.Path(), metavar="FOLDER", help="Write scalars per iteration for TensorBoard."),
     option("--flat", type=click.Path(), metavar="FOLDER", help="Also write raw/*.json and reports/*_summary.txt."),
 )
+
+# Alerts of an unattended training: `rlprof run` and `rlprof train`
+
+alerts = group(
+    "Alerts",
+    option(
+        "--alert", "alerts", multiple=True, metavar="CONDITION",
+        help="Print a line and mark the session when CONDITION holds, such as 'memory > 20GB', "
+        "'steps_per_second < 80% of first hour' or 'stuck'; repeatable.",
+    ),
+    option(
+        "--alert-command", metavar="COMMAND",
+        help="Run COMMAND in a shell for each alert. $RLPROF_ALERT has its text.",
+    ),
+)  # fmt: skip
+
+
+def start_watcher(given: dict[str, Any], quiet: bool = False) -> None:
+    """Take the options of alerts out of a command's options, and start their watcher if there are any. The training
+    begins next, in this process or in one that it starts. `quiet`: print no lines, because a dashboard shows them."""
+    conditions, command = given.pop("alerts"), given.pop("alert_command")
+    if command is not None and not conditions:
+        raise click.UsageError("--alert-command needs --alert CONDITION.")
+    if not conditions or CONTROLLER in os.environ:  # an experiment runs many trainings, and watches each itself
+        return
+    from rlprof.live.conditions import parse  # noqa: PLC0415 - hardly ever needed
+    from rlprof.live.watch import start  # noqa: PLC0415
+
+    for condition in conditions:
+        parse(condition)  # refuse a wrong one before the training, not beside it
+    start(conditions, command, quiet)
+
 
 # Captures: `rlprof capture` has the same options as `rlprof run`, without the prefix.
 

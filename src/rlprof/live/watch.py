@@ -9,6 +9,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from rlprof.live.alerts import ALERT, Alerts
 from rlprof.live.conditions import parse
 from rlprof.live.feed import Feed
 from rlprof.live.frame import Frame
-from rlprof.recording.environment import announced_folders
+from rlprof.recording.environment import FOLDERS_FILE, announced_folders
 from rlprof.render.names import literal
 from rlprof.session.process import identity_of
 from rlprof.session.requests import MarkRequest, write_marks, write_request
@@ -111,17 +112,22 @@ def _run(command: str, frame: Frame, text: str) -> None:
             os.write(2, f"rlprof: the alert command {problem}.\n".encode("utf-8", "replace"))
 
 
-def start(conditions: Sequence[str], command: str | None, folders_file: str) -> None:
+def start(conditions: Sequence[str], command: str | None, quiet: bool = False) -> None:
     """Start the watcher of the training that this process is about to become, or starts next.
 
-    The watcher is no child of this process: a training may wait for all of its children.
+    The watcher is no child of this process: a training may wait for all of its children. It learns the folder of the
+    session from a file that this process's environment names.
     """
     pid = os.getpid()
-    task = Task(folders_file, pid, identity_of(pid) or "", list(conditions), command)
+    file, path = tempfile.mkstemp(prefix="rlprof-")
+    os.close(file)
+    os.environ[FOLDERS_FILE] = path
+    task = Task(path, pid, identity_of(pid) or "", list(conditions), command)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RLPROF")}
     starter = subprocess.Popen(
         [sys.executable, "-P", "-c", _PROGRAM, str(Path(__file__).parents[2]), msgspec.json.encode(task).decode()],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL if quiet else None,
+        env=environment, start_new_session=True,
     )  # fmt: skip
     starter.wait()
 
