@@ -155,6 +155,24 @@ def test_marks_have_the_time_of_day(written):
     assert mark.time == INFO.started + 3 * SECOND
 
 
+def test_a_training_in_which_nothing_ends_is_stuck(written):
+    train(written, 10)
+    with written.fake.profile("rollout"), written.fake.profile("env_step"):
+        written.fake.tick(20 * SECOND)
+        batch = written.batch()
+        batch.idle_ns = 20 * SECOND
+        written.writer.write(batch)
+        assert frame_of(written).stuck is None
+        written.fake.tick(20 * SECOND)
+        batch = written.batch()
+        batch.idle_ns = 40 * SECOND
+        written.writer.write(batch)
+        stuck = frame_of(written).stuck
+    assert stuck.seconds == 40
+    assert stuck.reason == "The driver has been inside env_step for 40 s."
+    assert [lane.doing for lane in stuck.lanes] == [("rollout", "env_step")]
+
+
 def test_old_figures_are_called_old(written):
     train(written, 10)
     written.flush()

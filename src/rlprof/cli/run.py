@@ -44,6 +44,7 @@ class _Run(Command):
     *options.files,
     option("--quiet", is_flag=True, help="Print no summary at the end of the run."),
 )
+@options.alerts
 @options.captures()
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]... | -- COMMAND")
 def run(
@@ -63,6 +64,7 @@ def run(
         "stacks": False if no_stacks else None,
         "quiet": quiet or None,
     }
+    options.start_watcher(given)
     if command and not module:
         supervise(any_command(program), given)
     become((module_command if module else script_command)(program), given, is_python=True)

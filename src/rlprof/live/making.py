@@ -18,7 +18,9 @@ from rlprof.analysis.window import Window
 from rlprof.ledger.catalogue import PHASES
 from rlprof.live.frame import Frame, OperationDetail, Part, PastIteration, Speed, Usage
 from rlprof.live.lanes import lanes_now
+from rlprof.live.process_state import is_stopped
 from rlprof.live.reading import Reading
+from rlprof.live.stuck import stuck_of
 from rlprof.report.answer import incomplete, no_cause, speed, trained
 from rlprof.session.info import Info
 from rlprof.session.reader import IterationRow
@@ -61,7 +63,17 @@ def frame_of(folder: Path, reading: Reading, report: Report | None, changes: Seq
         changes=tuple(changes) if running else (),
         problem=_problem(reading, report, age),
     )
-    frame = replace(frame, eta_s=_eta(frame, reading) if running else None)
+    if running and state is not None:
+        stuck = stuck_of(
+            now=now,
+            state=reading.ended,
+            written=written,
+            idle_s=state.idle_ns / 1e9,
+            iteration_ns=frame.iteration_ns,
+            lanes=lanes,
+            is_stopped=age > LATE and is_stopped(info.pid),
+        )
+        frame = replace(frame, eta_s=_eta(frame, reading), stuck=stuck)
     return frame if report is None else _with_report(frame, report, reading.window if running else Window())
 
 

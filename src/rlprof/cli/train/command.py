@@ -61,12 +61,15 @@ def command_of(workload: Workload, help: str) -> click.Command:
         if compare:
             compare_cure(workload, settings, pairs, options["breakdown"], options["cprofile"])
             return
+        if options["alerts"] and not options["profile"]:
+            raise click.UsageError("--no-profile records nothing, so no --alert can be watched.")
+        shared.start_watcher(options)
         run(workload, settings, **_requested(settings, workload, options))
 
     train.__doc__ = (
         f"{help}\n\nEvery setting can also be given as KEY=VALUE after the options, or as a key of the --config file."
     )
-    train = shared.captures(cprofile_aliases=("--detailed",))(train)
+    train = shared.alerts(shared.captures(cprofile_aliases=("--detailed",))(train))
     train = group("Output", *_OUTPUT)(group("Experiments", *_EXPERIMENTS)(train))
     train = shared.recording("the workload's name", _PROFILE, aliases=("--profile-name",))(train)
     cure = workload.cure.replace("_", "-")
