@@ -53,4 +53,5 @@ def top(session: str | None, interval: float, once: bool) -> None:
 
 
 def _on_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    """Textual draws on stderr, and reads the keys from stdin."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

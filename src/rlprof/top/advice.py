@@ -89,7 +89,7 @@ def changes(frame: Frame, width: int, most: int, look: Look) -> Panel | None:
     shown += marks[: most - len(shown)]
     if not shown or most < 1:
         return None
-    return Panel("Changes" if not marks else "Changes and alerts" if lines else "Alerts", shown)
+    return Panel("Changes" if not marks else "Changes and events" if lines else "Events", shown)
 
 
 def natural_changes(frame: Frame) -> int:

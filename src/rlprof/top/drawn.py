@@ -60,6 +60,7 @@ class DrawnApp(App[str]):
 
     TITLE = "rlprof top"
     ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = None
     CSS = """
     Screen { layout: vertical; background: $background; }
     ModalScreen { background: $background 60%; }

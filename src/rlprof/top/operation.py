@@ -14,6 +14,8 @@ from rlprof.top.drawing import fit, name_of
 from rlprof.top.look import Look
 
 MOST_BINS = 14
+USUAL = 0.995
+"""Fraction of the calls that have lines of their own."""
 MOST_LINES = 10
 
 
@@ -47,27 +49,44 @@ def _quantiles(detail: OperationDetail, look: Look) -> list[Text]:
 
 
 def histogram(counts: Mapping[int, int], width: int, look: Look, category: str = "other") -> list[Text]:
-    """Bars of calls by duration, on a logarithmic scale. Each line covers as many whole buckets as the others."""
-    first, last = min(counts), max(counts)
+    """Bars of calls by duration, on a logarithmic scale. The few longest calls share a line, so that they do not press
+    all others into one."""
+    ordered = sorted(counts)
+    total = sum(counts.values())
+    seen, last = 0, ordered[0]
+    for last in ordered:
+        seen += counts[last]
+        if seen >= USUAL * total:
+            break
+    first = ordered[0]
     step = max(1, math.ceil((last - first + 1) / MOST_BINS))
     bins = [0] * ((last - first) // step + 1)
+    longer = 0
     for bucket, calls in counts.items():
-        bins[(bucket - first) // step] += calls
-    total, most = sum(bins), max(bins)
-    room = max(4, width - 38)
-    lines = []
+        place = (bucket - first) // step
+        if place < len(bins):
+            bins[place] += calls
+        else:
+            longer += calls
+    rows = []
     for place, calls in enumerate(bins):
         low, high = (2 ** ((first + step * end) / BUCKETS_PER_OCTAVE) for end in (place, place + 1))
-        span = f"{duration(low):>8} to {duration(high):>7}"
-        bar = _bar(calls / most if most else 0.0, room, look)
-        if calls and not bar.strip():
-            bar = look.glyphs.parts[:1] or "."
-        share = percent(100 * calls / total) if total else ""
-        lines.append(Text.assemble(
-            (f"{span}  ", look.style("muted")), fit(Text(bar, look.style(category)), room, look),
-            (f"{share if calls else '':>7}{count(calls) if calls else '':>9}", look.style("ink")),
-        ))  # fmt: skip
-    return lines
+        rows.append((f"{duration(low):>8} to {duration(high):>7}", calls))
+    if longer:
+        rows.append((f"{'longer':>19}", longer))
+    most = max(calls for _, calls in rows)
+    return [_line(name, calls, calls / most, calls / total, width, look, category) for name, calls in rows]
+
+
+def _line(name: str, calls: int, length: float, share: float, width: int, look: Look, category: str) -> Text:
+    room = max(4, width - 39)
+    bar = _bar(length, room, look)
+    if calls and not bar.strip():
+        bar = look.glyphs.parts[:1] or "."
+    return Text.assemble(
+        (f"{name}  ", look.style("muted")), fit(Text(bar, look.style(category)), room, look),
+        (f"{percent(100 * share) if calls else '':>7}{count(calls) if calls else '':>9}", look.style("ink")),
+    )  # fmt: skip
 
 
 def _bar(fraction: float, width: int, look: Look) -> str:

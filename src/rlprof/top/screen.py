@@ -133,7 +133,7 @@ def _below(boxes: Boxes, frame: Frame, view: View, advised: int, changed: int) -
 
 
 def _message(view: View, width: int, look: Look) -> list[Text]:
-    lines = wrapped(view.message, width - 2, 2, look) if view.message else []
+    lines = wrapped(view.message, width - 2, 3, look) if view.message else []
     return [fit(Text(f" {line}", look.style("warn" if view.is_error else "accent")), width, look) for line in lines]
 
 
