@@ -71,7 +71,15 @@ def test_an_alias_is_accepted_and_not_shown(path, command):
 def test_run_help_has_its_groups_and_examples():
     text = CliRunner().invoke(cli, ["run", "--help"]).output
     headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
-    assert headings == ["Recording", "Output", "torch.profiler", "Python profilers", "Other options", "Examples"]
+    assert headings == [
+        "Recording",
+        "Output",
+        "Alerts",
+        "torch.profiler",
+        "Python profilers",
+        "Other options",
+        "Examples",
+    ]
 
 
 # Options that mean different things in different commands, such as --iterations of a training and of a comparison.
@@ -100,7 +108,7 @@ def test_capture_has_the_options_of_run_without_their_prefix():
 
 def test_output_and_html_mean_the_same_in_every_command():
     """Wherever something is written to a file, -o names it; wherever there is HTML, --html FILE is a short form."""
-    written = {("report",), ("analyze",), ("compare",), ("whatif",), ("doctor",), ("export",), ("capture",), ("list",),
+    written = {("report",), ("analyze",), ("compare",), ("whatif",), ("doctor",), ("export",), ("capture",), ("list",), ("stacks",),
                ("trace", "summary"), ("trace", "diff"), ("trace", "cut")}  # fmt: skip
     for path, command in commands():
         options = {option.name: option for option in options_of(command)}
