@@ -71,15 +71,8 @@ def test_an_alias_is_accepted_and_not_shown(path, command):
 def test_run_help_has_its_groups_and_examples():
     text = CliRunner().invoke(cli, ["run", "--help"]).output
     headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
-    assert headings == [
-        "Recording",
-        "Output",
-        "Alerts",
-        "torch.profiler",
-        "Python profilers",
-        "Other options",
-        "Examples",
-    ]
+    expected = "Recording, Output, Alerts, torch.profiler, Python profilers, Other options, Examples"
+    assert ", ".join(headings) == expected
 
 
 # Options that mean different things in different commands, such as --iterations of a training and of a comparison.
