@@ -85,23 +85,29 @@ class _Reason:
         if not driver.waits:
             return f"The driver {self._place([driver])}."
         waited = [lane for lane in others if lane.name in driver.waits_for] or others
+        where = _bounded(driver.doing[-1])
         if waited:
-            where = _bounded(driver.doing[-1])
             return f"The driver waits in {where} for {_names(waited)}, which {self._place(waited)}."
-        return f"The driver {self._place([driver])}, waits, and no other lane works inside an operation."
+        since = self._since([driver])
+        verb = f"has waited in {where} for {since}" if since else f"waits in {where}"
+        return f"The driver {verb}, and no other lane works inside an operation."
 
     def _place(self, lanes: Sequence[LaneNow]) -> str:
         """`have been inside env_step for at least 45 s`. Names the operation that most of the lanes are inside."""
         operations = [lane.doing[-1] for lane in lanes]
         most = max(operations, key=operations.count)
         where = f"inside {_bounded(most)}" + ("" if operations.count(most) == len(lanes) else " and other operations")
-        times = [lane.since_s + self._age for lane in lanes if lane.since_s is not None]
-        # A loop that polls begins a span again and again.
-        if len(times) < len(lanes) or min(times) < self._seconds / 2:
+        since = self._since(lanes)
+        if not since:
             return f"{'is' if len(lanes) == 1 else 'are'} {where}"
-        if len(lanes) == 1:
-            return f"has been {where} for {_time(times[0])}"
-        return f"have been {where} for at least {_time(min(times))}"
+        return f"{'has' if len(lanes) == 1 else 'have'} been {where} for {since}"
+
+    def _since(self, lanes: Sequence[LaneNow]) -> str:
+        """`at least 45 s`. Empty if it is unknown, or if a span began late: a loop that polls begins it repeatedly."""
+        times = [lane.since_s + self._age for lane in lanes if lane.since_s is not None]
+        if len(times) < len(lanes) or min(times) < self._seconds / 2:
+            return ""
+        return f"{'' if len(lanes) == 1 else 'at least '}{_time(min(times))}"
 
 
 def _names(lanes: Sequence[LaneNow]) -> str:

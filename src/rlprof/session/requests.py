@@ -83,7 +83,7 @@ def write_request(folder: Path, request: Request) -> Path:
                 answers_of(path).mkdir(PRIVATE_FOLDER, exist_ok=True)
             write_private(path, msgspec.json.encode(request))
             break
-        except FileNotFoundError:  # another reader has just removed the empty folder
+        except (FileNotFoundError, FileExistsError):  # another requester has just removed the empty folder
             if attempt == _TRIES - 1 or not folder.is_dir():
                 raise
     return path
@@ -160,7 +160,8 @@ def write_marks(folder: Path) -> int:
                 return 0
             _insert(connection, [request for _, request in marks])
     except (sqlite3.Error, OSError, ValueError, KeyError) as error:
-        raise RlprofError(f"{folder} cannot be written, so {len(marks)} marks are missing in it: {error}") from error
+        missing = "1 mark is" if len(marks) == 1 else f"{len(marks)} marks are"
+        raise RlprofError(f"{folder} cannot be written, so {missing} missing in it: {error}") from error
     for path, _ in marks:
         withdraw(path)
     return len(marks)
