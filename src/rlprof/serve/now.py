@@ -17,6 +17,8 @@ MOST_PARTS = 7
 MOST_LANES = 24
 _MOST_CHANGES = 4
 _MOST_MARKS = 6
+_LATE = 3.0
+"""Times the typical iteration. A shorter time since the last one is not worth a figure."""
 _LEAST_SHARE = 0.5
 """Percent. A smaller operation has no bar."""
 
@@ -61,7 +63,7 @@ def _facts(frame: Frame) -> list[tuple[str, str]]:
             found.append(("left", duration(1e9 * frame.eta_s)))
         if frame.iteration_ns is not None:
             found.append(("per iteration", duration(frame.iteration_ns)))
-        if frame.open_s is not None:
+        if frame.open_s is not None and frame.open_s > _LATE * (frame.iteration_ns or 0) / 1e9:
             found.append(("since the last one", duration(1e9 * frame.open_s)))
     return found
 
@@ -100,7 +102,12 @@ def _usage(usage: Usage) -> list[dict[str, Any]]:
 
 
 def _gauge(what: str, value: str, remark: str, history: Sequence[float]) -> dict[str, Any]:
-    return {"what": what, "value": value, "remark": remark, "history": [round(one, 1) if one < 1e6 else round(one) for one in history]}
+    return {
+        "what": what,
+        "value": value,
+        "remark": remark,
+        "history": [round(one, 1) if one < 1e6 else round(one) for one in history],
+    }
 
 
 def _window(frame: Frame) -> str:
@@ -134,8 +141,8 @@ def _part(part: Part) -> dict[str, Any]:
 def _lane(lane: LaneNow) -> dict[str, Any]:
     doing = plain_name(lane.doing[-1]) if lane.doing else ""
     return {
-        "name": plain_name(lane.name),
-        "kind": "driver" if lane.on_driver and lane.kind == "thread" else lane.kind,
+        "name": plain_name(f"driver ({lane.name})" if lane.on_driver and lane.kind == "thread" else lane.name),
+        "kind": lane.kind,
         "alive": lane.alive,
         "doing": doing,
         "path": prose(" > ".join(map(plain_name, lane.doing[:12]))),

@@ -47,7 +47,7 @@ def run_page(watch: Watch, action: str) -> str:
         "files": Markup(watch.rendered.parts.get("files", "")),
     })  # fmt: skip
     common: dict[str, Markup] = {"policy": Markup(), "styles": style, "script": script, "data": data}
-    common |= {"above": Markup(strip), "home": _BACK}
+    common |= {"live": Markup(strip), "home": _BACK}
     if watch.rendered.trained:
         assert watch.report is not None
         parts = {name: Markup(text) for name, text in watch.rendered.parts.items()}

@@ -52,7 +52,7 @@ def to_html(report: Report) -> str:
         "title": title_of(report),
         "policy": element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
         "styles": element("style", Markup("\n".join(map(file, STYLES)))),
-        "above": Markup(),
+        "live": Markup(),
         "home": Markup(),
         "data": data_element(chart_data(report)),
         "script": element("script", Markup(script)),

@@ -8,9 +8,9 @@ actions(page, shownStrip);
 
 const trained = Boolean(holder.dataset.trained);
 const report = trained ? reportPage() : null;
-let charts = JSON.parse(byId("data").textContent);
+let chartData = JSON.parse(byId("data").textContent);
 if (report) {
-  report.draw(charts);
+  report.draw(chartData);
   report.enliven();
 }
 // The page was shorter when the browser looked for the section that the address names.
@@ -23,9 +23,9 @@ function onReport({ version, trained: isTrained, parts, data }) {
     return;
   }
   if (!report) return;
-  charts = { ...charts, ...data };
+  chartData = { ...chartData, ...data };
   replaceParts(parts);
-  keepingFocus(() => report.draw(charts));
+  keepingFocus(() => report.draw(chartData));
   report.enliven();
 }
 
