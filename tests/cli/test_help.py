@@ -101,8 +101,8 @@ def test_capture_has_the_options_of_run_without_their_prefix():
 
 def test_output_and_html_mean_the_same_in_every_command():
     """Wherever something is written to a file, -o names it; wherever there is HTML, --html FILE is a short form."""
-    written = {("report",), ("analyze",), ("compare",), ("whatif",), ("doctor",), ("export",), ("capture",), ("list",), ("stacks",),
-               ("trace", "summary"), ("trace", "diff"), ("trace", "cut")}  # fmt: skip
+    written = {("report",), ("analyze",), ("compare",), ("whatif",), ("doctor",), ("export",), ("capture",), ("list",),
+               ("stacks",), ("trace", "summary"), ("trace", "diff"), ("trace", "cut")}  # fmt: skip
     for path, command in commands():
         options = {option.name: option for option in options_of(command)}
         assert ("output" in options) == (path in written), path
