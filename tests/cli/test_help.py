@@ -76,7 +76,18 @@ def test_run_help_has_its_groups_and_examples():
 
 
 # Options that mean different things in different commands, such as --iterations of a training and of a comparison.
-DIFFERENT = {"--iterations", "--step", "--phase", "--precision", "--output", "-o", "--tensorboard", "--name", "--pairs"}
+DIFFERENT = {
+    "--iterations",
+    "--step",
+    "--phase",
+    "--precision",
+    "--output",
+    "-o",
+    "--tensorboard",
+    "--name",
+    "--pairs",
+    "--port",
+}
 
 
 def test_an_option_has_one_default_and_one_text_in_every_command():
