@@ -10,6 +10,11 @@ _FRAME = re.compile(r'  File (?:"(.*)"|\?\?\?), line (\d+|\?\?\?) in (.*)')
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
 
 
+MOST_FRAMES = 100
+"""faulthandler writes at most so many frames of a thread. Python 3.13 does not say that there are more."""
+_OUTERMOST = ("<module>", "_bootstrap")
+
+
 @dataclass
 class DumpedThread:
     ident: int
@@ -19,7 +24,7 @@ class DumpedThread:
     frames: list[tuple[str, int, str]] = field(default_factory=list)
     """(file, line, function), innermost first, as it is written. The line is 0 if it is unknown."""
     is_cut: bool = False
-    """Outer frames are missing. faulthandler writes 100 frames at most."""
+    """Outer frames are missing."""
 
 
 def read_dump(text: str) -> list[DumpedThread]:
@@ -33,6 +38,8 @@ def read_dump(text: str) -> list[DumpedThread]:
             threads[-1].frames.append((_unescaped(frame[1] or "???"), number, _unescaped(frame[3])))
         elif threads and line == "  ...":
             threads[-1].is_cut = True
+    for thread in threads:
+        thread.is_cut |= len(thread.frames) >= MOST_FRAMES and thread.frames[-1][2] not in _OUTERMOST
     return threads
 
 

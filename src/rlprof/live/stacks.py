@@ -142,8 +142,9 @@ class _Request:
         for path in answers_of(self.file).glob(f"*{SUFFIX}"):
             with suppress(OSError, ValueError):
                 answer = msgspec.json.decode(read_small(path, MOST_BYTES), type=Answer)
-                if answer.pid in self._found:
-                    continue
+                dump = self._signalled.get(answer.pid)
+                if answer.pid in self._found or (dump is not None and dump.has_begun()):
+                    continue  # the signal may have ended what it has shown
                 threads = tuple(
                     ThreadStack(thread.name, thread.is_main, self._with_sources(thread.frames), thread.hidden)
                     for thread in answer.threads
@@ -226,11 +227,14 @@ class _Dump:
         self._size = self._begin = path.stat().st_size
         self._since = time.monotonic()
 
-    def is_complete(self) -> bool:
+    def has_begun(self) -> bool:
         size = self._path.stat().st_size if self._path.exists() else 0
         if size != self._size:
             self._size, self._since = size, time.monotonic()
-        return size > self._begin and time.monotonic() - self._since > SETTLED_SECONDS
+        return size > self._begin
+
+    def is_complete(self) -> bool:
+        return self.has_begun() and time.monotonic() - self._since > SETTLED_SECONDS
 
     def text(self) -> str:
         return read_small(self._path, MOST_BYTES)[self._begin :].decode("utf-8", "replace")

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -92,10 +93,9 @@ def _render_threads(threads: Sequence[ThreadStack], folder: str, layout: Layout,
         shown = many(hidden, "outer call") if first.hidden >= 0 else "outer calls"
         layout.line(f"... {shown} not shown", "dim", indent=2 * _INDENT)
     for file, line, function, source in frames:
-        inside = f" in {layout.name(function, 40)}"
-        where = layout.path(
-            f"{short_file(file, folder)}:{line or '?'}", max(20, layout.width - 2 * _INDENT - len(inside))
-        )
+        inside = f" in {layout.name(function, max(8, layout.width // 3))}"
+        room = max(8, layout.width - 2 * _INDENT - cell_len(inside))
+        where = layout.path(f"{short_file(file, folder)}:{line or '?'}", room)
         console.print(Text(f"{'':{2 * _INDENT}}{where}") + Text(inside, style="dim"), soft_wrap=True)
         if source:
             shown = layout.name(source, max(20, layout.width - 3 * _INDENT))
