@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import click
 
 from rlprof.cli import options
 from rlprof.cli.help import Command, command, group, option
-from rlprof.run.command import any_command, become, module_command, script_command
+from rlprof.cli.top import dashboard
+from rlprof.recording.environment import CONTROLLER
+from rlprof.run.command import any_command, become, module_command, recorded_environment, script_command
 from rlprof.run.supervise import supervise
 
 
@@ -33,6 +36,7 @@ class _Run(Command):
         "rlprof run --name baseline --summary-every 10 train.py",
         "rlprof run -m package.train --envs 8",
         "rlprof run --torch-profiler --torch-profiler-active 5 train.py",
+        "rlprof run --top train.py",
         "rlprof run -- torchrun --nproc-per-node 2 train.py",
     ),
 )
@@ -43,12 +47,20 @@ class _Run(Command):
     options.summary_every,
     *options.files,
     option("--quiet", is_flag=True, help="Print no summary at the end of the run."),
+    dashboard,
 )
 @options.alerts
 @options.captures()
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]... | -- COMMAND")
 def run(
-    program: tuple[str, ...], module: bool, command: bool, no_probes: bool, no_stacks: bool, quiet: bool, **given: Any
+    program: tuple[str, ...],
+    module: bool,
+    command: bool,
+    no_probes: bool,
+    no_stacks: bool,
+    quiet: bool,
+    top: bool,
+    **given: Any,
 ) -> None:
     """Run a training script unchanged and record it.
 
@@ -65,6 +77,24 @@ def run(
         "quiet": quiet or None,
     }
     options.start_watcher(given)
-    if command and not module:
-        supervise(any_command(program), given)
-    become((module_command if module else script_command)(program), given, is_python=True)
+    is_any = command and not module
+    words = (any_command if is_any else module_command if module else script_command)(program)
+    if top:
+        _show(program[0], words, given, is_any)
+    if is_any:
+        supervise(words, given)
+    become(words, given, is_python=True)
+
+
+def _show(program: str, words: list[str], given: dict[str, Any], is_any: bool) -> None:
+    """Run it below the dashboard, which never returns. Returns if there is no terminal for that."""
+    from rlprof.top.start import NO_TERMINAL, on_terminal  # noqa: PLC0415 - slow to import, and rarely needed
+
+    if CONTROLLER in os.environ:
+        return  # an experiment controls the training, and reads its output
+    if not on_terminal():
+        click.echo(NO_TERMINAL, err=True)
+        return
+    from rlprof.top.training import run_with_dashboard  # noqa: PLC0415
+
+    run_with_dashboard(Path(program).name, words, recorded_environment(given), not is_any, is_any)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 
 import click
@@ -13,6 +12,14 @@ from rlprof.cli.output import show
 from rlprof.errors import RlprofError
 
 LEAST_INTERVAL = 0.2
+dashboard_flags = ("--top", "--sanctum")
+dashboard = option(
+    *dashboard_flags[:1],
+    aliases=dashboard_flags[1:],
+    is_flag=True,
+    help="Show the dashboard of rlprof top above the output.",
+)
+"""The option of the commands that start a training."""
 
 
 def _interval(context: click.Context, parameter: click.Parameter, text: str) -> float:
@@ -35,9 +42,10 @@ def top(session: str | None, interval: float, once: bool) -> None:
     """
     from rlprof.live.choose import running_session  # noqa: PLC0415 - `rlprof top --help` needs none of these
     from rlprof.live.feed import Feed  # noqa: PLC0415
+    from rlprof.top.start import on_terminal, show_dashboard  # noqa: PLC0415
 
     feed = Feed(session if session is not None else running_session())
-    if once or not _on_terminal():
+    if once or not on_terminal():
         from rlprof.top.once import render  # noqa: PLC0415
 
         feed.refresh(force=True)
@@ -45,13 +53,6 @@ def top(session: str | None, interval: float, once: bool) -> None:
         feed.close()
         show(partial(render, frame))
         return
-    from rlprof.top.start import show_dashboard  # noqa: PLC0415
-
     reason = show_dashboard(feed, interval)
     if reason is not None:
         raise RlprofError(reason)
-
-
-def _on_terminal() -> bool:
-    """Textual draws on stderr, and reads the keys from stdin."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from rlprof.ledger.profiler import Profiler, get_profiler
 from rlprof.probes import phases
 from rlprof.probes.registry import Attached, find_probes
 from rlprof.recording import environment
+from rlprof.run import OUTPUT
 
 if TYPE_CHECKING:
     from rlprof.recording.recording import Recording
@@ -106,6 +108,7 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     recording.launched = True
     recording.quiet = quiet
     recording.before_end.append(phases.end)
+    recording.before_end.append(partial(_list_output, recording))
     if not quiet:
         summary = EndOfRunSummary(recording, named=supervised)
         recording.at_end.append(summary)
@@ -119,6 +122,12 @@ def _drive(profiler: Profiler, options: dict[str, Any]) -> Recording:
     profiler.ledger.begin_startup(profiler.profile(STARTUP))
     _call_controller(profiler, recording)
     return recording
+
+
+def _list_output(recording: Recording) -> None:
+    """`rlprof run --top` writes the output of this process to a file in the session."""
+    if recording.folder is not None and (recording.folder / OUTPUT).exists():
+        recording.add_file(recording.folder / OUTPUT, "output")
 
 
 def _join(profiler: Profiler, folder: Path) -> None:

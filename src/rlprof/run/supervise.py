@@ -46,11 +46,11 @@ def supervise(command: Sequence[str], options: Mapping[str, Any]) -> NoReturn:
         if not Path(started_file).exists():
             report_start(os.environ)  # to the run that this one is part of
         elif not options.get("quiet"):
-            print(f"rlprof: nothing was recorded, because {_reason(command)}", file=sys.stderr)  # noqa: T201
+            print(f"rlprof: nothing was recorded, because {reason_for_nothing(command)}", file=sys.stderr)  # noqa: T201
     finally:
         with suppress(OSError):
             os.unlink(started_file)
-    _end_like(code)
+    end_like(code)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -89,7 +89,8 @@ def _next_signal(signals: set[int], by_terminal: set[int]) -> tuple[int, bool]:
     return number, number != signal.SIGCHLD and number not in by_terminal
 
 
-def _end_like(code: int) -> NoReturn:
+def end_like(code: int) -> NoReturn:
+    """End as a program with this exit code did. It is negative if a signal ended the program."""
     sys.stdout.flush()
     sys.stderr.flush()
     if code < 0:
@@ -101,7 +102,8 @@ def _end_like(code: int) -> NoReturn:
     os._exit(code if code >= 0 else 128 - code)
 
 
-def _reason(command: Sequence[str]) -> str:
+def reason_for_nothing(command: Sequence[str]) -> str:
+    """Why nothing was recorded in a command, and what to do."""
     remedy = "or put `import rlprof.auto` at the top of the script"
     flag = _isolating_flag(command)
     name = Path(command[0]).name

@@ -38,16 +38,17 @@ def advice(frame: Frame, view: View, width: int, most: int, look: Look) -> Panel
             hidden -= 1
             lines += [Text(line, look.style("ink")) for line in found]
         return Panel("Change first", lines, f"{hidden} more in the report" if hidden else "")
-    found = wrapped(frame.no_finding or _nothing(frame), width, most, look)
-    shown = [Text(line, look.style("ink" if frame.no_finding else "muted")) for line in found]
+    shown = [Text(line, look.style("ink")) for line in wrapped(_no_finding(frame), width, most, look)]
     for note in frame.notes:
         found = wrapped(f"Note: {note.text}", width, max(0, most - len(shown)), look)
         shown += [Text(line, look.style("warn")) for line in found]
     return Panel("Advice", shown)
 
 
-def _nothing(frame: Frame) -> str:
-    return "No advice yet." if frame.is_running else "No advice."
+def _no_finding(frame: Frame) -> str:
+    if frame.is_running and not (frame.steps or frame.iterations or frame.findings) and len(frame.parts) <= 2:
+        return "No advice yet: nothing of a training was seen so far."
+    return frame.no_finding or ("No advice yet." if frame.is_running else "No advice.")
 
 
 def _finding(finding: Finding, width: int, most: int, look: Look) -> list[Text]:
@@ -78,7 +79,7 @@ def natural_advice(frame: Frame, width: int, look: Look) -> int:
         others = (wrapped(f"2. {headline(other)}", width, 2, look, hanging=3) for other in frame.findings[1:])
         return len(_finding(frame.findings[0], width, FIRST, look)) + sum(map(len, others))
     notes = sum(len(wrapped(f"Note: {note.text}", width, 3, look)) for note in frame.notes)
-    return len(wrapped(frame.no_finding or _nothing(frame), width, 3, look)) + notes
+    return len(wrapped(_no_finding(frame), width, 3, look)) + notes
 
 
 def changes(frame: Frame, width: int, most: int, look: Look) -> Panel | None:

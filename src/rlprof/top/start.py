@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import gc
+import sys
+from typing import TYPE_CHECKING
 
 from rlprof.errors import RlprofError
-from rlprof.live.feed import Feed
+
+if TYPE_CHECKING:
+    from rlprof.live.feed import Feed
+
+NO_TERMINAL = "rlprof: --top needs a terminal, and there is none here. The training runs without the dashboard."
 
 
 def show_dashboard(feed: Feed, interval: float) -> str | None:
@@ -26,3 +32,8 @@ def show_dashboard(feed: Feed, interval: float) -> str | None:
 def missing(error: ModuleNotFoundError) -> RlprofError:
     """The sentence for an installation without textual or pyte."""
     return RlprofError(f"the dashboard needs {error.name}. Install it with: pip install 'rlprof[top]'")
+
+
+def on_terminal() -> bool:
+    """Textual draws on stderr, and reads the keys from stdin."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

@@ -9,9 +9,11 @@ import click
 
 from rlprof.cli import options as shared
 from rlprof.cli.help import Command, Option, command, group, option
+from rlprof.cli.top import dashboard
 from rlprof.cli.train.compare import compare_cure
 from rlprof.cli.train.options import given, options_of, spread
 from rlprof.cli.train.run import run
+from rlprof.cli.train.top import show_training
 from rlprof.compare.paired import MOST_PAIRS
 from rlprof.workloads.settings import Settings, make_settings, read_config, read_overrides
 from rlprof.workloads.workload import Workload
@@ -32,6 +34,7 @@ _OUTPUT = (
     ),
     option("--progress/--no-progress", aliases=[" /--no-tui"], default=True, default_text="on",
            help="Show progress as a bar, or as lines where there is no terminal."),
+    dashboard,
 )  # fmt: skip
 _EXPERIMENTS = (
     option("--compare", is_flag=True,
@@ -48,16 +51,27 @@ _CONFIG: dict[str, Any] = {
 }
 
 
+_WORDS = "rlprof.train.words"
+"""Key under which click keeps the arguments as they were given."""
+
+
 class _Train(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_WORDS] = list(args)
         options = [param for param in self.params if isinstance(param, click.Option)]
         return super().parse_args(ctx, spread(options, args))
 
 
 def command_of(workload: Workload, help: str) -> click.Command:
     def train(words: tuple[str, ...], config: str | None, **options: Any) -> None:
-        compare, pairs = options.pop("compare"), options.pop("pairs")
+        compare, pairs, top = options.pop("compare"), options.pop("pairs"), options.pop("top")
         settings = _settings(workload, words, config, options)
+        if top and (compare or not options["profile"]):
+            raise click.UsageError(
+                f"--top shows a recorded training. Leave out {'--compare' if compare else '--no-profile'}."
+            )
+        if top:
+            show_training(workload.name, click.get_current_context().meta[_WORDS])
         if compare:
             compare_cure(workload, settings, pairs, options["breakdown"], options["cprofile"])
             return
