@@ -94,10 +94,10 @@ class Top(_Viewer):
 class Page:
     """An open page: it reads the events of one session and throws them away."""
 
-    def __init__(self, port: int, cookie: str, session: str) -> None:
+    def __init__(self, port: int, cookie: str, session: str, browser: int) -> None:
         self.events = 0
         self._connection = http.client.HTTPConnection("127.0.0.1", port)
-        self._connection.request("GET", f"/run/{session}/events", headers={"Cookie": cookie})
+        self._connection.request("GET", f"/run/{session}/events?browser={browser}", headers={"Cookie": cookie})
         self._answer = self._connection.getresponse()
         if self._answer.status != 200:
             raise RuntimeError(f"the server answered {self._answer.status}: {self._answer.read(300)!r}")
@@ -129,7 +129,8 @@ class Served(_Viewer):
         connection = http.client.HTTPConnection("127.0.0.1", port)
         connection.request("GET", path)
         cookie = (connection.getresponse().getheader("Set-Cookie") or "").partition(";")[0]
-        self.pages = [Page(port, cookie, session) for session in pages]
+        # A browser has six connections to a server, of which four may be streams.
+        self.pages = [Page(port, cookie, session, number // 4) for number, session in enumerate(pages)]
 
 
 def giant_frames(session: Path, times: int) -> list[float]:

@@ -47,8 +47,8 @@ def are_connected(one: str, other: str) -> bool:
     return mine == its or its in imports_of(one) or mine in imports_of(other)
 
 
-def test_the_page_has_the_four_ways():
-    assert [title.split()[-1].strip("`") for title in WAYS] == ["span", "run", "comparison", "trace"]
+def test_the_page_has_the_five_ways():
+    assert [title.split()[-1].strip("`") for title in WAYS] == ["span", "run", "comparison", "trace", "view"]
 
 
 @pytest.mark.parametrize("title", WAYS)
