@@ -153,7 +153,8 @@ class Application:
             # Not in the threads that read: stacks take seconds if a process does not answer.
             found = await asyncio.to_thread(act, watch)
         except RlprofError as error:
-            return JSONResponse({"problem": str(error), "found": nothing}, 409)
+            problem = str(error).replace(str(self.runs.parent / request.path_params["run"]), "This run")
+            return JSONResponse({"problem": problem, "found": nothing}, 409)
         return JSONResponse({"problem": "", "found": found})
 
     # What is shared

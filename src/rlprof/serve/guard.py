@@ -26,6 +26,8 @@ from rlprof.render.html.markup import element
 
 MOST_BODY = 4096
 """Bytes of a request's body. Actions have a short one."""
+MOST_HEAD = 16_384
+"""Bytes of its address and headers."""
 ACTION_HEADER = "x-rlprof-action"
 REFUSED = "This page needs the address with the token that rlprof serve has printed."
 _HEADERS = {
@@ -78,7 +80,7 @@ class Guard:
         method: str = scope["method"]
         if method not in ("GET", "HEAD", "POST"):
             return _refused(405, "Only GET and POST are answered.")
-        if not _is_short(headers):
+        if not _is_short(headers, scope):
             return _refused(413, "The request is too large.")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         navigates = headers.get("sec-fetch-mode") == "navigate" and method == "GET"
@@ -151,7 +153,10 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _is_short(headers: Headers) -> bool:
+def _is_short(headers: Headers, scope: Scope) -> bool:
+    head = sum(len(name) + len(value) for name, value in headers.raw)
+    if head + len(scope["path"]) + len(scope["query_string"]) > MOST_HEAD:
+        return False
     length = headers.get("content-length", "0")
     return length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= MOST_BODY
 

@@ -13,13 +13,11 @@ import uvicorn
 
 from rlprof.errors import RlprofError
 from rlprof.serve.application import Application
-from rlprof.serve.guard import Guard, host_names, is_loopback
+from rlprof.serve.guard import MOST_HEAD, Guard, host_names, is_loopback
 from rlprof.session.folder import DATABASE
 
 HOST, PORT = "127.0.0.1", 8765
 _MORE_PORTS = 20
-_MOST_HEADERS = 16_384
-"""Bytes of a request's address and headers."""
 
 
 class Served:
@@ -41,14 +39,14 @@ class Served:
         self._first = f"/run/{quote(given.resolve().name, safe='')}" if single else "/"
         self.socket = _listening(host, port)
         self.host, self.port = host, int(self.socket.getsockname()[1])
-        self._application = Application(self.folder)
-        self.guard = Guard(self._application.asgi, host_names(host), self.port, with_token)
+        self.application = Application(self.folder)
+        self.guard = Guard(self.application.asgi, host_names(host), self.port, with_token)
         config = uvicorn.Config(
             self.guard, log_level="critical", access_log=False, server_header=False, lifespan="off", ws="none",
             http="h11", loop="asyncio", proxy_headers=False, timeout_graceful_shutdown=2,
-            h11_max_incomplete_event_size=_MOST_HEADERS,
+            h11_max_incomplete_event_size=MOST_HEAD,
         )  # fmt: skip
-        self.server = _Server(config, self._application)
+        self.server = _Server(config, self.application)
 
     @property
     def address(self) -> str:
@@ -72,14 +70,14 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, application: Application) -> None:
         super().__init__(config)
         self.ready: Callable[[], Any] = lambda: None
-        self._application = application
+        self.application = application
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._application.close()
+        await self.application.close()
         await super().shutdown(sockets)
 
 

@@ -17,7 +17,7 @@ from rlprof.capture.torch.capture import TRACE
 from rlprof.errors import RlprofError
 from rlprof.live.feed import Feed
 from rlprof.live.frame import Frame
-from rlprof.render.html.markup import plain_name, prose
+from rlprof.render.html.markup import prose
 from rlprof.serve.files import address, label
 from rlprof.serve.now import now_of
 from rlprof.serve.pump import Pump, event
@@ -135,7 +135,7 @@ class Watch(Pump[Seen]):
             path = trace.relative_to(self.folder).as_posix()
             found = {"text": label(path, TRACE), "href": address(self.folder.name, path, TRACE)}
         except (RlprofError, OSError, ValueError) as error:
-            found = {"text": prose(str(error).replace(f"{self.folder}", plain_name(self.folder.name))), "href": ""}
+            found = {"text": prose(str(error).replace(str(self.folder), "This run")), "href": ""}
         self._outcomes = [*self._outcomes, found][-MOST_OUTCOMES:]
         self._capturing = False
 

@@ -82,6 +82,7 @@ function showCount(count) {
   const none = document.getElementById("none");
   document.getElementById("runs").parentElement.hidden = !count;
   none.hidden = count > 0;
+  document.getElementById("tools").hidden = !all && !missing;
   none.textContent = all || missing
     ? "No run has all of these words."
     : "There is no run in this folder yet. Record one: rlprof run train.py";

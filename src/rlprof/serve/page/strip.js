@@ -125,8 +125,9 @@ function strip() {
       ...frame.alerts.map(({ time, kind, text }) => ({ text: `${clock(time)} ${text}`, kind })).reverse(),
     ];
     fillList(byId("now-alerts"), lines, () => tag("li", "", tag("span", "badge"), tag("span")), (one, line) => {
-      one.children[0].className = `badge ${line.kind === "changed" ? "good" : "warn"}`;
-      write(one.children[0], line.kind);
+      const look = { changed: "good", alert: "warn", warning: "warn", stuck: "warn" }[line.kind];
+      one.children[0].className = `badge ${look || "note-of"}`;
+      write(one.children[0], line.kind.replaceAll("_", " "));
       write(one.children[1], line.text);
     });
     byId("now-alerts").hidden = !lines.length;

@@ -1,0 +1,48 @@
+"""A server with two runs, for all tests of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serving import Client, recorded, serving
+
+from rlprof.serve.server import Served
+
+pytest.importorskip("starlette", reason="starlette is not installed")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs, and a file beside it that nobody may read."""
+    folder = tmp_path_factory.mktemp("served") / "runs"
+    folder.mkdir()
+    (folder.parent / "private.txt").write_text("secret of the user")
+    for envs in (4, 8):
+        recorded(folder, f"ppo{envs}", envs=envs, lr=0.001)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(runs: Path) -> Iterator[Served]:
+    with serving(runs) as served:
+        yield served
+
+
+@pytest.fixture
+def stranger(served: Served) -> Client:
+    """A client without the token."""
+    return Client(served)
+
+
+@pytest.fixture(scope="module")
+def client(served: Served) -> Client:
+    return Client(served).log_in()
+
+
+@pytest.fixture(scope="module")
+def run(runs: Path) -> Path:
+    """The first run."""
+    return next(iter(sorted(folder for folder in runs.iterdir() if folder.name.startswith("ppo4"))))

@@ -1,0 +1,166 @@
+"""No path of the server leads out of the folder: not by dots, slashes, links, or names that a session holds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from serving import Client, data_in, recorded, serving
+
+from rlprof.errors import UnreadableError
+from rlprof.serve.files import open_inside
+from rlprof.serve.runs import Runs
+
+SECRET = b"secret of the user"
+
+OUTSIDE = [
+    "..", ".", "", "../private.txt", "../../private.txt", "..%2fprivate.txt", "%2e%2e/private.txt",
+    "..%2f..%2fprivate.txt", "%2e%2e%2f%2e%2e%2fprivate.txt", "..%5c..%5cprivate.txt", "..%252f..%252fprivate.txt",
+    "/etc/passwd", "%2fetc%2fpasswd", "....//....//private.txt", "x/../../../private.txt", "%00", "raw.json%00.txt",
+    "..%c0%af..%c0%afprivate.txt", "link.txt", "folder/private.txt", "traces", "pipe", "missing",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trapped(run: Path) -> Path:
+    """The run, with links that lead out of it, and a pipe that nobody writes."""
+    (run / "link.txt").symlink_to(run.parent.parent / "private.txt")
+    (run / "folder").symlink_to(run.parent.parent)
+    (run / "traces").mkdir(exist_ok=True)
+    os.mkfifo(run / "pipe")
+    return run
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_name_leads_nowhere_but_into_its_run(client, trapped, name):
+    for path in (
+        f"/run/{trapped.name}/file/{name}", f"/run/{trapped.name}/trace/{name}", f"/perfetto/trace/{trapped.name}/{name}",
+        f"/perfetto/{name}", f"/run/{name}", f"/run/{name}/report.html", f"/run/{name}/file/private.txt",
+        f"/asset/{name}/style.css", f"/compare?a={name}&b={trapped.name}", f"/{name}",
+    ):  # fmt: skip
+        answer = client.get(path)
+        assert SECRET not in answer.body, path
+        assert b"root:" not in answer.body, path
+        assert answer.status in (200, 303, 404), path
+        if answer.status == 200:
+            assert name in ("", ".", ".."), path
+        if answer.status == 303:
+            assert answer.headers["location"].startswith("/perfetto/#!/?url=http"), path
+
+
+def test_a_file_of_a_run_is_downloaded_as_it_is(client, run):
+    answer = client.get(f"/run/{run.name}/file/raw.json")
+    assert answer.body == (run / "raw.json").read_bytes()
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert answer.headers["content-security-policy"] == "sandbox"
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "a//b", "./a", "a/..", "a\\b", "a\0b", "link", "inner/link", "inner", "x" * 5000]
+)
+def test_only_regular_files_inside_are_opened(tmp_path, path):
+    (tmp_path / "outside").write_text("secret")
+    folder = tmp_path / "folder"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "link").symlink_to(tmp_path / "outside")
+    (folder / "inner" / "link").symlink_to("../../outside")
+    (folder / "inner" / "file").write_text("text")
+    with pytest.raises(UnreadableError, match="no such file"):
+        open_inside(folder, path)
+    file, size = open_inside(folder, "inner/file")
+    with file:
+        assert (file.read(), size) == (b"text", 4)
+
+
+def test_a_run_behind_a_link_is_no_run(tmp_path):
+    elsewhere = recorded(tmp_path / "elsewhere", "hidden")
+    runs = tmp_path / "runs"
+    own = recorded(runs, "own")
+    (runs / "linked_20260101-000000").symlink_to(elsewhere)
+    copied = runs / "copied_20260101-000000"
+    copied.mkdir()
+    (copied / "session.db").symlink_to(elsewhere / "session.db")
+    found, missing = Runs(runs).scan(60)
+    assert ([run.folder for run in found], missing) == ([own.name], 0)
+    for name in ("linked_20260101-000000", "copied_20260101-000000", "..", ".", "", "a/b", "x\0", elsewhere.name):
+        with pytest.raises(UnreadableError, match="There is no run"):
+            Runs(runs).folder(name)
+    assert Runs(runs).folder(own.name) == own.resolve()
+
+
+def test_names_of_files_that_a_session_holds_are_only_names(tmp_path):
+    run = recorded(tmp_path / "runs", "files")
+    (tmp_path / "private.txt").write_bytes(SECRET)
+    names = ["../../private.txt", "/etc/passwd", "<img src=x>.json", "javascript:alert(1)", "..\\x", "a\nb"]
+    connection = sqlite3.connect(run / "session.db")
+    for place, name in enumerate(names):
+        kind = "torch_trace" if place % 2 else "functions"
+        connection.execute("INSERT INTO artifact (path, kind, time) VALUES (?, ?, ?)", (name, kind, place))
+    connection.commit()
+    connection.close()
+    with serving(tmp_path / "runs") as served:
+        client = Client(served).log_in()
+        page = client.get(f"/run/{run.name}").text
+        assert "<img" not in page
+        links = [part.partition('"')[0] for part in page.split('href="')[1:]]
+        own = [link for link in links if link.startswith(("/run/", "#", "/asset/", "/"))]
+        assert [link for link in links if link not in own] == ["data:,"]
+        for name in names:
+            for kind in ("file", "trace"):
+                place = "/".join(quote(part, safe="") for part in name.split("/"))
+                answer = client.get(f"/run/{run.name}/{kind}/{place}")
+                assert answer.status in (303, 404)
+                assert SECRET not in answer.body
+            assert client.get(f"/perfetto/trace/{run.name}/{quote(name, safe='')}").status == 404
+
+
+def test_a_run_that_is_deleted_while_it_is_shown_is_one_sentence(tmp_path):
+    run = recorded(tmp_path, "gone")
+    recorded(tmp_path, "stays")
+    with serving(tmp_path) as served:
+        client = Client(served).log_in()
+        assert client.get(f"/run/{run.name}").status == 200
+        shutil.rmtree(run)
+        for path in (f"/run/{run.name}", f"/run/{run.name}/events", f"/run/{run.name}/report.html"):
+            answer = client.get(path)
+            assert answer.status == 404
+            assert "There is no run gone_" in answer.text
+        rows = data_in(client.get("/").text, "runs-data")
+        assert [row["name"] for row in rows["rows"]] == ["stays"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "is empty"), (b"no database" * 99, "not an SQLite file"), (b"SQLite format 3\0" + b"x" * 9000, "")],
+)
+def test_a_run_that_cannot_be_read_says_why(tmp_path, content, said):
+    damaged = tmp_path / "damaged_20260101-000000"
+    damaged.mkdir()
+    (damaged / "session.db").write_bytes(content)
+    with serving(tmp_path) as served:
+        client = Client(served).log_in()
+        answer = client.get(f"/run/{damaged.name}")
+        assert answer.status == 404
+        assert said in answer.text
+        assert "Traceback" not in answer.text
+        (row,) = data_in(client.get("/").text, "runs-data")["rows"]
+        assert row["state"] == "unreadable"
+        assert said in row["problem"]
+
+
+def test_a_run_of_a_newer_rlprof_says_so(tmp_path):
+    run = recorded(tmp_path, "newer")
+    connection = sqlite3.connect(run / "session.db")
+    connection.execute("PRAGMA user_version = 999")
+    connection.commit()
+    connection.close()
+    with serving(tmp_path) as served:
+        client = Client(served).log_in()
+        assert "newer rlprof" in client.get(f"/run/{run.name}").text
+        (row,) = data_in(client.get("/").text, "runs-data")["rows"]
+        assert "newer rlprof" in row["problem"]
