@@ -78,7 +78,7 @@ def frame(**known: Any) -> Frame:
         "started": 1_790_000_000.0, "written": 1_790_000_134.0, "age_s": 0.4, "wall_s": 134.2, "iterations": 41,
         "planned": 100, "eta_s": 192.0, "iteration_ns": 1_600 * MS, "open_s": 0.6, "steps": 1_230_000, "episodes": 812,
         "training_s": 131.0,
-        "speed": Speed("step", 12_345.0, 11_900.0, tuple(9_000 + 900 * (place % 7) + 40 * place for place in range(90))),
+        "speed": Speed("step", 12_345.0, 11_900.0, tuple(9_000 + 900 * (n % 7) + 40 * n for n in range(90))),
         "window_iterations": 6, "window_ns": 10_200 * MS, "parts": parts(),
         "lanes": (lane(waits=True, doing=("rollout", "worker_wait"), waits_for=("worker-1", "worker-3")), *WORKERS),
         "usage": Usage(
@@ -153,7 +153,8 @@ def text_of(lines: list[Any]) -> str:
 
 
 HOSTILE = (
-    "[red]bold[/red]", "a\x1b[31mb\x07c", "x" * 5_000, "環境を一歩進める環境を一歩進める環境を一歩進める", "שלום עולם\u202etest",
+    "[red]bold[/red]", "a\x1b[31mb\x07c", "x" * 5_000,
+    "環境を一歩進める環境を一歩進める環境を一歩進める", "שלום עולם\u202etest",
     "line\nbreak\ttab", "é́́́́", "👩\u200d💻 coder", "",
 )  # fmt: skip
 

@@ -59,7 +59,7 @@ class Output:
             self._taken = self.total
         if skipped:
             for end in (b"\n", b"\r"):
-                if end in taken:
+                if end in taken[:-1]:
                     return taken[taken.index(end) + 1 :], True
         return taken, skipped
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from rlprof.analysis.figures import as_percent, count, duration, if_known, percent
@@ -25,27 +26,29 @@ def operation_lines(detail: OperationDetail, width: int, look: Look) -> list[Tex
     own = f"{percent(detail.share)} of the training time is its own"
     lines = [Text(f"{count(detail.calls)} {'call' if detail.calls == 1 else 'calls'}, {own}.", ink), Text()]
     if detail.calls and detail.histogram:
-        lines += [Text("Duration of a call", look.style("title")), *_quantiles(detail, look), Text()]
+        lines += [Text("Duration of a call", look.style("title")), *_quantiles(detail, width, look), Text()]
         lines += [*histogram(detail.histogram, width, look, detail.category), Text()]
     lines.append(Text("Hottest lines of your code", look.style("title")))
     if not detail.lines:
         lines.append(Text("No line was sampled in it.", muted))
     for line in detail.lines[:MOST_LINES]:
         place = name_of(line.where, max(16, width * 2 // 5), look)
-        lines.append(Text.assemble((f"{as_percent(line.share):>6}  ", ink), (place, look.style("accent")),
-                                   (f"  {name_of(line.function, 30, look)}", muted)))  # fmt: skip
+        function = name_of(line.function, max(1, width - cell_len(place) - 10), look)
+        figure = f"{as_percent(line.share):>6}  "
+        lines.append(Text.assemble((figure, ink), (place, look.style("accent")), (f"  {function}", muted)))
         if line.source:
             lines.append(Text(f"{'':8}{name_of(' '.join(line.source.split()), max(8, width - 8), look)}", ink))
     return lines
 
 
-def _quantiles(detail: OperationDetail, look: Look) -> list[Text]:
+def _quantiles(detail: OperationDetail, width: int, look: Look) -> list[Text]:
     figures = (
         ("shortest", detail.min_ns), ("median", detail.p50_ns), ("mean", detail.mean_ns), ("95%", detail.p95_ns),
         ("99%", detail.p99_ns), ("longest", detail.max_ns),
     )  # fmt: skip
-    names = Text("".join(f"{name:>10}" for name, _ in figures), look.style("muted"))
-    return [names, Text("".join(f"{if_known(duration, ns) or '-':>10}" for _, ns in figures), look.style("ink"))]
+    column = min(10, width // len(figures))
+    names = Text("".join(f"{name:>{column}}" for name, _ in figures), look.style("muted"))
+    return [names, Text("".join(f"{if_known(duration, ns) or '-':>{column}}" for _, ns in figures), look.style("ink"))]
 
 
 def histogram(counts: Mapping[int, int], width: int, look: Look, category: str = "other") -> list[Text]:

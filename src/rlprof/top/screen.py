@@ -45,7 +45,7 @@ def screen(frame: Frame, view: View, size: Size, look: Look, keys: bool = True) 
     """At most `size.height` lines of `size.width` cells. The last one names the keys."""
     width = max(30, size.width)
     below = [*_message(view, width, look), footer(frame, view, width, look)] if keys else []
-    above = banners(frame, width, look)
+    above = banners(frame, width, look)[: max(1, size.height // 4)]
     for line in above:
         line.stylize(look.style("alarm"))
     boxes = Boxes(width, look)
@@ -72,7 +72,7 @@ def _wide(boxes: Boxes, frame: Frame, view: View, room: int) -> None:
     left -= (advised + 1 if advised else 0) + (changed + 1 if changed else 0)
     right_inner = (inner - 3) * 9 // 20
     left_inner = inner - 3 - right_inner
-    rows = min(left, MOST_OPERATIONS, max(LEAST_OPERATIONS, len(rows_of(frame, view)) + 2))
+    rows = min(max(1, left), MOST_OPERATIONS, max(LEAST_OPERATIONS, len(rows_of(frame, view)) + 2))
     used = machine(frame, right_inner, look)
     lane_rows = max(1, min(MOST_LANES, natural_lanes(frame), left - len(used.lines) - 1))
     who = lanes(frame, right_inner, lane_rows, look)
@@ -98,7 +98,7 @@ def _narrow(boxes: Boxes, frame: Frame, view: View, room: int) -> None:
     boxes.add(top)
     left = room - len(top.lines) - 2
     natural = max(3, len(rows_of(frame, view)) + 2)
-    sections = {"operations": min(natural, LEAST_OPERATIONS)}
+    sections = {"operations": min(natural, LEAST_OPERATIONS, max(1, left - 1))}
     left -= sections["operations"] + 1
     wanted = [("lanes", 1), ("advice", 2), ("machine", 1), ("changes", 1)]
     natural_of = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from rlprof.analysis.figures import many
@@ -53,8 +54,8 @@ def _thread(thread: ThreadStack, width: int, look: Look) -> list[Text]:
         hidden = "outer calls" if thread.hidden < 0 else many(thread.hidden, "outer call")
         lines.append(Text(f"    {hidden} left out", look.style("muted")))
     for file, line, function, source in thread.frames:
-        place = name_of(_place(file, line), max(12, width - 30), look)
-        called = name_of(function, max(4, width - len(place) - 6), look)
+        place = name_of(_place(file, line), max(12, width - 24), look)
+        called = name_of(function, max(4, width - cell_len(place) - 6), look)
         lines.append(Text.assemble("    ", (place, look.style("accent")), (f" {called}", look.style("muted"))))
         if source:
             lines.append(Text(f"      {name_of(' '.join(source.split()), max(8, width - 6), look)}", look.style("ink")))

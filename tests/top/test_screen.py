@@ -1,0 +1,183 @@
+"""The dashboard as lines: a pure function of a frame, what the user chose, and the size of the terminal."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from frames import HOSTILE, MS, PLAIN, frame, lane, many_lanes, many_parts, parts, past, stuck_frame, text_of
+
+from rlprof.analysis.figures import duration, percent
+from rlprof.live.frame import Frame, Speed, Usage
+from rlprof.top.drawing import bullet, curve
+from rlprof.top.look import ASCII, DARK, LIGHT, UNICODE, Look
+from rlprof.top.screen import Size, screen
+from rlprof.top.view import View
+
+SIZES = [(100, 30), (60, 20), (80, 24), (92, 14), (140, 50), (200, 60), (34, 12)]
+EMPTY: dict[str, object] = {
+    "parts": (), "lanes": (), "findings": (), "changes": (), "marks": (), "usage": Usage(), "speed": Speed(),
+    "iterations": 0, "planned": None, "eta_s": None, "iteration_ns": None, "steps": 0, "episodes": 0,
+}  # fmt: skip
+
+
+def hostile(name: str) -> Frame:
+    tree = (
+        (name, "other", 0, True, 90.0, 0.0, 91.0, 0.0, 1, 1e6),
+        (name, name, 1, False, 90.0, 90.0, 91.0, 91.0, 1, 1e6),
+    )
+    lanes = (lane(name, on_driver=True, doing=(name, name), waits=True, waits_for=(name, name)), *[lane(name)] * 3)
+    return frame(name=name, state=name or "running", parts=parts(tree), lanes=lanes, problem=name)
+
+
+STATES = {
+    "running": frame(),
+    "stuck": stuck_frame(problem="The figures are 300 s old."),
+    "finished": frame(state="finished"),
+    "failed": frame(state="ValueError: " + "no " * 300),
+    "empty": frame(**EMPTY),
+    "empty and ended": frame(**EMPTY, state="killed"),
+    "large": frame(lanes=many_lanes(), hidden_lanes=500, parts=many_parts()),
+    **{f"hostile {number}": hostile(name) for number, name in enumerate(HOSTILE)},
+}
+VIEWS = {
+    "tree": View(),
+    "now": View(order="now", selected=("env_step",)),
+    "past": View(past=past(3), back=3),
+    "filtered": View(filter="for", paused=True),
+    "nothing": View(filter="no such name", message="x" * 500, is_error=True, runs_training=True),
+}
+
+
+@pytest.mark.parametrize("look", [PLAIN, Look(ASCII), Look(UNICODE, DARK)], ids=["plain", "ascii", "colours"])
+@pytest.mark.parametrize("state", STATES)
+def test_the_screen_fills_the_terminal_exactly_at_every_size(state, look):
+    for width, height in SIZES:
+        for view in VIEWS.values():
+            lines = screen(STATES[state], view, Size(width, height), look).lines
+            assert len(lines) == height
+            assert {line.cell_len for line in lines} == {width}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_nothing_on_the_screen_moves_the_cursor(state):
+    for view in VIEWS.values():
+        text = text_of(screen(STATES[state], view, Size(100, 30), PLAIN).lines)
+        assert all(char.isprintable() or char == "\n" for char in text)
+        text_of(screen(STATES[state], view, Size(100, 30), Look(ASCII)).lines).encode("ascii")
+
+
+def test_everything_is_on_one_screen_of_100_x_30():
+    text = text_of(screen(frame(), View(), Size(100, 30), PLAIN).lines)
+    for expected in (
+        "cartpole_ppo", "running", "12,345 steps/s now", "11,900 mean", "iteration 41 of 100", "41.0%", "192 s left",
+        "1.23M steps", "Operations", "last 10.2 s", "policy_forward", "16.0%", "22.1%", "690 us", "5 lanes", "busy",
+        "waits for 2 lanes", "83%", "1.87 of 2 cores", "1.29 GB of 16.0 GB",
+        "env_step takes 1.4x what it took 10 minutes ago",
+        "memory is above 1 GB", "train.py:45: env.step() computes in Python loops", "1.62x as fast", "Change: Step all",
+        "rlprof compare", "q quit", "r report",
+    ):  # fmt: skip
+        assert expected in text, expected
+
+
+def test_a_small_terminal_keeps_the_most_important():
+    text = text_of(screen(frame(), View(), Size(60, 20), PLAIN).lines)
+    for expected in ("cartpole_ppo", "12,345 steps/s now", "iteration 41 of 100", "env_step", "51.4%", "main",
+                     "CPU 1.87", "train.py:45", "q quit"):  # fmt: skip
+        assert expected in text, expected
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_figures_of_a_visible_operation_are_never_cut(width, height):
+    for state in ("running", "stuck", "finished", "large"):
+        drawn = screen(STATES[state], View(), Size(width, height), PLAIN)
+        shown = {part.path: part for part in STATES[state].parts}
+        lines = [line.plain for line in drawn.lines]
+        for key in drawn.keys:
+            assert any(percent(shown[key].share) in line for line in lines), key
+
+
+@pytest.mark.parametrize("palette", [DARK, LIGHT])
+def test_nothing_is_told_by_colour_alone(palette):
+    for state in STATES.values():
+        for view in VIEWS.values():
+            plain = screen(state, view, Size(100, 30), PLAIN).lines
+            assert text_of(plain) == text_of(screen(state, view, Size(100, 30), Look(UNICODE, palette)).lines)
+
+
+def test_the_selected_row_is_marked_without_colour():
+    view = View(selected=("rollout", "env_step"))
+    (line,) = [line.plain for line in screen(frame(), view, Size(100, 30), PLAIN).lines if "▸" in line.plain]
+    assert "env_step" in line
+
+
+def test_a_run_that_has_ended_shows_no_present():
+    text = text_of(screen(frame(state="killed"), View(), Size(100, 30), PLAIN).lines)
+    assert "killed" in text
+    assert "now" not in text.replace("Change", "")
+    assert "left" not in text
+    assert duration(frame().parts[1].ns) in text
+
+
+def test_the_bar_ends_at_the_share_now_and_the_tick_is_at_the_share_of_the_run():
+    style = PLAIN.style("ink")
+    assert bullet(50.0, 25.0, 100.0, 20, style, PLAIN).plain == "━━━━━┃━━━━          "
+    assert bullet(25.0, 50.0, 100.0, 20, style, PLAIN).plain == "━━━━━     ┃         "
+    assert bullet(None, 50.0, 100.0, 20, style, PLAIN).plain == "━━━━━━━━━━          "
+    assert bullet(100.0, 100.0, 100.0, 4, style, PLAIN).plain == "━━━┃"
+    assert bullet(12.5, None, 100.0, 4, style, PLAIN).plain == "╸   "
+    assert bullet(0.0, 0.0, 0.0, 4, style, PLAIN).plain == "    "
+
+
+def test_a_curve_has_its_newest_value_at_the_end_and_averages_what_does_not_fit():
+    assert curve([0, 1, 2, 3, 4, 5, 6, 7], 10, UNICODE) == "▁▂▃▄▅▆▇█"
+    assert curve([0, 0, 7, 7], 2, UNICODE) == "▁█"
+    assert curve([5, 5, 5], 5, UNICODE) == "▄▄▄"
+    assert curve([], 5, UNICODE) == curve([1, 2], 0, UNICODE) == ""
+    assert curve([0, 14], 2, ASCII) == ".@"
+
+
+def test_many_lanes_are_grouped_and_all_are_counted():
+    text = text_of(screen(STATES["large"], View(), Size(100, 30), PLAIN).lines)
+    assert "1,500 lanes" in text
+    assert "999 env" in text
+    assert "666 env_step" in text
+    assert "500 more" in text
+
+
+def test_the_tree_keeps_its_largest_rows_and_says_how_many_are_left_out():
+    tree = tuple((f"small_{number}", "other", 0, False, 1.0, 1.0, 1.0, 1.0, 1, MS) for number in range(60))
+    tree += (
+        ("large", "learning", 0, True, 40.0, 10.0, 40.0, 10.0, 1, MS),
+        ("inner", "learning", 1, False, 30.0, 30.0, 30.0, 30.0, 1, MS),
+    )
+    drawn = screen(frame(parts=parts(tree)), View(), Size(100, 30), PLAIN)
+    assert {("large",), ("large", "inner")} <= set(drawn.keys)
+    (more,) = re.findall(r"(\d+) smaller operations", text_of(drawn.lines))
+    assert int(more) + len(drawn.keys) == 62
+
+
+def test_a_stuck_training_says_so_first_and_shows_its_stack():
+    view = View(stack_lines=("train.py:12 collect: queue.get()",))
+    text = text_of(screen(stuck_frame(), view, Size(100, 30), PLAIN).lines)
+    assert text.startswith(" ! Stuck for 312 s. No operation has ended for 195 times the usual iteration.")
+    assert "main is in rollout > worker_wait for 312 s." in text
+    assert "Stuck here" in text
+    assert "queue.get()" in text
+
+
+def test_markup_in_names_is_text():
+    text = text_of(screen(hostile("[red]bold[/red]"), View(), Size(100, 30), PLAIN).lines)
+    assert "[red]bold[/red]" in text
+
+
+def test_what_is_unknown_is_left_out_or_a_dash():
+    text = text_of(screen(STATES["empty"], View(), Size(100, 30), PLAIN).lines)
+    assert "None" not in text.replace("None has recorded", "")
+    assert "Reading the session." in text
+    assert "0 steps" not in text
+    unknown = tuple(
+        (*row[:6], None, None, *row[8:]) for row in (("a", "other", 0, False, 100.0, 100.0, 0, 0, 0, None),)
+    )
+    text = text_of(screen(frame(parts=parts(unknown)), View(), Size(100, 30), PLAIN).lines)
+    assert re.search(r"a +━+ +- 100\.0% +-", text)
