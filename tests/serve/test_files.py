@@ -37,10 +37,11 @@ def trapped(run: Path) -> Path:
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_name_leads_nowhere_but_into_its_run(client, trapped, name):
+    run = trapped.name
     for path in (
-        f"/run/{trapped.name}/file/{name}", f"/run/{trapped.name}/trace/{name}", f"/perfetto/trace/{trapped.name}/{name}",
-        f"/perfetto/{name}", f"/run/{name}", f"/run/{name}/report.html", f"/run/{name}/file/private.txt",
-        f"/asset/{name}/style.css", f"/compare?a={name}&b={trapped.name}", f"/{name}",
+        f"/run/{run}/file/{name}", f"/run/{run}/trace/{name}", f"/perfetto/trace/{run}/{name}", f"/perfetto/{name}",
+        f"/run/{name}", f"/run/{name}/report.html", f"/run/{name}/file/private.txt", f"/asset/{name}/style.css",
+        f"/compare?a={name}&b={run}", f"/{name}",
     ):  # fmt: skip
         answer = client.get(path)
         assert SECRET not in answer.body, path

@@ -46,7 +46,7 @@ class Application:
         """Versions are counted from 1 in every server, so they mean nothing to the next one."""
         self._threads = ThreadPoolExecutor(3, "rlprof-serve")
         self._streams = Streams()
-        self._watches: dict[str, Watch] = {}
+        self.watches: dict[str, Watch] = {}
         self._home: Home | None = None
         self._sweeping: asyncio.TimerHandle | None = None
         self.asgi = Starlette(routes=list(self._routes()), exception_handlers={404: _unknown, RlprofError: _explained})
@@ -70,7 +70,7 @@ class Application:
         """End all streams, so that the server can stop."""
         if self._sweeping is not None:
             self._sweeping.cancel()
-        for watch in self._watches.values():
+        for watch in self.watches.values():
             await watch.close()
         if self._home is not None:
             await self._home.close()
@@ -167,24 +167,24 @@ class Application:
     async def _watch(self, request: Request) -> Watch:
         """The session of an address, read as it is now."""
         folder = self.runs.folder(request.path_params["run"])
-        watch = self._watches.get(folder.name)
+        watch = self.watches.get(folder.name)
         if watch is None:
             self._sweep(MOST_RUNS - 1)
-            watch = self._watches[folder.name] = Watch(folder, self._epoch, self._threads)
+            watch = self.watches[folder.name] = Watch(folder, self._epoch, self._threads)
         try:
             await watch.ready()
         except RlprofError:
-            self._watches.pop(folder.name, None)
+            self.watches.pop(folder.name, None)
             raise
         return watch
 
     def _sweep(self, most: int = MOST_RUNS) -> None:
         """Forget sessions that no page looks at: the longest idle ones, if there are too many."""
         loop = asyncio.get_running_loop()
-        idle = [(watch.idle_since, name) for name, watch in self._watches.items() if watch.idle_since is not None]
+        idle = [(watch.idle_since, name) for name, watch in self.watches.items() if watch.idle_since is not None]
         for place, (since, name) in enumerate(sorted(idle)):
-            if loop.time() - since > IDLE or len(self._watches) > most - place:
-                self._watches.pop(name).close_feed()
+            if loop.time() - since > IDLE or len(self.watches) > most - place:
+                self.watches.pop(name).close_feed()
         if self._sweeping is None or self._sweeping.when() <= loop.time():
             self._sweeping = loop.call_later(IDLE, self._sweep)
 
