@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
@@ -84,7 +85,7 @@ def natural_advice(frame: Frame, width: int, look: Look) -> int:
 
 def changes(frame: Frame, width: int, most: int, look: Look) -> Panel | None:
     """What takes longer or shorter than before, and the newest alerts. None if there is nothing to say."""
-    lines = [Text(name_of(_change(change, look), width, look), _style_of(change, look)) for change in frame.changes]
+    lines = [Text(_change(change, width, look), _style_of(change, look)) for change in frame.changes]
     marks = [Text(name_of(_mark(mark), width, look), look.style("warn")) for mark in reversed(frame.marks)]
     shown = lines[: max(1, most - 1)] if marks else lines[:most]
     shown += marks[: most - len(shown)]
@@ -97,16 +98,20 @@ def natural_changes(frame: Frame) -> int:
     return min(3, len(frame.changes) + len(frame.marks))
 
 
-def _change(change: Change, look: Look) -> str:
-    name = name_of(change.operation, 40, look)
-    return (
-        f"{name} takes {change.ratio:.2g}x what it took {_ago(change.ago_s)} ago: "
-        f"{duration(change.now_ns)} per call, {duration(change.before_ns)} before"
-    )
+def _change(change: Change, width: int, look: Look) -> str:
+    """With both durations, if there is room."""
+    times = f": {duration(change.now_ns)} per call, {duration(change.before_ns)} before"
+    end = f" takes {_times(change.ratio)}x what it took {_ago(change.ago_s)} ago"
+    name = name_of(change.operation, max(8, min(40, width - len(end))), look)
+    return name + end + times if cell_len(name + end + times) <= width else name_of(name + end, width, look)
 
 
 def _mark(mark: Mark) -> str:
     return f"{time.strftime('%H:%M:%S', time.localtime(mark.time / 1e9))} {mark.kind}: {mark.text}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.1f}" if ratio >= 0.995 else f"{ratio:.2f}"
 
 
 def _ago(seconds: float) -> str:

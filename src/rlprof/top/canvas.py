@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.geometry import Region
@@ -56,7 +57,8 @@ class Canvas(Widget):
 
 
 def _strip(line: Text, base: Style) -> Strip:
+    style = base + line.style if isinstance(line.style, Style) else base
     copy = line.copy()
-    copy.style = base + line.style if isinstance(line.style, Style) else base
     copy.end = ""
-    return Strip(copy.render(_CONSOLE))
+    copy.style = ""  # rich leaves it out for a text without spans
+    return Strip(Segment.apply_style(copy.render(_CONSOLE), style))

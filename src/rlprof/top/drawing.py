@@ -74,7 +74,7 @@ def bullet(now: float | None, whole: float | None, full: float, width: int, styl
     bar = Text("".join(cells), style=style)
     if now is not None and whole is not None and full > 0 and width:
         place = min(width - 1, int(width * min(1.0, max(0.0, whole / full))))
-        bar = Text.assemble(bar[:place], (glyphs.tick, look.style("ink")), bar[place + 1 :])
+        bar = Text.assemble(bar[:place], (glyphs.tick, look.style("tick")), bar[place + 1 :])
     return bar
 
 

@@ -74,7 +74,7 @@ def _speed(frame: Frame, width: int, look: Look) -> Text:
     room = width - left.cell_len - 3
     if room < LEAST_CURVE or len(speed.history) < 2:
         return left
-    return joined(left, Text(curve(speed.history, room, look.glyphs, least=0.0), look.style("accent")), width, look)
+    return joined(left, Text(curve(speed.history, room, look.glyphs, least=0.0), look.style("curve")), width, look)
 
 
 def _far(frame: Frame, width: int, look: Look) -> Text:

@@ -27,21 +27,26 @@ def lanes(frame: Frame, width: int, most: int, look: Look) -> Panel:
     total = len(known) + frame.hidden_lanes
     if not known:
         return Panel("Lanes", [Text("None has recorded anything yet.", look.style("muted"))])
-    made = _Lines(width, look, ended=not frame.is_running)
+    if not frame.is_running:
+        return Panel(many(total, "lane"), [Text("Ended with the run.", look.style("muted"))])
+    made = _Lines(width, look)
     made.draw(known, frame.hidden_lanes, most)
-    return Panel(many(total, "lane"), made.lines, "busy" if frame.is_running else "")
+    return Panel(many(total, "lane"), made.lines, "busy")
 
 
 def natural_lanes(frame: Frame) -> int:
+    """Lines that the lanes would fill."""
+    if not frame.is_running:
+        return 1
     return max(1, len(frame.lanes) + (1 if frame.hidden_lanes else 0))
 
 
 class _Lines:
-    def __init__(self, width: int, look: Look, ended: bool) -> None:
+    def __init__(self, width: int, look: Look) -> None:
         self.lines: list[Text] = []
-        self._width, self._look, self._ended = width, look, ended
-        self._busy = BUSY if width >= 24 and not ended else 0
-        self._since = SINCE if width >= 34 and not ended else 0
+        self._width, self._look = width, look
+        self._busy = BUSY if width >= 24 else 0
+        self._since = SINCE if width >= 34 else 0
         self._name = 6
 
     def draw(self, known: Sequence[LaneNow], hidden: int, most: int) -> None:
@@ -81,7 +86,7 @@ class _Lines:
             self.lines.append(Text(f"{number:,} more", self._look.style("muted")))
 
     def _lane(self, lane: LaneNow) -> None:
-        alive = lane.alive and not self._ended
+        alive = lane.alive
         since = duration(lane.since_s * 1e9) if lane.since_s is not None and alive else ""
         idle = not alive or lane.waits or not lane.doing
         busy = lane.busy if alive else None
@@ -107,7 +112,7 @@ class _Lines:
         if len(members) == 1:
             self._lane(members[0])
             return
-        alive = [lane for lane in members if lane.alive and not self._ended]
+        alive = [lane for lane in members if lane.alive]
         doing = Counter(name_of(lane.doing[-1], 30, self._look) if lane.doing else NOTHING for lane in alive)
         parts = [f"{number:,} {name}" for name, number in doing.most_common(2)]
         busy = [lane.busy for lane in alive if lane.busy is not None]

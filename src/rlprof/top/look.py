@@ -56,12 +56,15 @@ class Palette:
     alarm_ink: str
     alarm: str
     raised: str
+    curve: str
+    tick: str
     categories: dict[str, str] = field(default_factory=dict)
 
 
 DARK = Palette(
     page="#0f1216", ink="#e8ebf0", muted="#8d97a5", frame="#3f4957", accent="#7cbcff", good="#5fd7a0", warn="#ffb877",
     alarm_ink="#ffffff", alarm="#a33a2a", raised="#26303c",
+    curve="#44729f", tick="#c3cad4",
     categories={
         "environment": "#1fb88a", "rendering": "#eeaf2b", "policy": "#4a9fe0", "teacher": "#7cc8f2",
         "transfer": "#f0e442", "storage": "#d68fb7", "learning": "#e4712a", "communication": "#c3a5f0",
@@ -71,6 +74,7 @@ DARK = Palette(
 LIGHT = Palette(
     page="#ffffff", ink="#1a1d23", muted="#5b6470", frame="#b4bcc8", accent="#0b5cad", good="#0a6b42", warn="#8a3a00",
     alarm_ink="#ffffff", alarm="#b3321f", raised="#dfe8f2",
+    curve="#7ba7d4", tick="#3b434f",
     categories={
         "environment": "#008a64", "rendering": "#b97f00", "policy": "#0072b2", "teacher": "#2f8fc4",
         "transfer": "#8f8500", "storage": "#b3568a", "learning": "#d55e00", "communication": "#7a52c0",
@@ -109,7 +113,7 @@ def _style(name: str, is_dark: bool) -> Style:
         return Style(color=palette.accent, bold=True)
     if name == "page":
         return Style(color=palette.ink, bgcolor=palette.page)
-    if name in ("ink", "muted", "frame", "accent", "good", "warn"):
+    if name in ("ink", "muted", "frame", "accent", "good", "warn", "curve", "tick"):
         return Style(color=getattr(palette, name))
     return Style(color=palette.categories.get(name, palette.categories["other"]))
 

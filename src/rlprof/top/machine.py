@@ -28,7 +28,7 @@ def machine(frame: Frame, width: int, look: Look) -> Panel:
         lines.append(_line("GPU", ", ".join(_gpu(used)), (), width, look))
     if not lines:
         lines.append(Text("Not measured yet." if frame.is_running else "Not measured.", look.style("muted")))
-    return Panel("Machine", lines)
+    return Panel(_title(frame), lines)
 
 
 def machine_line(frame: Frame, look: Look) -> Panel:
@@ -42,7 +42,11 @@ def machine_line(frame: Frame, look: Look) -> Panel:
     if used.gpu is not None or used.gpu_memory is not None:
         parts.append(f"GPU {', '.join(_gpu(used))}")
     shown = f" {look.glyphs.dot} ".join(parts) or "Not measured."
-    return Panel("Machine", [Text(shown, look.style("ink"))])
+    return Panel(_title(frame), [Text(shown, look.style("ink"))])
+
+
+def _title(frame: Frame) -> str:
+    return "Machine" if frame.is_running else "Machine at the end"
 
 
 def _cores(used: Usage) -> str | None:
@@ -66,4 +70,4 @@ def _line(label: str, figure: str, history: tuple[float, ...], width: int, look:
     room = width - left.cell_len - 2
     if room < LEAST_CURVE or len(history) < 2:
         return left
-    return joined(left, Text(curve(history, room, look.glyphs, least=0.0), look.style("accent")), width, look)
+    return joined(left, Text(curve(history, room, look.glyphs, least=0.0), look.style("curve")), width, look)

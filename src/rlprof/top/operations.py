@@ -89,8 +89,8 @@ def _heading(table: _Table) -> Text:
     name = "" if is_tree(view) else " own time"
     first = "it" if view.past is not None else "now" if table.is_live else "time"
     glyphs = table.look.glyphs
-    legend = f" {glyphs.bar} {first}  {glyphs.tick} run" if table.is_live else ""
-    legend = legend if len(legend) < table.bar_width else ""
+    legend = f" {glyphs.bar} {first} {glyphs.tick} run" if table.is_live else ""
+    legend = legend if len(legend) <= table.bar_width else ""
     cells = f"{name:<{table.name_width + 1}}{legend:<{table.bar_width}}{first:>{table.first_width}}{'run':>{SHARE}}"
     return Text(cells + (f"{'per call':>{TIME}}" if table.with_time else ""), table.look.style("muted"))
 

@@ -11,7 +11,7 @@ from rlprof.live.frame import Frame, Part, PastIteration
 
 ORDERS = ("tree", "now", "whole", "name")
 """The call tree; or a list of operations with their own times, sorted."""
-SMALL = 0.5
+SMALL = 0.05
 """Percent of the training time. The tree leaves out smaller rows, until the cursor goes below the last row."""
 
 Key = tuple[str, ...]
