@@ -206,6 +206,7 @@ def train(iterations=20):
     for _ in range(iterations):
         with get_profiler().iteration(), profile("env_step"):
             time.sleep(0.005)
+    get_profiler().recording.flush()  # views know the iterations now
 
 def hangs(api_key=None):
     print("ready", flush=True)

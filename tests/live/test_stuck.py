@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, closing
 
 import pytest
+from live.test_stacks import DEADLOCK, HELD, WORKER, training
 
 from rlprof.analysis.facts import KILLED, RUNNING, UNKNOWN
+from rlprof.live.feed import Feed
 from rlprof.live.frame import LaneNow
 from rlprof.live.process_state import is_stopped
 from rlprof.live.stuck import stuck_of
@@ -155,3 +158,32 @@ def test_a_process_is_stopped_until_it_continues():
         finally:
             process.kill()
     assert not is_stopped(process.pid)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_real_trainings_that_hang_are_stuck_and_say_why(tmp_path):
+    """All at once, because each is stuck only after half a minute."""
+    programs = {"deadlock": (DEADLOCK,), "worker": (WORKER, "fork"), "held": (HELD,), "stopped": (DEADLOCK,)}
+    feeds, reasons = {}, {}
+    with ExitStack() as opened:
+        for name, program in programs.items():
+            (tmp_path / name).mkdir()
+            pid, session = opened.enter_context(training(tmp_path / name, *program))
+            feeds[name] = opened.enter_context(closing(Feed(session)))
+            if name == "stopped":
+                os.kill(pid, signal.SIGSTOP)
+        assert [feed.frame().stuck for feed in feeds.values()] == [None] * 4
+        end = time.monotonic() + 180
+        while len(reasons) < 4:
+            assert time.monotonic() < end, reasons
+            for name, feed in feeds.items():
+                found = feed.frame().stuck
+                if found is not None and name not in reasons:
+                    assert found.seconds >= 30
+                    reasons[name] = found.reason
+            time.sleep(0.5)
+    assert reasons["stopped"] == "The process was stopped (SIGSTOP, Ctrl-Z or a paused container)."
+    assert reasons["held"].endswith("native code holds Python's GIL, or the disk does not answer.")
+    assert reasons["deadlock"].startswith("The driver has been inside update for ")
+    assert reasons["worker"].startswith("The driver waits in env_wait for env-1, which has been inside env_step for ")

@@ -114,9 +114,12 @@ def _without_start(frames: Sequence[Line]) -> Sequence[Line]:
     """Without the calls with which Python starts a thread or a process, which are the same in all."""
     for place in range(len(frames) - 2, -1, -1):
         file, _, function, _ = frames[place]
-        if function.rpartition(".")[2] == "run" and file.endswith(("/threading.py", "/multiprocessing/process.py")):
+        if function in _STARTS and file.endswith(("/threading.py", "/multiprocessing/process.py")):
             return frames[place + 1 :]
     return frames
+
+
+_STARTS = ("run", "Thread.run", "BaseProcess.run", "_bootstrap_inner", "Thread._bootstrap_inner")
 
 
 def short_file(file: str, folder: str) -> str:
