@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from rlprof.errors import RlprofError
+from rlprof.live.feed import Feed
 from rlprof.report.html.document import to_html
 from rlprof.serve import perfetto
 from rlprof.serve.assets import asset
@@ -40,6 +41,8 @@ class Application:
 
     def __init__(self, parent: Path) -> None:
         self.runs = Runs(parent)
+        self.feed: Callable[[Path], Feed] = Feed
+        """Makes what reads a session."""
         self.action = secrets.token_urlsafe(24)
         """Only this server's pages know it. Actions must send it."""
         self._epoch = secrets.token_urlsafe(6)
@@ -170,7 +173,7 @@ class Application:
         watch = self.watches.get(folder.name)
         if watch is None:
             self._sweep(MOST_RUNS - 1)
-            watch = self.watches[folder.name] = Watch(folder, self._epoch, self._threads)
+            watch = self.watches[folder.name] = Watch(folder, self._epoch, self._threads, self.feed)
         try:
             await watch.ready()
         except RlprofError:

@@ -26,6 +26,7 @@ class Pump(ABC, Generic[Cursor]):
         self.idle_since: float | None = asyncio.get_running_loop().time()
         """Time of the event loop since when no page looks. None while one does."""
         self._viewers = 0
+        self._closed = False
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
 
@@ -52,6 +53,8 @@ class Pump(ABC, Generic[Cursor]):
                 text, cursor = self.news(cursor)
                 if text:
                     yield text
+                if self._closed:
+                    return
                 if self.over:
                     yield END
                     return
@@ -68,7 +71,8 @@ class Pump(ABC, Generic[Cursor]):
         self._changed = asyncio.Event()
 
     async def close(self) -> None:
-        self.over = True
+        """The server ends. The pages are not told that the training has ended."""
+        self._closed = True
         self.publish()
         if self._task is not None:
             self._task.cancel()

@@ -41,7 +41,7 @@ class Seen:
 class Watch(Pump[Seen]):
     """A session. Everything that reads runs in the threads of the executor."""
 
-    def __init__(self, folder: Path, epoch: str, threads: Executor, feed: Callable[[Path], Feed] = Feed) -> None:
+    def __init__(self, folder: Path, epoch: str, threads: Executor, feed: Callable[[Path], Feed]) -> None:
         super().__init__()
         self.folder, self.epoch = folder, epoch
         self.frame: Frame | None = None
@@ -67,11 +67,11 @@ class Watch(Pump[Seen]):
     async def ready(self) -> None:
         """Read the session as it is now. Raises RlprofError if it cannot be read at all."""
         await self._read_frame()
-        assert self.frame is not None
-        if self.rendered.version == 0 or not self.over:
-            await self.refresh(force=self.rendered.version == 0)
-        if not self.is_pumping:  # else the pages that look get the last events first
-            self.over = not self.frame.is_running and not self._capturing
+        if self.over or self.is_pumping:
+            return
+        await self.refresh(force=self.rendered.version == 0)
+        await self._end_if_ended()
+        self._publish_frame()
 
     async def work(self) -> float:
         began = asyncio.get_running_loop().time()
@@ -79,13 +79,18 @@ class Watch(Pump[Seen]):
             await self._read_frame()
         except RlprofError as error:
             self.problem = str(error)
-        if self.frame is not None and (not self.frame.is_running or not self.folder.exists()):
-            await self.refresh(force=True)
-            self.over = not self._capturing
-        elif self._refreshing is None or self._refreshing.done():
+        if not await self._end_if_ended() and (self._refreshing is None or self._refreshing.done()):
             self._refreshing = asyncio.create_task(self.refresh())
         self._publish_frame()
         return max(0.2, INTERVAL - (asyncio.get_running_loop().time() - began))
+
+    async def _end_if_ended(self) -> bool:
+        """Make the final report of a run that has ended, or is gone. Nothing changes after that."""
+        if self.frame is None or (self.frame.is_running and self.folder.exists()):
+            return False
+        await self.refresh(force=True)
+        self.over = not self._capturing
+        return True
 
     def news(self, cursor: Seen) -> tuple[bytes, Seen]:
         text = b""

@@ -24,9 +24,11 @@ function onReport({ version, trained: isTrained, parts, data }) {
   }
   if (!report) return;
   chartData = { ...chartData, ...data };
-  replaceParts(parts);
-  keepingFocus(() => report.draw(chartData));
-  report.enliven();
+  keepingPlace(() => keepingFocus(() => {
+    replaceParts(parts);
+    report.draw(chartData);
+    report.enliven();
+  }));
 }
 
 if (holder.dataset.live) {

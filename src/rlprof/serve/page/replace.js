@@ -14,16 +14,16 @@ function detailsOf(part) {
   });
 }
 
-/** Do something that makes elements anew, then focus the successor of the one that had the focus. */
+/** Do something that moves elements or makes them anew, then focus the one that had the focus, or its successor. */
 function keepingFocus(action) {
   const focused = document.activeElement;
-  const root = focused && focused !== document.body ? focused.closest("[data-part], [id]:not(body)") : null;
-  const holder = root === focused ? root.parentElement.closest("[data-part], [id]") : root;
-  const [name, tagName] = holder ? [nameOf(focused), focused.tagName] : [];
+  const holder = focused.closest("[data-part]") || focused.parentElement.closest("[id]");
+  const name = holder && nameOf(focused);
   action();
-  if (!holder || document.contains(focused)) return;
-  const candidates = Array.from(holder.querySelectorAll(tagName));
-  const successor = candidates.find((one) => nameOf(one) === name);
+  if (!holder || document.activeElement === focused) return;
+  const successor = document.contains(focused)
+    ? focused
+    : Array.from(holder.querySelectorAll(focused.tagName)).find((one) => nameOf(one) === name);
   if (successor) successor.focus({ preventScroll: true });
 }
 
@@ -37,27 +37,27 @@ const delayed = new Map();
 /** Put new markup, made by the server, into the parts. A part with a selection waits until it is gone. */
 function replaceParts(texts) {
   for (const [name, text] of Object.entries(texts)) delayed.set(name, text);
-  const anchor = firstVisible();
-  const before = anchor && anchor.getBoundingClientRect().top;
   for (const [name, text] of Array.from(delayed)) {
     const part = document.querySelector(`[data-part="${CSS.escape(name)}"]`);
     if (part && isSelectedIn(part)) continue;
     delayed.delete(name);
     if (part) replacePart(part, text);
   }
-  // Texts above may have become longer.
-  if (anchor && document.contains(anchor) && scrollY > 0) {
-    const moved = anchor.getBoundingClientRect().top - before;
-    if (Math.abs(moved) > 1) scrollBy({ top: moved, behavior: "instant" });
-  }
+}
+
+/** Do something that may change the height of what is above, and leave what the reader sees where it is. */
+function keepingPlace(action) {
+  const anchor = scrollY > 0 ? firstVisible() : null;
+  const before = anchor && anchor.getBoundingClientRect().top;
+  action();
+  const moved = anchor ? anchor.getBoundingClientRect().top - before : 0;
+  if (Math.abs(moved) > 1) scrollBy({ top: moved, behavior: "instant" });
 }
 
 function replacePart(part, text) {
   const open = new Map(detailsOf(part).map(([name, details]) => [name, details.open]));
   const scrolled = Array.from(part.querySelectorAll(".scroll"), (box) => [box.scrollLeft, box.scrollTop]);
-  keepingFocus(() => {
-    part.innerHTML = text;
-  });
+  part.innerHTML = text;
   for (const [name, details] of detailsOf(part)) {
     if (open.has(name)) details.open = open.get(name);
   }

@@ -1,0 +1,431 @@
+"""The pages in a real browser, while a real training runs, ends, and is killed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from components import missing
+from looking import CONTRAST, CUT_OFF, overflow
+from serving import NASTY, recorded, serving, until, work
+
+from rlprof.analysis.figures import many, percent, rate
+from rlprof.analysis.report import Report, build_report
+from rlprof.live.feed import Feed
+from rlprof.live.frame import Frame, Stuck
+from rlprof.report.answer import speed
+from rlprof.serve.server import Served
+from rlprof.session.reader import Session
+
+pytestmark = pytest.mark.long
+
+LOOP = """
+import sys, threading, time
+from pathlib import Path
+from rlprof import get_profiler, profile
+
+def beside():
+    while True:
+        with profile("telemetry"):
+            time.sleep(0.02)
+        time.sleep(0.01)
+
+threading.Thread(target=beside, name="beside", daemon=True).start()
+while not Path(sys.argv[1]).exists():
+    with get_profiler().iteration():
+        with profile("rollout"):
+            for _ in range(10):
+                with profile("policy_forward"):
+                    time.sleep(0.0005)
+                with profile("env_step"):
+                    time.sleep(0.001)
+                get_profiler().add_steps(8)
+        with profile("update"), profile("backward"):
+            time.sleep(0.01)
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if importlib.util.find_spec("playwright") is None:
+        missing("playwright")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        missing("chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+class Visitor:
+    """Opens pages, and keeps what they complain about."""
+
+    def __init__(self, browser: Any, served: Served) -> None:
+        self._browser, self._served = browser, served
+        self.complaints: list[str] = []
+
+    def __call__(self, path: str = "/", width: int = 1280, scheme: str = "light") -> Any:
+        # With motion, scrolling takes time, and places that are read meanwhile are none.
+        screen = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce"}
+        context = self._browser.new_context(**screen)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.goto(f"http://127.0.0.1:{self._served.port}/?token={self._served.guard.token}")
+        page.goto(f"http://127.0.0.1:{self._served.port}{path}")
+        return page
+
+
+class Training:
+    """A training that `rlprof run` records, in another process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.runs = folder / "runs"
+        self._end = folder / "end"
+        script = folder / "loop.py"
+        script.write_text(LOOP)
+        command = [sys.executable, "-m", "rlprof", "run", "--dir", str(self.runs), str(script), str(self._end)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.folder = until(lambda: next(iter(self.runs.glob("*/session.db")), None)).parent
+
+    def end(self) -> None:
+        self._end.touch()
+        self.process.wait(60)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(60)
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Iterator[Training]:
+    found = Training(tmp_path)
+    yield found
+    found.process.kill()
+    found.process.wait()
+
+
+@pytest.fixture
+def visitor(browser: Any, training: Training) -> Iterator[Visitor]:
+    """Opens pages of the running training. None of them may complain."""
+    with serving(training.runs) as served:
+        found = Visitor(browser, served)
+        yield found
+        assert found.complaints == []
+
+
+def report_of(folder: Path) -> Report:
+    with Session(folder) as session:
+        return build_report(session)
+
+
+def changed(page: Any, selector: str) -> str:
+    """Wait until a text differs from what it is now. Returns the new text."""
+    before = page.inner_text(selector)
+    until(lambda: page.inner_text(selector) != before)
+    return str(page.inner_text(selector))
+
+
+def run_page(visitor: Visitor, training: Training, **settings: Any) -> Any:
+    page = visitor(f"/run/{training.folder.name}", **settings)
+    until(lambda: page.locator(".verdict").count())  # the page of a start becomes the page of the report by itself
+    return page
+
+
+def test_a_page_follows_the_training_and_keeps_what_the_reader_did(visitor: Visitor, training: Training) -> None:
+    page = run_page(visitor, training)
+    changed(page, "#now-facts")
+    until(lambda: page.locator("#now-parts tr").count() >= 3)
+    assert page.inner_text("#now-state") == "running"
+    assert "driver" in page.inner_text("#now-lanes")
+    page.click("#tree details summary")
+    page.click("#operations-table [data-kind=text]")
+    page.fill("#search", "env")
+    page.click('#lanes [data-zoom="in"]')
+    page.locator("#tree-chart .box.inner").first.press("Enter")
+    place = page.inner_text("#tree-path")
+    page.click('[data-unit="ms"]')
+    page.select_option("#distribution-operation", label="backward")
+    page.locator("#operations-table tbody tr:visible .link").focus()
+    page.evaluate("document.getElementById('machine').scrollIntoView({ behavior: 'instant' })")
+    top = page.evaluate("document.getElementById('machine').getBoundingClientRect().top")
+    for _ in range(2):
+        changed(page, ".verdict")
+    assert page.locator("#tree details").evaluate("one => one.open")
+    assert page.locator("#operations-table [aria-sort=ascending]").inner_text().startswith("operation")
+    names = page.locator("#operations-table tbody tr:visible .link").all_inner_texts()
+    assert names == ["env_step"]
+    assert page.evaluate("document.activeElement.textContent") == "env_step"
+    assert page.input_value("#search") == "env"
+    assert page.locator('#lanes [data-zoom="all"]').get_attribute("aria-disabled") == "false"
+    assert page.inner_text("#tree-path").split()[0] == place.split()[0]
+    assert page.inner_text("#tree-path").count("\n") == place.count("\n")
+    assert page.locator('[data-unit="ms"]').get_attribute("aria-pressed") == "true"
+    assert page.locator("#distribution-operation option:checked").inner_text() == "backward"
+    moved = page.evaluate("document.getElementById('machine').getBoundingClientRect().top") - top
+    assert abs(moved) < 3
+
+
+def test_a_page_survives_the_end_of_the_training_with_the_final_report(visitor: Visitor, training: Training) -> None:
+    page, home = run_page(visitor, training), visitor("/")
+    until(lambda: home.locator(".state.running").count() == 1)
+    changed(page, ".verdict")
+    training.end()
+    until(lambda: page.inner_text("#now-state") == "finished")
+    final = report_of(training.folder)
+    until(lambda: page.inner_text(".verdict") == speed(final.facts))
+    assert page.locator("#act-capture").is_hidden()
+    assert page.locator("#now-pair").is_hidden()
+    assert many(final.facts.progress.iterations, "iteration") in page.inner_text(".verdict")
+    assert f"{final.facts.progress.iterations:,}" in page.inner_text("#now-facts")
+    # It has stopped: the server reads nothing any more, and the figures stay.
+    page.wait_for_timeout(1500)
+    assert page.locator("#now-problem").is_hidden()
+    until(lambda: home.locator(".state.finished").count() == 1)
+    row = home.inner_text("#runs tbody tr")
+    assert rate(final.facts.progress.steps_per_second or 0) in row
+    assert percent(final.facts.breakdown.largest.share) in row
+
+
+def test_a_page_says_that_the_training_was_killed(visitor: Visitor, training: Training) -> None:
+    page = run_page(visitor, training)
+    changed(page, "#now-facts")
+    training.kill()
+    until(lambda: page.inner_text("#now-state") == "killed")
+    until(lambda: "killed" in page.inner_text("header"))
+    assert page.inner_text(".verdict") == speed(report_of(training.folder).facts)
+
+
+def test_a_page_says_that_its_session_was_deleted(visitor: Visitor, training: Training) -> None:
+    page = run_page(visitor, training)
+    training.end()
+    until(lambda: page.inner_text("#now-state") == "finished")
+    shutil.rmtree(training.folder)
+    page.reload()
+    assert "There is no run" in page.inner_text("main")
+    visitor.complaints.clear()  # the status 404
+
+
+def test_a_page_shows_stacks_and_captures_a_trace(visitor: Visitor, training: Training) -> None:
+    pytest.importorskip("torch", reason="torch is not installed, so there is nothing to capture")
+    page = run_page(visitor, training)
+    page.click("#act-stacks")
+    until(lambda: page.locator("#stacks .frames li").count() > 0)
+    assert "loop.py" in page.inner_text("#stacks")
+    page.click("#stacks button")
+    assert page.locator("#stacks").is_hidden()
+    page.click("#act-capture")
+    until(lambda: page.locator("#outcomes a").count() == 1, 120)
+    assert "in Perfetto" in page.inner_text("#outcomes a")
+    address = page.locator("#outcomes a").get_attribute("href")
+    answer = page.request.get(f"{page.url.partition('/run/')[0]}{address}", max_redirects=0)
+    assert answer.status == 303
+
+
+def test_a_page_in_the_background_costs_nothing(visitor: Visitor, training: Training) -> None:
+    page = run_page(visitor, training)
+    changed(page, "#now-facts")
+    hide = "Object.defineProperty(document, 'visibilityState', {{ value: '{}', configurable: true }}); "
+    hide += "document.dispatchEvent(new Event('visibilitychange'))"
+    page.evaluate(hide.format("hidden"))
+    application = visitor._served.application
+    until(lambda: not application.watches[training.folder.name].is_pumping)
+    before = page.inner_text("#now-facts")
+    page.wait_for_timeout(1500)
+    assert page.inner_text("#now-facts") == before
+    page.evaluate(hide.format("visible"))
+    changed(page, "#now-facts")
+
+
+def test_a_page_says_that_the_server_was_stopped(browser: Any, training: Training) -> None:
+    with serving(training.runs) as served:
+        page = run_page(Visitor(browser, served), training)
+        changed(page, "#now-facts")
+    until(lambda: "server does not answer" in page.inner_text("#now-problem"))
+
+
+def test_ten_pages_of_one_browser_all_follow(visitor: Visitor, training: Training) -> None:
+    """A browser has six connections to a server."""
+    first = run_page(visitor, training)
+    pages = [first]
+    for _ in range(9):
+        page = first.context.new_page()
+        page.goto(first.url)
+        pages.append(page)
+    for page in pages:
+        changed(page, "#now-facts")
+
+
+class StuckFeed(Feed):
+    def frame(self) -> Frame:
+        found = super().frame()
+        return replace(found, stuck=Stuck(found.started, 95.0, "No span has ended for 95 s.", found.lanes[:1]))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_text_of_a_stuck_training_can_be_read(browser: Any, training: Training, width: int, scheme: str) -> None:
+    with serving(training.runs) as served:
+        served.application.feed = StuckFeed
+        page = run_page(Visitor(browser, served), training, width=width, scheme=scheme)
+        until(lambda: page.locator("#now-lanes tr").count() >= 2)
+        assert "Stuck for 95.0 s." in page.inner_text("#now-stuck")
+        assert "No span has ended" in page.inner_text("#now-stuck")
+        page.click("#now-stuck-stacks")
+        until(lambda: page.locator("#stacks .frames li").count() > 0)
+        found = page.evaluate(CONTRAST)
+        assert [(round(contrast, 2), text) for contrast, text in found if contrast < 4.5] == []
+        assert page.evaluate(CUT_OFF) == []
+        assert overflow(page) <= 0
+
+
+def test_every_control_has_a_name_and_the_news_are_rare(visitor: Visitor, training: Training) -> None:
+    page = run_page(visitor, training)
+    until(lambda: page.locator("#now-lanes tr").count() >= 2)
+    script = """all => all.filter(one => !(one.getAttribute('aria-label') || one.labels?.length
+      || one.textContent.trim())).map(one => one.outerHTML)"""
+    assert page.locator("button, a, input, select, [role=group], [role=region]").evaluate_all(script) == []
+    assert page.locator("th:not([scope])").count() == 0
+    levels = page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(heading => Number(heading.tagName[1]))")
+    assert (levels[0], levels.count(1)) == (1, 1)
+    live = "all => all.map(one => [one.id, one.textContent])"
+    before = page.locator("[role=status], [aria-live]").evaluate_all(live)
+    for _ in range(3):
+        changed(page, "#now-facts")
+    assert page.locator("[role=status], [aria-live]").evaluate_all(live) == before
+
+
+ITERATIONS = """() => Number(Array.from(document.querySelectorAll('#now-facts div'))
+  .find(one => one.textContent.startsWith('iterations'))?.lastChild.textContent || 0)"""
+
+
+def test_the_timeline_zooms_and_moves_with_the_keyboard(visitor: Visitor, training: Training) -> None:
+    page = run_page(visitor, training)
+    until(lambda: page.evaluate(ITERATIONS) > 80)
+    training.end()
+    until(lambda: page.inner_text("#now-state") == "finished")
+    chart = page.locator("#lanes-chart")
+
+    def ends() -> tuple[float, float]:
+        marks = [float(text.replace(",", "")) for text in page.locator("#lanes-chart .xtick").all_text_contents()]
+        return marks[0], marks[-1]
+
+    whole = ends()
+    chart.focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+    near = ends()
+    assert near[1] - near[0] < 0.5 * (whole[1] - whole[0])
+    page.keyboard.press("Shift+ArrowRight")
+    assert ends()[0] > near[0]
+    page.keyboard.press("ArrowRight")
+    assert "iteration" in page.locator(".tip").inner_text()
+    box = chart.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    before = ends()
+    page.mouse.move(box["x"] + 300, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 700, middle, steps=5)
+    page.mouse.up()
+    assert ends()[0] < before[0]
+    chart.focus()
+    page.keyboard.press("0")
+    assert ends() == whole
+
+
+# The page of all runs
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 200])
+def test_the_table_of_runs_fits_whatever_its_length(browser: Any, tmp_path: Path, count: int) -> None:
+    if count:
+        first = recorded(tmp_path, "first", lambda profiler: work(profiler, 2), envs=1)
+        for number in range(1, count):
+            shutil.copytree(first, tmp_path / f"copy_of_a_run_{number:03}_20260101-{number:06}")
+    with serving(tmp_path) as served:
+        visitor = Visitor(browser, served)
+        for width, scheme in ((1280, "light"), (390, "dark")):
+            page = visitor("/", width=width, scheme=scheme)
+            if count:
+                until(lambda page=page: page.locator("#runs tbody tr").count() == count)
+            else:
+                assert "There is no run in this folder yet" in page.inner_text("main")
+            assert overflow(page) <= 0
+            assert page.evaluate(CUT_OFF) == []
+            found = page.evaluate(CONTRAST)
+            assert [(round(contrast, 2), text) for contrast, text in found if contrast < 4.5] == []
+        assert visitor.complaints == []
+
+
+def test_runs_are_filtered_sorted_and_chosen_and_the_address_keeps_it(browser: Any, tmp_path: Path) -> None:
+    for envs, iterations in ((1, 2), (2, 40), (3, 4)):
+        recorded(tmp_path, f"ppo{envs}", lambda profiler, most=iterations: work(profiler, most), envs=envs, lr=0.1)
+    with serving(tmp_path) as served:
+        visitor = Visitor(browser, served)
+        page = visitor("/")
+        names = page.locator("#runs tbody th a")
+        until(lambda: names.count() == 3)
+        assert [name[:4] for name in names.all_inner_texts()] == ["ppo3", "ppo2", "ppo1"]
+        assert page.locator("#runs .differs").all_inner_texts() == ["envs=3", "envs=2", "envs=1"]
+        page.click("[data-key=wall_ns]")
+        assert names.first.inner_text().startswith("ppo2")
+        assert page.url.endswith("/?sort=wall_ns-descending")
+        page.fill("#filter", "envs=1")
+        assert [name[:4] for name in names.all_inner_texts()] == ["ppo1"]
+        assert page.inner_text("#shown") == "1 of 3 runs"
+        page.reload()
+        assert [name[:4] for name in names.all_inner_texts()] == ["ppo1"]
+        page.fill("#filter", "nothing like it")
+        assert page.inner_text("#none") == "No run has all of these words."
+        page.fill("#filter", "")
+        assert page.locator("#compare").is_disabled()
+        for name in ("ppo1", "ppo3"):
+            page.locator(f"[aria-label^='Compare {name}']").check()
+        page.click("#compare")
+        page.wait_for_url("**/compare?*")
+        assert "a=ppo1" in page.url
+        assert "Is B faster than A?" in page.inner_text("h1")
+        page.go_back()
+        recorded(tmp_path, "new", envs=4)
+        until(lambda: names.count() == 4)
+        assert visitor.complaints == []
+
+
+def test_hostile_names_are_shown_and_not_interpreted(browser: Any, tmp_path: Path) -> None:
+    def hostile(profiler: Any) -> None:
+        for _ in range(3):
+            with profiler.iteration():
+                for name in NASTY:
+                    with profiler.profile(name):
+                        time.sleep(0.0003)
+
+    run = recorded(tmp_path, NASTY[0], hostile, **{NASTY[1]: NASTY[2], NASTY[2]: NASTY[0]})
+    named = run.rename(tmp_path / "<img src=x onerror=window.hacked=1>_20260101-000000")
+    recorded(tmp_path, "other", hostile)
+    os.mkdir(tmp_path / "<b>unreadable")
+    (tmp_path / "<b>unreadable" / "session.db").write_bytes(b"x")
+    with serving(tmp_path) as served:
+        visitor = Visitor(browser, served)
+        page = visitor("/", width=390)
+        until(lambda: page.locator("#runs tbody tr").count() == 3)
+        assert named.name in page.locator("#runs tbody th a").all_inner_texts()
+        page.click(f"text={named.name}")
+        assert page.inner_text("h1") == NASTY[0]
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("main img, main b b, #live img").count() == 0
+        assert overflow(page) <= 0
+        assert visitor.complaints == []
