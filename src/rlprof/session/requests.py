@@ -176,9 +176,9 @@ def _insert(connection: sqlite3.Connection, marks: list[MarkRequest]) -> None:
     rows = [(begin + mark.time, mark.kind[:MOST_TEXT], mark.text[:MOST_TEXT]) for mark in marks]
     connection.execute("BEGIN IMMEDIATE")
     connection.executemany(
-        "INSERT INTO mark (time, kind, text) SELECT ?1, ?2, ?3"
-        " WHERE NOT EXISTS (SELECT 1 FROM mark WHERE time = ?1 AND kind = ?2 AND text = ?3)",
-        rows,
+        "INSERT INTO mark (time, kind, text) SELECT ?, ?, ?"
+        " WHERE NOT EXISTS (SELECT 1 FROM mark WHERE time = ? AND kind = ? AND text = ?)",
+        [2 * row for row in rows],
     )
     connection.execute("COMMIT")
 
