@@ -64,7 +64,7 @@ def test_shares_now_are_those_of_the_last_ten_seconds(written):
 
 def test_the_figures_of_a_finished_run_are_those_of_its_report(written):
     train(written, 30)
-    written.samples = [sample(number * SECOND) for number in range(1, 30)]
+    written.samples = [sample(number * SECOND, cpu=40.0 + number, rss=number << 20) for number in range(1, 30)]
     path = written.end()
     frame, report = frame_of(written), report_of(path)
     assert frame.state == "finished"
@@ -76,6 +76,7 @@ def test_the_figures_of_a_finished_run_are_those_of_its_report(written):
     assert frame.iteration_ns == report.facts.progress.iteration_ns.p50_ns
     assert frame.training_s == report.facts.breakdown.training_ns / 1e9
     assert frame.findings == report.findings.findings
+    assert (frame.usage.cpu, frame.usage.memory) == (report.facts.resources.cpu_mean, 29 << 20)
     assert (frame.speed.now, frame.age_s, frame.eta_s, frame.problem) == (None, 0.0, None, "")
     assert all(part.now is None for part in frame.parts)
 

@@ -81,7 +81,10 @@ class LaneNow:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The newest sample of the system, and the last few minutes. CPU in percent of one core, sizes in bytes."""
+    """The newest sample of the system, and the last few minutes. CPU in percent of one core, sizes in bytes.
+
+    For a run that has ended: the means over its training, and the largest sizes.
+    """
 
     cpu: float | None = None
     """Of the training's process."""

@@ -13,6 +13,7 @@ from rlprof.analysis.changes import Change
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration
 from rlprof.analysis.report import Report
+from rlprof.analysis.resources import Resources
 from rlprof.analysis.window import Path as Place
 from rlprof.analysis.window import Window
 from rlprof.ledger.catalogue import PHASES
@@ -87,6 +88,7 @@ def _with_report(frame: Frame, report: Report, now: Window) -> Frame:
         outside=facts.breakdown.outside,
         findings=findings.findings if is_trained else (),
         notes=findings.notes if is_trained else (),
+        usage=frame.usage if frame.is_running else _whole_usage(frame.usage, facts.resources),
         no_finding="" if findings.findings and is_trained else no_cause(facts) if is_trained else speed(facts),
     )
 
@@ -185,6 +187,21 @@ def _usage(reading: Reading) -> Usage:
         gpu_memory=newest.device_memory,
         cpu_history=tuple((one.cpu or 0.0) + (one.children_cpu or 0.0) for one in samples if one.cpu is not None),
         memory_history=tuple(map(float, memory)),
+    )
+
+
+def _whole_usage(usage: Usage, used: Resources) -> Usage:
+    """Of a run that has ended: the last sample says little."""
+    samples = used.samples
+    sums = (own + (children or 0) for own, children in zip(samples.rss, samples.children_rss) if own is not None)
+    return replace(
+        usage,
+        cpu=used.cpu_mean,
+        children_cpu=used.children_cpu_mean,
+        machine_cpu=used.machine_cpu_mean,
+        memory=max(sums, default=used.rss_peak),
+        gpu=used.device_busy_mean,
+        gpu_memory=used.device_memory_peak,
     )
 
 

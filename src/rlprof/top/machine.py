@@ -46,7 +46,7 @@ def machine_line(frame: Frame, look: Look) -> Panel:
 
 
 def _title(frame: Frame) -> str:
-    return "Machine" if frame.is_running else "Machine at the end"
+    return "Machine" if frame.is_running else "Machine: mean CPU, peak memory"
 
 
 def _cores(used: Usage) -> str | None:
