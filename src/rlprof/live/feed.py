@@ -14,8 +14,9 @@ from rlprof.analysis.facts import UNENDED
 from rlprof.analysis.report import Report, build_report
 from rlprof.analysis.window import window
 from rlprof.errors import RlprofError
+from rlprof.live.details import operation_of, past_of
 from rlprof.live.frame import Frame, OperationDetail, PastIteration
-from rlprof.live.making import frame_of, operation_of, past_of
+from rlprof.live.making import frame_of
 from rlprof.live.reading import Reader, Reading
 from rlprof.session.folder import find_database
 from rlprof.session.live import LiveSession

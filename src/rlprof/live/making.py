@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED, Breakdown
+from rlprof.analysis.breakdown import UNATTRIBUTED, Breakdown
 from rlprof.analysis.changes import Change
 from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import duration
@@ -17,14 +16,13 @@ from rlprof.analysis.resources import Resources
 from rlprof.analysis.window import Path as Place
 from rlprof.analysis.window import Window
 from rlprof.ledger.catalogue import PHASES
-from rlprof.live.frame import Frame, OperationDetail, Part, PastIteration, Speed, Usage
+from rlprof.live.details import unix_time
+from rlprof.live.frame import Frame, Part, Speed, Usage
 from rlprof.live.lanes import lanes_now
 from rlprof.live.process_state import is_stopped
 from rlprof.live.reading import Reading
 from rlprof.live.stuck import stuck_of
 from rlprof.report.answer import incomplete, no_cause, speed, trained
-from rlprof.session.info import Info
-from rlprof.session.reader import IterationRow
 
 MOST_POINTS = 120
 LATE = 5.0
@@ -60,7 +58,7 @@ def frame_of(folder: Path, reading: Reading, report: Report | None, changes: Seq
         lanes=lanes,
         hidden_lanes=hidden,
         usage=_usage(reading),
-        marks=tuple(replace(mark, time=_unix(info, mark.time)) for mark in reading.marks),
+        marks=tuple(replace(mark, time=unix_time(info, mark.time)) for mark in reading.marks),
         changes=tuple(changes) if running else (),
         problem=_problem(reading, report, age),
     )
@@ -211,49 +209,3 @@ def _problem(reading: Reading, report: Report | None, age: float) -> str:
     if age > LATE:
         return f"The training has not written for {duration(age * 1e9)}. All figures are as of then."
     return (incomplete(report) or "") if report is not None else ""
-
-
-def _unix(info: Info, time: int) -> int:
-    return info.started + time - info.origin
-
-
-def past_of(row: IterationRow, seen: Window, info: Info, categories: Mapping[str, str]) -> PastIteration:
-    times: Counter[str] = Counter()
-    calls: Counter[str] = Counter()
-    for path, ns in (seen.own or {}).items():
-        name = path[-1] if path else UNATTRIBUTED
-        times[name] += ns
-        calls[name] += (seen.calls or {}).get(path, 0) if path else 0
-    seconds = row.wall_ns / 1e9
-    kinds = {UNATTRIBUTED: UNATTRIBUTED, RLPROF: RLPROF, **categories}
-    return PastIteration(
-        first=row.first + 1,
-        last=row.last + 1,
-        ended=_unix(info, row.end) / 1e9,
-        wall_ns=row.wall_ns,
-        steps=row.steps,
-        steps_per_second=row.steps / seconds if row.steps > 0 and seconds > 0 else None,
-        operations=tuple(
-            (name, kinds.get(name, "other"), ns, calls[name]) for name, ns in times.most_common() if ns or calls[name]
-        ),
-    )
-
-
-def operation_of(report: Report, name: str) -> OperationDetail | None:
-    found = report.facts.operation(name)
-    if found is None:
-        return None
-    return OperationDetail(
-        operation=found.operation,
-        category=found.category,
-        calls=found.calls,
-        share=found.share,
-        mean_ns=found.mean_ns,
-        p50_ns=found.p50_ns,
-        p95_ns=found.p95_ns,
-        p99_ns=found.p99_ns,
-        min_ns=float(found.min_ns or 0),
-        max_ns=float(found.max_ns or 0),
-        histogram=found.histogram,
-        lines=report.facts.code.within(name),
-    )
