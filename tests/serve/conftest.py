@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from components import missing
 from serving import Client, recorded, serving
 
 from rlprof.serve.server import Served
@@ -46,3 +50,18 @@ def client(served: Served) -> Client:
 def run(runs: Path) -> Path:
     """The first run."""
     return next(iter(sorted(folder for folder in runs.iterdir() if folder.name.startswith("ppo4"))))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if importlib.util.find_spec("playwright") is None:
+        missing("playwright")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        missing("chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()

@@ -78,8 +78,8 @@ def test_each_server_has_secrets_of_its_own(runs, served):
 
 
 HOSTS = [
-    "evil.example", "evil.example:{}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1:{}.evil.example", "localhost.evil:{}",
-    "x@127.0.0.1:{}", "127.0.0.1:{}/", "[::ffff:7f00:1]:{}", "127.1:{}", "0.0.0.0:{}", "", " ", None,
+    "evil.example", "evil.example:{}", "127.0.0.1:x", "127.0.0.1:99999", "127.0.0.1:{}.evil.example",
+    "localhost.evil:{}", "x@127.0.0.1:{}", "127.0.0.1:{}/", "[::ffff:7f00:1]:{}", "127.1:{}", "0.0.0.0:{}", "", " ", None,
 ]  # fmt: skip
 
 
@@ -102,7 +102,9 @@ def test_two_hosts_are_refused(client):
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
 def test_its_own_names_are_answered(client, name):
-    assert client.send("GET", "/", host=f"{name}:{client.port}").status == 200
+    """Also with the port of a tunnel that leads here."""
+    for host in (f"{name}:{client.port}", f"{name}:9", name):
+        assert client.send("GET", "/", host=host).status == 200
 
 
 ELSEWHERE = [

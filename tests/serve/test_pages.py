@@ -220,3 +220,23 @@ def test_a_folder_that_is_missing_is_an_error(tmp_path):
     with pytest.raises(RlprofError, match="There is no folder"):
         Served(tmp_path / "missing")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_that_comes_back_after_its_run_was_closed_gets_everything(client, served, run):
+    """Versions count from 1 again: what the page has says nothing about them."""
+    page = client.get(f"/run/{run.name}").text
+    since = page.partition('data-since="')[2].partition('"')[0]
+    del served.application.watches[run.name]
+    names = [name for name, _ in client.events(f"/run/{run.name}/events?since={since}")]
+    assert names[0] == "report"
+
+
+def test_a_file_that_may_not_be_read_is_a_sentence(client, runs, monkeypatch):
+    def refuse(_):
+        raise PermissionError(13, "Permission denied", "session.db")
+
+    monkeypatch.setattr("rlprof.serve.application.compare_runs", lambda *_: refuse(_))
+    a, b = sorted(folder.name for folder in runs.iterdir())
+    answer = client.get(f"/compare?a={a}&b={b}")
+    assert answer.status == 500
+    assert "This cannot be shown: session.db: Permission denied." in answer.text

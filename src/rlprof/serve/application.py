@@ -45,14 +45,12 @@ class Application:
         """Makes what reads a session."""
         self.action = secrets.token_urlsafe(24)
         """Only this server's pages know it. Actions must send it."""
-        self._epoch = secrets.token_urlsafe(6)
-        """Versions are counted from 1 in every server, so they mean nothing to the next one."""
-        self._threads = ThreadPoolExecutor(3, "rlprof-serve")
+        self._threads = ThreadPoolExecutor(4, "rlprof-serve")
         self._streams = Streams()
         self.watches: dict[str, Watch] = {}
         self._home: Home | None = None
         self._sweeping: asyncio.TimerHandle | None = None
-        self.asgi = Starlette(routes=list(self._routes()), exception_handlers={404: _unknown, RlprofError: _explained})
+        self.asgi = Starlette(routes=list(self._routes()), exception_handlers=_HANDLERS)
 
     def _routes(self) -> list[Route]:
         run = "/run/{run}"
@@ -110,18 +108,12 @@ class Application:
 
     async def _home_events(self, request: Request) -> Stream:
         home = self._the_home()
-        return self._streams.stream(home, self._seen(request), request.query_params.get("browser", ""))
+        return self._streams.stream(home, home.version_in(_mark(request)), request.query_params.get("browser", ""))
 
     async def _run_events(self, request: Request) -> Stream:
         watch = await self._watch(request)
-        cursor = Seen(0, self._seen(request))
+        cursor = Seen(0, watch.version_in(_mark(request)))
         return self._streams.stream(watch, cursor, request.query_params.get("browser", ""))
-
-    def _seen(self, request: Request) -> int:
-        """The version that a page has. 0 if it has none, or one of another server."""
-        given = request.headers.get("last-event-id") or request.query_params.get("since", "")
-        epoch, _, version = given.rpartition(".")
-        return int(version) if epoch == self._epoch and version.isdigit() and len(version) < 10 else 0
 
     # Files
 
@@ -155,7 +147,7 @@ class Application:
             watch = await self._watch(request)
             # Not in the threads that read: stacks take seconds if a process does not answer.
             found = await asyncio.to_thread(act, watch)
-        except RlprofError as error:
+        except (RlprofError, OSError) as error:
             problem = str(error).replace(str(self.runs.parent / request.path_params["run"]), "This run")
             return JSONResponse({"problem": problem, "found": nothing}, 409)
         return JSONResponse({"problem": "", "found": found})
@@ -164,7 +156,7 @@ class Application:
 
     def _the_home(self) -> Home:
         if self._home is None:
-            self._home = Home(self.runs, self._epoch, self._threads)
+            self._home = Home(self.runs, self._threads)
         return self._home
 
     async def _watch(self, request: Request) -> Watch:
@@ -173,7 +165,7 @@ class Application:
         watch = self.watches.get(folder.name)
         if watch is None:
             self._sweep(MOST_RUNS - 1)
-            watch = self.watches[folder.name] = Watch(folder, self._epoch, self._threads, self.feed)
+            watch = self.watches[folder.name] = Watch(folder, self._threads, self.feed)
         try:
             await watch.ready()
         except RlprofError:
@@ -195,9 +187,22 @@ class Application:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
 
+def _mark(request: Request) -> str:
+    """What the page has, as it says itself: when it connects first, or again after an interruption."""
+    return request.headers.get("last-event-id") or request.query_params.get("since", "")
+
+
 async def _unknown(_: Request, __: Exception) -> Response:
     return HTMLResponse(sentence_page("Not found", "There is no such page here."), 404)
 
 
 async def _explained(_: Request, error: Exception) -> Response:
     return HTMLResponse(sentence_page("Not available", str(error)), 404)
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    reason = f"{error.filename or 'A file'}: {error.strerror}" if isinstance(error, OSError) else type(error).__name__
+    return HTMLResponse(sentence_page("Not available", f"This cannot be shown: {reason}."), 500)
+
+
+_HANDLERS: dict[Any, Any] = {404: _unknown, RlprofError: _explained, Exception: _failed}

@@ -53,7 +53,7 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], port: int, with_token: bool = True) -> None:
-        self._app, self._hosts, self._port = app, frozenset(hosts), port
+        self._app, self._hosts = app, frozenset(hosts)
         self.token = secrets.token_urlsafe(24) if with_token else None
         self._session = secrets.token_urlsafe(24)
         # A browser sends a cookie to all ports of a host, so two servers need two names.
@@ -99,14 +99,15 @@ class Guard:
         return None if _same(cookie, self._session) else _refused(403, REFUSED)
 
     def _is_own(self, host: str) -> bool:
-        """True for one of the names with the port, or for any address of a machine if one of the names is `*`."""
+        """True for one of the names, or for any address of a machine if one of the names is `*`. The port may be
+        another one, which is forwarded to this one: an attacker's page cannot choose the name, and that is enough."""
         try:
             parts = urlsplit(f"//{host}")
             name, port = parts.hostname or "", parts.port
         except ValueError:
             return False
         written = f"[{name}]" if ":" in name else name
-        if port != self._port or host.lower() != f"{written}:{port}":
+        if host.lower() not in (written, f"{written}:{port}"):
             return False
         return name in self._hosts or ("*" in self._hosts and _is_address(name))
 

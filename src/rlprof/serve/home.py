@@ -20,9 +20,9 @@ AT_ONCE = 0.3
 class Home(Pump[int]):
     """The cursor is the version of the table that a page has."""
 
-    def __init__(self, runs: Runs, epoch: str, threads: Executor) -> None:
+    def __init__(self, runs: Runs, threads: Executor) -> None:
         super().__init__()
-        self.runs, self.epoch = runs, epoch
+        self.runs = runs
         self._threads = threads
         self._rows: dict[str, tuple[str, int]] = {}
         """By folder: the row as JSON, and the version since when it is so. In the order of the table."""
@@ -30,8 +30,8 @@ class Home(Pump[int]):
         self._version = 0
 
     @property
-    def version(self) -> str:
-        return f"{self.epoch}.{self._version}"
+    def version(self) -> int:
+        return self._version
 
     async def work(self) -> float:
         loop = asyncio.get_running_loop()
@@ -41,7 +41,7 @@ class Home(Pump[int]):
     def news(self, cursor: int) -> tuple[bytes, int]:
         if self._version <= cursor:
             return b"", cursor
-        return event("runs", self.since(cursor), self.version), self._version
+        return event("runs", self.since(cursor), self.mark), self._version
 
     def since(self, version: int) -> str:
         """The rows that are newer than a version, and the names of all rows in their order."""

@@ -27,7 +27,7 @@ def home_page(home: Home) -> str:
         "script": script,
         "folder": escape(plain_name(str(home.runs.parent))),
         "data": _json("runs-data", home.since(0)),
-        "since": escape(home.version),
+        "since": escape(home.mark),
     }
     return fill_in(own("home.html"), places)
 
@@ -40,7 +40,7 @@ def run_page(watch: Watch, action: str) -> str:
     data = join([_json("data", watch.rendered.charts()), _json("frame", watch.frame_text())])
     strip = fill_in(own("strip.html"), {
         "run": escape(quote(watch.folder.name, safe="")),
-        "since": escape(watch.version),
+        "since": escape(watch.mark),
         "action": escape(action),
         "trained": escape("yes" if watch.rendered.trained else ""),
         "live": escape("" if watch.over else "yes"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
@@ -23,6 +24,8 @@ class Pump(ABC, Generic[Cursor]):
     def __init__(self) -> None:
         self.over = False
         """True once nothing will change any more."""
+        self.epoch = secrets.token_urlsafe(6)
+        """Versions are counted from 1, so they mean nothing to another server, or to a session that is read anew."""
         self.idle_since: float | None = asyncio.get_running_loop().time()
         """Time of the event loop since when no page looks. None while one does."""
         self._viewers = 0
@@ -33,6 +36,21 @@ class Pump(ABC, Generic[Cursor]):
     @property
     def is_pumping(self) -> bool:
         return self._task is not None
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """The version of what pages are given when they are loaded."""
+
+    @property
+    def mark(self) -> str:
+        """What a page has, in the words that it sends back: see `version_in`."""
+        return f"{self.epoch}.{self.version}"
+
+    def version_in(self, mark: str) -> int:
+        """The version that a page has. 0 if it has none, or one from elsewhere."""
+        epoch, _, version = mark.rpartition(".")
+        return int(version) if epoch == self.epoch and version.isdecimal() and len(version) < 10 else 0
 
     @abstractmethod
     async def work(self) -> float:

@@ -41,9 +41,9 @@ class Seen:
 class Watch(Pump[Seen]):
     """A session. Everything that reads runs in the threads of the executor."""
 
-    def __init__(self, folder: Path, epoch: str, threads: Executor, feed: Callable[[Path], Feed]) -> None:
+    def __init__(self, folder: Path, threads: Executor, feed: Callable[[Path], Feed]) -> None:
         super().__init__()
-        self.folder, self.epoch = folder, epoch
+        self.folder = folder
         self.frame: Frame | None = None
         self.rendered = Rendered()
         self.problem = ""
@@ -54,6 +54,7 @@ class Watch(Pump[Seen]):
         self._reading = asyncio.Lock()
         self._refreshing: asyncio.Task[bool] | None = None
         self._capturing = False
+        self._starting = threading.Lock()
         self._outcomes: list[dict[str, str]] = []
 
     @property
@@ -61,8 +62,8 @@ class Watch(Pump[Seen]):
         return self._feed.report if self._feed is not None else None
 
     @property
-    def version(self) -> str:
-        return f"{self.epoch}.{self.rendered.version}"
+    def version(self) -> int:
+        return self.rendered.version
 
     async def ready(self) -> None:
         """Read the session as it is now. Raises RlprofError if it cannot be read at all."""
@@ -123,10 +124,11 @@ class Watch(Pump[Seen]):
 
         Raises RlprofError if the training does not run. Runs in a thread.
         """
-        if self._capturing:
-            raise RlprofError("A trace is being captured already. Wait for it.")
-        running = RunningCapture(self.folder, CAPTURED)
-        self._capturing = True
+        with self._starting:
+            if self._capturing:
+                raise RlprofError("A trace is being captured already. Wait for it.")
+            running = RunningCapture(self.folder, CAPTURED)
+            self._capturing = True
         # Not one of the executor's threads: it waits for minutes, and the server must be able to stop meanwhile.
         threading.Thread(target=self._wait_for, args=(running,), daemon=True).start()
 
@@ -168,7 +170,7 @@ class Watch(Pump[Seen]):
 
     def _report_since(self, version: int) -> bytes:
         if version not in self._since:
-            self._since[version] = event("report", self.rendered.since(version), self.version)
+            self._since[version] = event("report", self.rendered.since(version), self.mark)
         return self._since[version]
 
     async def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:

@@ -1,114 +1,24 @@
-"""The pages in a real browser, while a real training runs, ends, and is killed."""
+"""The page of a run in a real browser, while a real training runs, ends, and is killed."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from components import missing
 from looking import CONTRAST, CUT_OFF, overflow
-from serving import NASTY, recorded, serving, until, work
+from serving import serving, until
+from visiting import Training, Visitor, changed, report_of, run_page
 
 from rlprof.analysis.figures import many, percent, rate
-from rlprof.analysis.report import Report, build_report
 from rlprof.live.feed import Feed
 from rlprof.live.frame import Frame, Stuck
 from rlprof.report.answer import speed
-from rlprof.serve.server import Served
-from rlprof.session.reader import Session
 
 pytestmark = pytest.mark.long
-
-LOOP = """
-import sys, threading, time
-from pathlib import Path
-from rlprof import get_profiler, profile
-
-def beside():
-    while True:
-        with profile("telemetry"):
-            time.sleep(0.02)
-        time.sleep(0.01)
-
-threading.Thread(target=beside, name="beside", daemon=True).start()
-while not Path(sys.argv[1]).exists():
-    with get_profiler().iteration():
-        with profile("rollout"):
-            for _ in range(10):
-                with profile("policy_forward"):
-                    time.sleep(0.0005)
-                with profile("env_step"):
-                    time.sleep(0.001)
-                get_profiler().add_steps(8)
-        with profile("update"), profile("backward"):
-            time.sleep(0.01)
-"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if importlib.util.find_spec("playwright") is None:
-        missing("playwright")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        missing("chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
-class Visitor:
-    """Opens pages, and keeps what they complain about."""
-
-    def __init__(self, browser: Any, served: Served) -> None:
-        self._browser, self._served = browser, served
-        self.complaints: list[str] = []
-
-    def __call__(self, path: str = "/", width: int = 1280, scheme: str = "light") -> Any:
-        # With motion, scrolling takes time, and places that are read meanwhile are none.
-        screen = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "reduced_motion": "reduce"}
-        context = self._browser.new_context(**screen)
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        page.goto(f"http://127.0.0.1:{self._served.port}/?token={self._served.guard.token}")
-        page.goto(f"http://127.0.0.1:{self._served.port}{path}")
-        return page
-
-
-class Training:
-    """A training that `rlprof run` records, in another process."""
-
-    def __init__(self, folder: Path) -> None:
-        self.runs = folder / "runs"
-        self._end = folder / "end"
-        script = folder / "loop.py"
-        script.write_text(LOOP)
-        command = [sys.executable, "-m", "rlprof", "run", "--dir", str(self.runs), str(script), str(self._end)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.folder = until(lambda: next(iter(self.runs.glob("*/session.db")), None)).parent
-
-    def end(self) -> None:
-        self._end.touch()
-        self.process.wait(60)
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(60)
 
 
 @pytest.fixture
@@ -126,24 +36,6 @@ def visitor(browser: Any, training: Training) -> Iterator[Visitor]:
         found = Visitor(browser, served)
         yield found
         assert found.complaints == []
-
-
-def report_of(folder: Path) -> Report:
-    with Session(folder) as session:
-        return build_report(session)
-
-
-def changed(page: Any, selector: str) -> str:
-    """Wait until a text differs from what it is now. Returns the new text."""
-    before = page.inner_text(selector)
-    until(lambda: page.inner_text(selector) != before)
-    return str(page.inner_text(selector))
-
-
-def run_page(visitor: Visitor, training: Training, **settings: Any) -> Any:
-    page = visitor(f"/run/{training.folder.name}", **settings)
-    until(lambda: page.locator(".verdict").count())  # the page of a start becomes the page of the report by itself
-    return page
 
 
 def test_a_page_follows_the_training_and_keeps_what_the_reader_did(visitor: Visitor, training: Training) -> None:
@@ -242,7 +134,7 @@ def test_a_page_in_the_background_costs_nothing(visitor: Visitor, training: Trai
     hide = "Object.defineProperty(document, 'visibilityState', {{ value: '{}', configurable: true }}); "
     hide += "document.dispatchEvent(new Event('visibilitychange'))"
     page.evaluate(hide.format("hidden"))
-    application = visitor._served.application
+    application = visitor.served.application
     until(lambda: not application.watches[training.folder.name].is_pumping)
     before = page.inner_text("#now-facts")
     page.wait_for_timeout(1500)
@@ -345,87 +237,3 @@ def test_the_timeline_zooms_and_moves_with_the_keyboard(visitor: Visitor, traini
     chart.focus()
     page.keyboard.press("0")
     assert ends() == whole
-
-
-# The page of all runs
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 200])
-def test_the_table_of_runs_fits_whatever_its_length(browser: Any, tmp_path: Path, count: int) -> None:
-    if count:
-        first = recorded(tmp_path, "first", lambda profiler: work(profiler, 2), envs=1)
-        for number in range(1, count):
-            shutil.copytree(first, tmp_path / f"copy_of_a_run_{number:03}_20260101-{number:06}")
-    with serving(tmp_path) as served:
-        visitor = Visitor(browser, served)
-        for width, scheme in ((1280, "light"), (390, "dark")):
-            page = visitor("/", width=width, scheme=scheme)
-            if count:
-                until(lambda page=page: page.locator("#runs tbody tr").count() == count)
-            else:
-                assert "There is no run in this folder yet" in page.inner_text("main")
-            assert overflow(page) <= 0
-            assert page.evaluate(CUT_OFF) == []
-            found = page.evaluate(CONTRAST)
-            assert [(round(contrast, 2), text) for contrast, text in found if contrast < 4.5] == []
-        assert visitor.complaints == []
-
-
-def test_runs_are_filtered_sorted_and_chosen_and_the_address_keeps_it(browser: Any, tmp_path: Path) -> None:
-    for envs, iterations in ((1, 2), (2, 40), (3, 4)):
-        recorded(tmp_path, f"ppo{envs}", lambda profiler, most=iterations: work(profiler, most), envs=envs, lr=0.1)
-    with serving(tmp_path) as served:
-        visitor = Visitor(browser, served)
-        page = visitor("/")
-        names = page.locator("#runs tbody th a")
-        until(lambda: names.count() == 3)
-        assert [name[:4] for name in names.all_inner_texts()] == ["ppo3", "ppo2", "ppo1"]
-        assert page.locator("#runs .differs").all_inner_texts() == ["envs=3", "envs=2", "envs=1"]
-        page.click("[data-key=wall_ns]")
-        assert names.first.inner_text().startswith("ppo2")
-        assert page.url.endswith("/?sort=wall_ns-descending")
-        page.fill("#filter", "envs=1")
-        assert [name[:4] for name in names.all_inner_texts()] == ["ppo1"]
-        assert page.inner_text("#shown") == "1 of 3 runs"
-        page.reload()
-        assert [name[:4] for name in names.all_inner_texts()] == ["ppo1"]
-        page.fill("#filter", "nothing like it")
-        assert page.inner_text("#none") == "No run has all of these words."
-        page.fill("#filter", "")
-        assert page.locator("#compare").is_disabled()
-        for name in ("ppo1", "ppo3"):
-            page.locator(f"[aria-label^='Compare {name}']").check()
-        page.click("#compare")
-        page.wait_for_url("**/compare?*")
-        assert "a=ppo1" in page.url
-        assert "Is B faster than A?" in page.inner_text("h1")
-        page.go_back()
-        recorded(tmp_path, "new", envs=4)
-        until(lambda: names.count() == 4)
-        assert visitor.complaints == []
-
-
-def test_hostile_names_are_shown_and_not_interpreted(browser: Any, tmp_path: Path) -> None:
-    def hostile(profiler: Any) -> None:
-        for _ in range(3):
-            with profiler.iteration():
-                for name in NASTY:
-                    with profiler.profile(name):
-                        time.sleep(0.0003)
-
-    run = recorded(tmp_path, NASTY[0], hostile, **{NASTY[1]: NASTY[2], NASTY[2]: NASTY[0]})
-    named = run.rename(tmp_path / "<img src=x onerror=window.hacked=1>_20260101-000000")
-    recorded(tmp_path, "other", hostile)
-    os.mkdir(tmp_path / "<b>unreadable")
-    (tmp_path / "<b>unreadable" / "session.db").write_bytes(b"x")
-    with serving(tmp_path) as served:
-        visitor = Visitor(browser, served)
-        page = visitor("/", width=390)
-        until(lambda: page.locator("#runs tbody tr").count() == 3)
-        assert named.name in page.locator("#runs tbody th a").all_inner_texts()
-        page.click(f"text={named.name}")
-        assert page.inner_text("h1") == NASTY[0]
-        assert page.evaluate("window.hacked") is None
-        assert page.locator("main img, main b b, #live img").count() == 0
-        assert overflow(page) <= 0
-        assert visitor.complaints == []
