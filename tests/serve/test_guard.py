@@ -79,7 +79,8 @@ def test_each_server_has_secrets_of_its_own(runs, served):
 
 HOSTS = [
     "evil.example", "evil.example:{}", "127.0.0.1:x", "127.0.0.1:99999", "127.0.0.1:{}.evil.example",
-    "localhost.evil:{}", "x@127.0.0.1:{}", "127.0.0.1:{}/", "[::ffff:7f00:1]:{}", "127.1:{}", "0.0.0.0:{}", "", " ", None,
+    "localhost.evil:{}", "x@127.0.0.1:{}", "127.0.0.1:{}/", "[::ffff:7f00:1]:{}", "127.1:{}", "0.0.0.0:{}", "", " ",
+    None,
 ]  # fmt: skip
 
 

