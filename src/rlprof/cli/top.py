@@ -34,7 +34,7 @@ def _interval(context: click.Context, parameter: click.Parameter, text: str) -> 
 @option("--interval", callback=_interval, metavar="TIME", default="1s", help="Time between two readings.")
 @option("--once", is_flag=True, help="Print one frame as text and exit.")
 def top(session: str | None, interval: float, once: bool) -> None:
-    """Show what a training does right now.
+    """Watch a running training in the terminal.
 
     SESSION is the folder of a session, its session.db, or `last` (default: the newest session that is running, else
     the newest one). The dashboard reads the session only, so it cannot slow the training. Without a terminal, it

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import locale
 import os
+import sys
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -134,5 +134,6 @@ def palette_for_terminal() -> Palette:
 
 
 def terminal_look() -> Look:
-    dumb = os.environ.get("TERM") == "dumb"
-    return Look(ASCII if dumb else glyphs_for(locale.getpreferredencoding(False)), palette_for_terminal())
+    """For the terminal on stderr, where textual draws."""
+    is_dumb = os.environ.get("TERM") == "dumb"
+    return Look(ASCII if is_dumb else glyphs_for(getattr(sys.stderr, "encoding", None)), palette_for_terminal())

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
+from textual.geometry import Size
 from textual.message import Message
 
 from rlprof.errors import RlprofError
@@ -35,7 +36,7 @@ POLL_SECONDS = 0.25
 MOST_BYTES = 4096
 """Most output that is drawn at once. Of more, the newest part is: emulating a terminal takes a microsecond per byte."""
 MOVE_SECONDS = 6.0
-"""A program that exits before that without any training leaves no session, so its output is kept aside so long."""
+"""A program that exits earlier and has not trained leaves no session, so its output is kept aside so long."""
 LEAST_PANE, MOST_PANE = 4, 24
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 """What each further request to end the training sends."""
@@ -80,7 +81,7 @@ class TrainingApp(TopApp):
         yield Canvas(id="output")
 
     def on_mount(self) -> None:
-        self._fit_pane()
+        self._fit_pane(self.size)
         self.output.start()
         self.set_interval(POLL_SECONDS, self._poll)
         loop = asyncio.get_running_loop()
@@ -89,14 +90,14 @@ class TrainingApp(TopApp):
                 loop.add_signal_handler(number, self._pass_on, number)
 
     def on_resize(self, event: events.Resize) -> None:
-        self._fit_pane()
+        self._fit_pane(event.size)
         super().on_resize(event)
 
-    def _fit_pane(self) -> None:
-        height = pane_height(self.size.height)
+    def _fit_pane(self, size: Size) -> None:
+        height = pane_height(size.height)
         self.screen_stack[0].query_one("#output").styles.height = height
-        self.emulator.resize(height - 1, self.size.width)
-        self.terminal.resize(height - 1, self.size.width)
+        self.emulator.resize(height - 1, size.width)
+        self.terminal.resize(height - 1, size.width)
         self._shown = -1
         self.call_after_refresh(self._draw_output)
 
@@ -114,10 +115,13 @@ class TrainingApp(TopApp):
                 with suppress(RlprofError, OSError):
                     self.read(Feed(folders[0]))
                     self._found = now
-        elif self._found and now - self._found > MOVE_SECONDS:
+        elif self._found and (now - self._found > MOVE_SECONDS or self._has_trained()):
             self._found = 0.0
             self.output.move(self.feed.folder)
             self._shown = -1
+
+    def _has_trained(self) -> bool:
+        return self.newest is not None and bool(self.newest.steps or self.newest.iterations)
 
     def _draw_output(self) -> None:
         if self.output.total == self._shown or not self.screen_stack:
