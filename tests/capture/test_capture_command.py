@@ -41,7 +41,7 @@ def refused(folder):
     assert (done.returncode, done.stdout) == (2, "")
     assert "is not running any more" in done.stderr
     assert done.stderr.count("\n") == 1
-    assert not (folder / "capture-request.json").exists()
+    assert not (folder / "requests").exists()
 
 
 @pytest.mark.long

@@ -11,8 +11,6 @@ from pathlib import Path
 from rlprof.errors import UnreadableError
 
 DATABASE = "session.db"
-REQUEST = "capture-request.json"
-"""File that requests a capture from a running training."""
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 """Permissions. Only the owner can read a session."""
 _STAMP = re.compile(r"_\d{8}-\d{6}(-\d+)?$")
