@@ -201,9 +201,7 @@ class Lane:
         since = self.top.start if self.open else self.left
         waits = self.suspended or self.top.waits
         alive = self.host is not None
-        return LaneRow(
-            self.id, self.kind, self.name, self.on_driver, alive, self.uses, self.top.node.id, since, waits
-        )
+        return LaneRow(self.id, self.kind, self.name, self.on_driver, alive, self.uses, self.top.node.id, since, waits)
 
 
 @dataclass(slots=True, eq=False)
