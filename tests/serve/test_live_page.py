@@ -104,9 +104,12 @@ def test_a_page_says_that_the_training_was_killed(visitor: Visitor, training: Tr
 
 def test_a_page_says_that_its_session_was_deleted(visitor: Visitor, training: Training) -> None:
     page = run_page(visitor, training)
-    training.end()
-    until(lambda: page.inner_text("#now-state") == "finished")
-    shutil.rmtree(training.folder)
+    changed(page, "#now-facts")
+    shutil.rmtree(training.folder, ignore_errors=True)
+    until(lambda: page.inner_text("#now-state") == "deleted")
+    assert "The session was deleted" in page.inner_text("#now-problem")
+    training.kill()
+    shutil.rmtree(training.folder, ignore_errors=True)
     page.reload()
     assert "There is no run" in page.inner_text("main")
     visitor.complaints.clear()  # the status 404

@@ -134,7 +134,7 @@ def host_names(host: str) -> list[str]:
     local = ["127.0.0.1", "localhost", "::1"]
     if is_loopback(host):
         return [*local, host]
-    own = [socket.gethostname().lower(), socket.getfqdn().lower()]
+    own = [socket.gethostname().lower(), socket.gethostname().lower().partition(".")[0]]
     # With all interfaces, it may be called any address: rebinding needs a name.
     return [*local, *own, "*" if host in ("0.0.0.0", "::") else host.lower()]
 

@@ -15,6 +15,8 @@ Cursor = TypeVar("Cursor")
 
 LINGER = 3.0
 """Seconds that reading goes on without a page, so that one that is loaded again does not start it again."""
+RETRY = 5.0
+"""Seconds after reading has failed in a way that no session should cause."""
 END = b"event: end\ndata: {}\n\n"
 
 
@@ -99,16 +101,20 @@ class Pump(ABC, Generic[Cursor]):
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
+        failed = False
         try:
             while not self.over:
                 if self.idle_since is not None and loop.time() - self.idle_since > LINGER:
                     break
-                pause = await self.work()
+                try:
+                    pause = await self.work()
+                except Exception:
+                    # The pages keep what they have. Without these lines, nobody would know why.
+                    if not failed:
+                        traceback.print_exc()
+                    pause, failed = RETRY, True
                 if not self.over:
                     await asyncio.sleep(pause)
-        except Exception:
-            # The pages show the last figures with their age. Without this line, nobody would know why.
-            traceback.print_exc()
         finally:
             self._task = None
 

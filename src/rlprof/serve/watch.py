@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from rlprof.serve.now import now_of
 from rlprof.serve.pump import Pump, event
 from rlprof.serve.rendered import Rendered, encoded
 
+DELETED = "deleted"
+"""State of a session whose folder is gone. Its last frame does not know that."""
 INTERVAL = 1.0
 """Seconds between two frames."""
 MOST_OUTCOMES = 3
@@ -104,10 +106,11 @@ class Watch(Pump[Seen]):
     def frame_text(self) -> str:
         """The newest frame as JSON."""
         assert self.frame is not None
+        frame = replace(self.frame, state=DELETED) if self.over and self.frame.is_running else self.frame
         extra: dict[str, Any] = {"outcomes": self._outcomes, "capturing": self._capturing}
         if self.problem:
             extra["problem"] = prose(self.problem)
-        return encoded({**now_of(self.frame), **extra})
+        return encoded({**now_of(frame), **extra})
 
     async def refresh(self, force: bool = False) -> bool:
         """Read the whole session if that is due, and render it. True if something is new."""
