@@ -19,6 +19,8 @@ KEPT = 1 << 16
 """Newest bytes in memory."""
 BLOCK = 1 << 16
 POLL_SECONDS = 0.2
+LEFT_SECONDS = 2.0
+"""How long the output of processes is read that the program has left behind."""
 
 
 class Output:
@@ -80,12 +82,14 @@ class Output:
             self._file.close()
 
     def _run(self) -> None:
-        process = self._terminal.process
+        """As few system calls per part as possible: a terminal hands out 4 KB at a time."""
+        fd, process = self._terminal.fd, self._terminal.process
+        readable = select.poll()
+        readable.register(fd, select.POLLIN)
+        looked, ended = 0.0, False
         while True:
-            ended = process.poll() is not None  # looked at first: what it wrote before its end can then be read
             try:
-                ready = select.select([self._terminal.fd], [], [], POLL_SECONDS)[0]
-                part = os.read(self._terminal.fd, BLOCK) if ready else b""
+                part = os.read(fd, BLOCK) if readable.poll(POLL_SECONDS * 1e3) else b""
             except OSError:  # no process has the terminal open any more
                 part = b""
                 if not ended:
@@ -94,6 +98,11 @@ class Output:
                 self._keep(part)
             elif ended:
                 break
+            now = time.monotonic()
+            if not ended and (not part or now - looked > POLL_SECONDS):
+                looked, ended = now, process.poll() is not None  # what it wrote before its end is read after this
+            elif ended and part and now - looked > LEFT_SECONDS:
+                break  # processes that it has left behind go on writing
         self._ended = True
         self._at_end(process.returncode)
 
@@ -104,9 +113,9 @@ class Output:
             if len(self._newest) > 2 * KEPT:
                 del self._newest[:-KEPT]
             try:
-                view = memoryview(part)
-                while view:
-                    view = view[self._file.write(view) :]
+                written = self._file.write(part)
+                while written < len(part):  # a disk that is nearly full
+                    written += self._file.write(part[written:])
                 self.problem = ""
             except OSError as error:
                 self.problem = f"{self.path.name} is incomplete: {error.strerror or error}"
