@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 RLPROF = str(Path(sys.executable).with_name("rlprof"))
-SECONDS = 30
+SECONDS = 90
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from contextlib import closing
 
+import psutil
 import pytest
 from terminal import SECONDS, Terminal, needs_tmux
 
@@ -133,6 +134,33 @@ def test_the_signal_that_ends_the_training_ends_the_command(terminal, tmp_path):
     terminal.wait_for("killed", "The training was ended by SIGKILL.")
     terminal.press("q")
     terminal.wait_for(f"code={128 + signal.SIGKILL}=")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_for_the_command_reaches_the_training(number, terminal, tmp_path):
+    terminal.run(["run", "--top", "train.py", "100000"])
+    terminal.wait_for("turn 20", "steps/s now")
+    (command,) = [process for process in psutil.process_iter() if is_command(process, tmp_path)]
+    command.send_signal(number)
+    terminal.wait_for(f"code={128 + number}=")
+    with Session(only_session(tmp_path)) as recorded:
+        assert recorded.end.how == number.name
+
+
+def is_command(process, folder):
+    try:
+        return process.cwd() == str(folder) and process.cmdline()[2:4] == ["run", "--top"]
+    except psutil.Error:
+        return False
+
+
+def test_a_reference_training_runs_below_the_dashboard_too(terminal, tmp_path):
+    terminal.run(["train", "petri", "--sanctum", "iterations=2", "envs=2"])
+    terminal.wait_for("petri", "Output")
+    terminal.wait_for("The training has finished.", "petri: ")
+    terminal.press("q")
+    assert "rlprof: Output: sessions/petri_" in terminal.wait_for("code=0=")
+    assert b"petri: " in (only_session(tmp_path) / "output.log").read_bytes()
 
 
 def test_the_dashboard_and_the_pane_follow_a_resize(terminal, tmp_path):
