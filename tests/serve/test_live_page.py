@@ -256,3 +256,15 @@ def test_a_trace_opens_in_perfetto_without_a_network(browser: Any, tmp_path: Pat
         until(lambda: "only.pt.trace.json (" in page.inner_text("body"), 120)
         own = f"http://127.0.0.1:{served.port}/"
         assert [url for url in requested if not url.startswith((own, "data:", "blob:"))] == []
+
+
+def test_an_address_with_a_section_shows_it(browser: Any, tmp_path: Path) -> None:
+    run = recorded(tmp_path, "bookmarked")
+    with serving(tmp_path) as served:
+        visitor = Visitor(browser, served)
+        page = visitor(f"/run/{run.name}#operations")
+        until(lambda: -5 < page.evaluate("document.getElementById('operations').getBoundingClientRect().top") < 300)
+        for path in (f"/run/{run.name}#%", f"/run/{run.name}#nothing"):
+            page.goto(f"http://127.0.0.1:{served.port}{path}")
+            assert page.locator("#tree-chart .box").count() > 0
+        assert visitor.complaints == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from serving import NASTY, Client, data_in, recorded, serving, until, work
@@ -12,6 +13,7 @@ from serving import NASTY, Client, data_in, recorded, serving, until, work
 from rlprof import Profiler, record
 from rlprof.analysis.report import build_report
 from rlprof.errors import RlprofError
+from rlprof.live.feed import Feed
 from rlprof.report.html.charts import chart_data
 from rlprof.report.html.document import sections
 from rlprof.report.html.document import to_html as offline
@@ -240,3 +242,20 @@ def test_a_file_that_may_not_be_read_is_a_sentence(client, runs, monkeypatch):
     answer = client.get(f"/compare?a={a}&b={b}")
     assert answer.status == 500
     assert "This cannot be shown: session.db: Permission denied." in answer.text
+
+
+def test_pages_that_are_loaded_at_once_read_the_session_once(runs, run):
+    read = []
+
+    class Counting(Feed):
+        def refresh(self, force: bool = False) -> bool:
+            read.extend([force] if force else [])
+            return super().refresh(force)
+
+    with serving(runs) as served:
+        served.application.feed = Counting
+        client = Client(served).log_in()
+        with ThreadPoolExecutor(8) as threads:
+            answers = list(threads.map(client.get, [f"/run/{run.name}"] * 8))
+    assert [answer.status for answer in answers] == [200] * 8
+    assert read == [True]

@@ -152,7 +152,7 @@ def _read(folder: Path) -> tuple[Run, Info | None, str]:
             )
             return (_with_figures(run, session) if session.state is not None else run), info, how
     except (RlprofError, OSError, RecursionError) as error:
-        text = str(error).replace(f"{folder / DATABASE} ", "").replace(f"{folder} ", "").partition("; ")[0]
+        text = str(error).replace(f"{folder / DATABASE} ", "").replace(f"{folder} ", "").partition("; give ")[0]
         return Run(folder=folder.name, state=UNREADABLE, problem=prose(f"It {text}")), None, UNREADABLE
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.report import Report
 from rlprof.capture.captures import Request
 from rlprof.capture.running import RunningCapture
@@ -72,7 +73,7 @@ class Watch(Pump[Seen]):
         await self._read_frame()
         if self.over or self.is_pumping:
             return
-        await self.refresh(force=self.rendered.version == 0)
+        await self._refresh(lambda: self.rendered.version == 0)
         await self._end_if_ended()
         self._publish_frame()
 
@@ -83,7 +84,7 @@ class Watch(Pump[Seen]):
         except RlprofError as error:
             self.problem = str(error)
         if not await self._end_if_ended() and (self._refreshing is None or self._refreshing.done()):
-            self._refreshing = asyncio.create_task(self.refresh())
+            self._refreshing = asyncio.create_task(self._refresh(lambda: False))
         self._publish_frame()
         return max(0.2, INTERVAL - (asyncio.get_running_loop().time() - began))
 
@@ -91,7 +92,7 @@ class Watch(Pump[Seen]):
         """Make the final report of a run that has ended, or is gone. Nothing changes after that."""
         if self.frame is None or (self.frame.is_running and self.folder.exists()):
             return False
-        await self.refresh(force=True)
+        await self._refresh(lambda: self.report is None or self.report.facts.ended.startswith(RUNNING))
         self.over = not self._capturing
         return True
 
@@ -112,10 +113,13 @@ class Watch(Pump[Seen]):
             extra["problem"] = prose(self.problem)
         return encoded({**now_of(frame), **extra})
 
-    async def refresh(self, force: bool = False) -> bool:
-        """Read the whole session if that is due, and render it. True if something is new."""
+    async def _refresh(self, force: Callable[[], bool]) -> bool:
+        """Read the whole session if that is due, or if `force` says so, and render it. True if something is new.
+
+        `force` is called after waiting: of many pages that are loaded at once, only the first one reads.
+        """
         async with self._reading:
-            rendered = await self._in_thread(self._render, force)
+            rendered = await self._in_thread(self._render, force())
             if rendered is None:
                 return False
             self.rendered, self._since = rendered, {}

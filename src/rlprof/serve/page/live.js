@@ -14,7 +14,9 @@ if (report) {
   report.enliven();
 }
 // The page was shorter when the browser looked for the section that the address names.
-if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+if (performance.getEntriesByType("navigation")[0]?.type === "navigate") {
+  document.getElementById(location.hash.slice(1))?.scrollIntoView({ behavior: "instant" });
+}
 
 function onReport({ version, trained: isTrained, parts, data }) {
   page.since = `${page.since.slice(0, page.since.lastIndexOf("."))}.${version}`;
