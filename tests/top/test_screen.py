@@ -59,6 +59,21 @@ def test_the_screen_fills_the_terminal_exactly_at_every_size(state, look):
             assert {line.cell_len for line in lines} == {width}
 
 
+@pytest.mark.parametrize("state", ["running", "stuck", "large", "empty"])
+def test_no_terminal_is_too_small(state):
+    for height in range(1, 14):
+        for width in (1, 20, 30, 45, 92, 100):
+            for view in VIEWS.values():
+                assert len(screen(STATES[state], view, Size(width, height), PLAIN).lines) == max(height, 1)
+
+
+def test_a_training_that_is_starting_has_no_problem():
+    starting = frame(**EMPTY, written=0.0, problem="Nothing was written yet: the training is starting.")
+    text = text_of(screen(starting, View(), Size(100, 30), PLAIN).lines)
+    assert "Nothing was written" not in text
+    assert "Waiting for the first figures" in text
+
+
 @pytest.mark.parametrize("state", STATES)
 def test_nothing_on_the_screen_moves_the_cursor(state):
     for view in VIEWS.values():

@@ -50,7 +50,7 @@ def banners(frame: Frame, width: int, look: Look) -> list[Text]:
             lines += wrapped(f"{lane.name} is in {inside}{since}.", width - 3, 1, look)
         if len(stuck.lanes) > 2:
             lines[-1] += f" {len(stuck.lanes) - 2} more."
-    if frame.problem:
+    if frame.problem and (frame.written or not frame.is_running):  # a training that is starting is no problem
         lines += wrapped(frame.problem, width - 3, 2, look)
     return [fit(Text(f" ! {line}" if place == 0 else f"   {line}"), width, look) for place, line in enumerate(lines)]
 

@@ -44,7 +44,7 @@ class Screen:
 def screen(frame: Frame, view: View, size: Size, look: Look, keys: bool = True) -> Screen:
     """At most `size.height` lines of `size.width` cells. The last one names the keys."""
     width = max(30, size.width)
-    below = [*_message(view, width, look), footer(frame, view, width, look)] if keys else []
+    below = [*_message(view, width, look), footer(frame, view, width, look)][-size.height :] if keys else []
     above = banners(frame, width, look)[: max(1, size.height // 4)]
     for line in above:
         line.stylize(look.style("alarm"))
