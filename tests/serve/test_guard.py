@@ -197,6 +197,7 @@ def test_only_perfetto_may_evaluate_and_it_reaches_only_itself(client):
     policy = client.get("/perfetto/").headers["content-security-policy"]
     assert policy.startswith(f"default-src http://{client.own}/perfetto/ 'unsafe-inline' 'unsafe-eval' data: blob:;")
     assert "'self'" not in policy
+    assert "allow-popups" not in policy.partition("sandbox ")[2]
     assert "frame-ancestors 'none'" in policy
 
 

@@ -254,6 +254,10 @@ def test_a_trace_opens_in_perfetto_without_a_network(browser: Any, tmp_path: Pat
         page.on("response", lambda response: requested.append(response.url))
         page.goto(f"http://127.0.0.1:{served.port}/run/{run.name}/trace/traces/one%20&%20only.pt.trace.json")
         until(lambda: "only.pt.trace.json (" in page.inner_text("body"), 120)
+        # Whatever ran in it could neither read a page of the runs, nor open one to look into it.
+        reach = "path => fetch(path).then(() => 'read', () => 'refused')"
+        assert page.evaluate(reach, "/") == page.evaluate(reach, f"/run/{run.name}/file/raw.json") == "refused"
+        assert page.evaluate("window.open('/') === null")
         own = f"http://127.0.0.1:{served.port}/"
         assert [url for url in requested if not url.startswith((own, "data:", "blob:"))] == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -44,4 +45,6 @@ def serve(dir: str | None, port: int | None, host: str, open_: bool, no_token: b
             err=True,
         )
     click.echo(f"{served.folder} is at {served.address}\nPress Ctrl-C to stop.", err=True)
-    served.run(lambda: webbrowser.open(served.address) if open_ else None)
+    # In a thread, because some browsers only return when they are closed.
+    browser = Thread(target=webbrowser.open, args=(served.address,), daemon=True)
+    served.run(browser.start if open_ else lambda: None)

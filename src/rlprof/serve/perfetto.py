@@ -1,7 +1,7 @@
 """The Perfetto UI under a path of this server, for the traces of its sessions.
 
 Perfetto needs inline scripts and evaluation, so it has a policy of its own. That policy lets it reach only its own
-files and the traces: a trace that would take it over could neither read the runs nor start an action.
+files and the traces, and open no window: a trace that took it over could neither read the runs nor start an action.
 """
 
 from __future__ import annotations
@@ -75,5 +75,5 @@ def _policy(host: str) -> str:
     own = "'self'" if host.startswith("[") else f"http://{host}{ROOT}"
     return (
         f"default-src {own} 'unsafe-inline' 'unsafe-eval' data: blob:; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
+        "frame-ancestors 'none'; sandbox allow-scripts allow-same-origin allow-downloads allow-modals"
     )
