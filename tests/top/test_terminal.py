@@ -105,7 +105,7 @@ def test_q_asks_before_it_ends_a_running_training(terminal):
     terminal.wait_for("Quitting ends the training")
     terminal.press("n")
     terminal.wait_for("turn 60", gone=["Quitting ends"])
-    terminal.press("q")
+    terminal.press("C-q")
     terminal.wait_for("Quitting ends the training")
     terminal.press("y")
     shown = terminal.wait_for("code=7=")

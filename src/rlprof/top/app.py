@@ -46,6 +46,10 @@ class TopApp(DrawnApp):
     def action_leave(self) -> None:
         self.exit()
 
+    async def action_quit(self) -> None:
+        """Ctrl-Q, which textual binds for itself."""
+        self.action_leave()
+
     def action_interrupt(self) -> None:
         self.exit()
 
