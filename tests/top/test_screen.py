@@ -160,6 +160,13 @@ def test_many_lanes_are_grouped_and_all_are_counted():
     assert "500 more" in text
 
 
+def test_lanes_are_in_the_order_of_their_numbers_and_ended_ones_come_last():
+    lanes = (lane("worker-10"), lane("worker-9"), lane("worker-1", alive=False, doing=()), lane("main"))
+    text = text_of(screen(frame(lanes=lanes), View(), Size(100, 30), PLAIN).lines)
+    assert re.findall(r"│ (main|worker-\d+) ", text) == ["main", "worker-9", "worker-10", "worker-1"]
+    assert re.search(r"worker-1 +ended", text)
+
+
 def test_the_tree_keeps_its_largest_rows_and_says_how_many_are_left_out():
     tree = tuple((f"small_{number}", "other", 0, False, 1.0, 1.0, 1.0, 1.0, 1, MS) for number in range(60))
     tree += (

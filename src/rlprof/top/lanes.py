@@ -30,8 +30,15 @@ def lanes(frame: Frame, width: int, most: int, look: Look) -> Panel:
     if not frame.is_running:
         return Panel(many(total, "lane"), [Text("Ended with the run.", look.style("muted"))])
     made = _Lines(width, look)
-    made.draw(known, frame.hidden_lanes, most)
+    made.draw(sorted(known, key=_place), frame.hidden_lanes, most)
     return Panel(many(total, "lane"), made.lines, "busy")
+
+
+def _place(lane: LaneNow) -> tuple[bool, bool, str, int]:
+    """The driver first and ended lanes last; worker-10 after worker-9."""
+    stem = lane.name.rstrip("0123456789")
+    number = lane.name[len(stem) :]
+    return not lane.on_driver, not lane.alive, stem, int(number) if number.isascii() and 0 < len(number) < 19 else -1
 
 
 def natural_lanes(frame: Frame) -> int:
