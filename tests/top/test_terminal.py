@@ -147,6 +147,14 @@ def test_a_signal_for_the_command_reaches_the_training(number, terminal, tmp_pat
         assert recorded.end.how == number.name
 
 
+def test_nothing_is_left_when_the_terminal_is_closed_after_the_training(terminal, tmp_path):
+    terminal.run(["run", "--top", "train.py", "5"])
+    terminal.wait_for("The training has finished.")
+    (command,) = [process for process in psutil.process_iter() if is_command(process, tmp_path)]
+    terminal.close()
+    command.wait(SECONDS)
+
+
 def is_command(process, folder):
     try:
         return process.cwd() == str(folder) and process.cmdline()[2:4] == ["run", "--top"]

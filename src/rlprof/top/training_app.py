@@ -103,6 +103,9 @@ class TrainingApp(TopApp):
 
     def _pass_on(self, number: int) -> None:
         """A signal for this process is meant for the training. The end of the training ends the dashboard."""
+        if self.code is not None:
+            self.exit()
+            return
         self._quits = max(1, self._quits)
         self.terminal.send_signal(number)
 
