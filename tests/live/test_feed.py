@@ -124,6 +124,26 @@ def test_without_iterations_now_is_what_came_since_an_earlier_reading(written):
     assert frame.lanes[0].busy == 100
 
 
+def test_time_between_iterations_is_a_part_of_now(written):
+    """As in `while True: with iteration(): ...; save()`."""
+    feed = Feed(written.path)
+    for _ in range(30):
+        train(written, 1)
+        written.work("checkpoint", 3 * SECOND)
+        written.flush()
+        first = feed.frame()
+    assert Feed(written.path).frame().speed.now == pytest.approx(8 / 4, rel=0.3)  # with no earlier reading
+    feed.refresh(force=True)
+    frame = feed.frame()
+    parts = {part.operation: part for part in frame.parts}
+    assert first.speed.now == frame.speed.now == 2
+    assert frame.speed.mean == pytest.approx(2, rel=0.05)  # the last checkpoint lies after the training
+    assert set(frame.speed.history[:-1]) == {2}
+    assert parts["checkpoint"].now == 75
+    assert parts["checkpoint"].share == pytest.approx(75, rel=0.05)
+    assert parts["env_step"].now == 12.5
+
+
 def test_past_iterations_sum_to_their_wall_time(written):
     train(written, 3)
     train(written, 1, env_step=0.7)

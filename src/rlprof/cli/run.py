@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def run(
         "stacks": False if no_stacks else None,
         "quiet": quiet or None,
     }
-    options.start_watcher(given)
+    options.start_watcher(given, quiet=top and sys.stderr.isatty())
     is_any = command and not module
     words = (any_command if is_any else module_command if module else script_command)(program)
     if top:

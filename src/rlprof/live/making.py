@@ -117,7 +117,9 @@ def _speed(reading: Reading, report: Report | None) -> Speed:
     state = reading.state
     unit = "step" if state is not None and (state.steps or not state.iterations) else "iteration"
     counted = reading.window_steps if unit == "step" else reading.window_iterations
-    seconds = (reading.window.training_ns - reading.window.evaluation_ns) / 1e9
+    # Without an earlier reading, nothing is known of what lies between the iterations but its length.
+    whole = reading.window.training_ns or reading.window_ns
+    seconds = (whole - reading.window.evaluation_ns) / 1e9
     now = counted / seconds if counted > 0 and seconds > 0 and reading.ended.startswith(RUNNING) else None
     if report is None:
         return Speed(unit, now)
@@ -130,14 +132,15 @@ def _speed(reading: Reading, report: Report | None) -> Speed:
 
 
 def _history(report: Report, unit: str) -> Iterator[float]:
-    """Points of the series, neighbours merged: units over time."""
+    """Points of the series, neighbours merged: units over time, with what lies between the iterations."""
     series = report.facts.series
     done = series.steps if unit == "step" else [last - first + 1 for first, last in zip(series.first, series.last)]
     group = max(1, -(-len(series) // MOST_POINTS))
-    for start in range(0, len(series), group):
-        wall = sum(series.wall_ns[start : start + group])
-        if wall > 0:
-            yield max(0.0, sum(done[start : start + group]) / (wall / 1e9))
+    starts = [*series.start_ns, series.start_ns[-1] + series.wall_ns[-1]] if len(series) else []
+    for first in range(0, len(series), group):
+        ns = starts[min(first + group, len(series))] - starts[first]
+        if ns > 0:
+            yield max(0.0, sum(done[first : first + group]) / (ns / 1e9))
 
 
 def _typical(reading: Reading, report: Report | None) -> float | None:

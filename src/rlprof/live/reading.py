@@ -18,6 +18,8 @@ from rlprof.session.records import Mark, Sample
 
 WINDOW_NS = 10_000_000_000
 """Least length of the window of now."""
+LEAST_INSIDE = 0.97
+"""Least part of the window that is inside of iterations, if their own figures are shown."""
 MOST_ITERATIONS = 300
 MOST_GAINS = 20_000
 """Rows that are summed for the window of now, and nodes that are read completely for it."""
@@ -51,7 +53,7 @@ class Reader:
         self.categories: dict[str, str] = {}
         """By operation."""
         self._earlier: deque[tuple[State, dict[int, NodePlace]]] = deque()
-        """Earlier readings of a training without iterations, the oldest first."""
+        """Earlier readings of a training whose iterations do not tell all, the oldest first."""
 
     def read(self) -> Reading:
         with LiveSession(self._path) as session:
@@ -60,11 +62,16 @@ class Reader:
             lanes = session.lane_rows()
             samples, marks = session.newest_samples(MOST_SAMPLES), session.newest_marks(MOST_MARKS)
             chosen = self._newest(iterations)
+            count = sum(row.last - row.first + 1 for row in chosen)
+            steps, length = sum(row.steps for row in chosen), _length(chosen)
+            if how in UNENDED and state is not None and sum(row.wall_ns for row in chosen) < LEAST_INSIDE * length:
+                chosen = []  # much happens between the iterations, which no iteration has
             if chosen or how not in UNENDED or state is None:
                 gains = session.gains_of(chosen)
-                steps, length = sum(row.steps for row in chosen), sum(row.wall_ns for row in chosen)
+            elif since := self._gained(session, state):
+                gains, steps, count, length = since
             else:
-                gains, steps, length = self._gained(session, state)
+                gains = []
             self.find(session, {*(gain.node for gain in gains), *(lane.node for lane in lanes)})
             info, cost = session.info, session.cost
         seen = window(gains, self.places, cost)
@@ -77,7 +84,7 @@ class Reader:
             samples=samples,
             marks=marks,
             window=seen,
-            window_iterations=sum(row.last - row.first + 1 for row in chosen),
+            window_iterations=count,
             window_steps=steps,
             window_ns=length,
             places=self.places,
@@ -92,10 +99,11 @@ class Reader:
             length += iterations[first].wall_ns
         return list(iterations[first:])
 
-    def _gained(self, session: LiveSession, state: State) -> tuple[list[Gain], int, int]:
-        """Without iterations: what nodes have gained since the reading about ten seconds ago, or the first one."""
+    def _gained(self, session: LiveSession, state: State) -> tuple[list[Gain], int, int, int] | None:
+        """What nodes have gained since the reading about ten seconds ago, or the first one; with steps, iterations and
+        ns. None if there is no earlier reading."""
         if len(self.places) > MOST_GAINS:
-            return [], 0, 0
+            return None
         now = session.node_places()
         earlier = self._earlier
         if earlier and earlier[-1][0].wall > state.wall:
@@ -106,9 +114,9 @@ class Reader:
             earlier.popleft()
         before, had = earlier[0]
         if before.wall == state.wall:
-            return [], 0, 0
+            return None
         gains = [_gain(node, had.get(node.id)) for node in now.values()]
-        return gains, state.steps - before.steps, state.wall - before.wall
+        return gains, state.steps - before.steps, state.iterations - before.iterations, state.wall - before.wall
 
     def find(self, session: LiveSession, nodes: set[int]) -> None:
         """Learn where nodes are that were not seen before."""
@@ -130,6 +138,11 @@ class Reader:
                 if one.operation in names:
                     path = (*path, distinct(names[one.operation][0]))
                 self.places[one.id] = NodeAt(one.parent if one.parent >= 0 else None, one.lane, path)
+
+
+def _length(rows: Sequence[IterationRow]) -> int:
+    """From the first start to the last end, with all that lies between."""
+    return rows[-1].end - rows[0].start if rows else 0
 
 
 def _gain(node: NodePlace, before: NodePlace | None) -> Gain:

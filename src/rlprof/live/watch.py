@@ -21,7 +21,7 @@ from rlprof.live.alerts import ALERT, Alerts
 from rlprof.live.conditions import parse
 from rlprof.live.feed import Feed
 from rlprof.live.frame import Frame
-from rlprof.recording.environment import FOLDERS_FILE, announced_folders
+from rlprof.recording.environment import add_folders_file, announced_folders
 from rlprof.render.names import literal
 from rlprof.session.process import identity_of
 from rlprof.session.requests import MarkRequest, write_marks, write_request
@@ -121,7 +121,7 @@ def start(conditions: Sequence[str], command: str | None, quiet: bool = False) -
     pid = os.getpid()
     file, path = tempfile.mkstemp(prefix="rlprof-")
     os.close(file)
-    os.environ[FOLDERS_FILE] = path
+    add_folders_file(os.environ, path)
     task = Task(path, pid, identity_of(pid) or "", list(conditions), command)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RLPROF")}
     starter = subprocess.Popen(

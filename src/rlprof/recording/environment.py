@@ -35,8 +35,8 @@ STARTED_FILE = "RLPROF_STARTED_FILE"
 was recorded."""
 
 FOLDERS_FILE = "RLPROF_FOLDERS_FILE"
-"""A file to which each driver appends a line with the folder of its session, for a view or a watcher that `rlprof run`
-has started. The line is empty if the driver could write no session."""
+"""Files to which each driver appends a line with the folder of its session, for a view and a watcher that `rlprof run`
+has started. The line is empty if the driver could write no session. The paths are separated as in PATH."""
 
 STACKS = "RLPROF_STACKS"
 """0: no process samples its Python stack."""
@@ -80,10 +80,15 @@ def announce(environment: Environment, session: Path | None, rate: str) -> None:
     environment[RATE] = rate
     environment[DRIVER] = f"{os.getpid()}:{identity_of(os.getpid())}"
     environment[SESSION] = "" if session is None else str(session)
-    if folders := environment.pop(FOLDERS_FILE, None):
+    for path in filter(None, environment.pop(FOLDERS_FILE, "").split(os.pathsep)):
         # One write, so that lines of several drivers do not mix.
-        with suppress(OSError), open(folders, "ab", buffering=0) as file:
+        with suppress(OSError), open(path, "ab", buffering=0) as file:
             file.write(f"{environment[SESSION]}\n".encode("utf-8", "surrogateescape"))
+
+
+def add_folders_file(environment: Environment, path: str) -> None:
+    """Let the drivers in this environment announce their sessions in one more file."""
+    environment[FOLDERS_FILE] = os.pathsep.join(filter(None, (environment.get(FOLDERS_FILE), path)))
 
 
 def announced_folders(path: Path) -> list[Path]:

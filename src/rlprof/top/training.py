@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from rlprof.recording.environment import FOLDERS_FILE, STARTED_FILE
+from rlprof.recording.environment import STARTED_FILE, add_folders_file
 from rlprof.run.output import Output
 from rlprof.run.pseudo_terminal import PseudoTerminal
 from rlprof.run.supervise import end_like, reason_for_nothing
@@ -42,7 +42,8 @@ def run_with_dashboard(
     columns, rows = shutil.get_terminal_size((100, 30))
     aside = Path(tempfile.mkdtemp(prefix="rlprof-"))
     folders = aside / "folders"
-    variables = {**environment, FOLDERS_FILE: str(folders)}
+    variables = dict(environment)
+    add_folders_file(variables, str(folders))
     if is_any:
         (aside / "started").touch()
         variables[STARTED_FILE] = str(aside / "started")
