@@ -70,14 +70,17 @@ class Pump(ABC, Generic[Cursor]):
             self._task = asyncio.create_task(self._run())
         try:
             while alive():
+                over = self.over  # before the news: what comes while they are sent is sent before the end
                 text, cursor = self.news(cursor)
                 if text:
                     yield text
                 if self._closed:
                     return
-                if self.over:
+                if over:
                     yield END
                     return
+                if self.over:
+                    continue
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), 1.0)
         finally:

@@ -35,6 +35,7 @@ function boxes(element, path, heightOf) {
 
   function draw() {
     hideTip();
+    const { place: focused } = element.contains(document.activeElement) ? document.activeElement.dataset : {};
     const { drawn, width, height } = sheet(element, heightOf());
     drawn.removeAttribute("aria-hidden");
     const columns = Math.max(1, deepest(level, narrow.matches ? 3 : element.clientWidth > 900 ? 7 : 5));
@@ -52,6 +53,7 @@ function boxes(element, path, heightOf) {
       }
     };
     add(level, 0, 0, height / (data.values[level] || 1), 0);
+    if (focused) drawn.querySelector(`[data-place="${focused}"]`)?.focus({ preventScroll: true });
     crumbs();
   }
 
