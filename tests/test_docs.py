@@ -7,6 +7,7 @@ import os
 import re
 import runpy
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import fields
@@ -38,6 +39,19 @@ for step in range(2_000):
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def serve(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+    """A server is ended as a user does it, once it has printed its address."""
+    process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        assert any("http://127.0.0.1:" in line for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=60)
+        assert process.returncode == 0, rest
+    finally:
+        process.kill()
+        process.wait()
 
 
 def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> None:
@@ -87,7 +101,7 @@ def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
             assert re.fullmatch(r"\.(\[(report|workloads)\])?", words[2])
         else:
             assert words[0] in ("rlprof", "python"), command
-            run(words, tmp_path, environment)
+            (serve if words[:2] == ["rlprof", "serve"] else run)(words, tmp_path, environment)
 
 
 def test_every_command_and_option_is_documented():

@@ -8,8 +8,8 @@ from pathlib import Path
 from rlprof.capture.captures import Request
 from rlprof.capture.torch.capture import FAILED, TRACE
 from rlprof.errors import RlprofError
+from rlprof.session.live import LiveSession
 from rlprof.session.process import runs
-from rlprof.session.reader import Session
 from rlprof.session.requests import withdraw, write_request
 
 POLL_SECONDS = 0.25
@@ -51,17 +51,17 @@ class RunningCapture:
 
 
 def _traces(folder: Path) -> list[Path]:
-    with Session(folder) as session:
+    with LiveSession(folder) as session:
         return [folder / artifact.path for artifact in session.artifacts() if artifact.kind == TRACE]
 
 
 def _failures(folder: Path) -> list[str]:
-    with Session(folder) as session:
+    with LiveSession(folder) as session:
         return [mark.text for mark in session.marks() if mark.kind == FAILED]
 
 
 def _is_running(folder: Path) -> bool:
-    with Session(folder) as session:
+    with LiveSession(folder) as session:
         if session.end is not None:
             return False
         return runs(session.info.pid, session.info.process, session.info.started)

@@ -44,7 +44,11 @@ def serve(dir: str | None, port: int | None, host: str, open_: bool, no_token: b
             " address below can read the runs and capture traces.",
             err=True,
         )
-    click.echo(f"{served.folder} is at {served.address}\nPress Ctrl-C to stop.", err=True)
-    # In a thread, because some browsers only return when they are closed.
-    browser = Thread(target=webbrowser.open, args=(served.address,), daemon=True)
-    served.run(browser.start if open_ else lambda: None)
+
+    def ready() -> None:
+        click.echo(f"{served.folder} is at {served.address}\nPress Ctrl-C to stop.", err=True)
+        if open_:
+            # In a thread, because some browsers only return when they are closed.
+            Thread(target=webbrowser.open, args=(served.address,), daemon=True).start()
+
+    served.run(ready)

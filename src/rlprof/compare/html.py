@@ -17,7 +17,8 @@ _MOST_ROWS = 60
 """Further components share one row."""
 
 
-def to_html(comparison: Comparison) -> str:
+def to_html(comparison: Comparison, above: Markup | None = None) -> str:
+    """The page. `above` is what a website puts on top of it."""
     warnings = (element("p", note, class_="warning") for note in notes(comparison))
     computed = (element("p", sentence) for sentence in (basis(comparison), legend(comparison)))
     body = [
@@ -28,7 +29,7 @@ def to_html(comparison: Comparison) -> str:
     if comparison.changes:
         changes = element("ul", *(element("li", prose(change)) for change in comparison.changes))
         body.append(element("section", element("h2", "What differs between A and B"), changes))
-    return page("rlprof compare", "Is B faster than A?", join(body))
+    return page("rlprof compare", "Is B faster than A?", join(body), above=above)
 
 
 def _figures(comparison: Comparison) -> Markup:

@@ -12,12 +12,13 @@ from rlprof.render.html.markup import Markup, element, escape, join
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
-def page(kind: str, title: str, body: Markup, more: str = "") -> str:
-    """`kind` is shown above the title, and after it in the title of the browser."""
+def page(kind: str, title: str, body: Markup, more: str = "", above: Markup | None = None) -> str:
+    """`kind` is shown above the title, and after it in the title of the browser. `above` is the top of the page."""
     filled = {
         "title": escape(f"{title} - {kind}"),
         "header": join([element("p", kind, class_="kicker"), element("h1", title + more)]),
         "body": body,
+        "above": above or Markup(),
     }
     return fill("plain.html", filled)
 
