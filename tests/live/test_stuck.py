@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack, closing
 
 import pytest
-from live.test_stacks import DEADLOCK, HELD, WORKER, training
+from live.test_requested_stacks import DEADLOCK, HELD, WORKER, training
 
 from rlprof.analysis.facts import KILLED, RUNNING, UNKNOWN
 from rlprof.live.feed import Feed

@@ -82,8 +82,8 @@ def test_changes_are_sentences():
     found = now_of(replace(RUNNING, changes=(slower, faster)))["changes"]
     assert [change["kind"] for change in found] == ["slower", "faster"]
     assert [change["text"] for change in found] == [
-        "env_step takes 1.4x what it took 10m00s ago: 1.00 ms then, 1.40 ms per call now.",
-        "backward takes 50% of what it took 90.0 s ago: 2.00 ms then, 1.00 ms per call now.",
+        "env_step takes 1.4x what it took 10m00s ago: 1.00 ms per call then, 1.40 ms now.",
+        "backward is 2x as fast as 90.0 s ago: 2.00 ms per call then, 1.00 ms now.",
     ]
 
 

@@ -13,7 +13,7 @@ from rlprof.session.reader import IterationRow, Session
 LONGEST_AGO = 600e9
 SHORTEST = 60e9
 """Least length of the training. ns, like all times here."""
-WIDEST = 60e9
+WIDEST = 30e9
 """Length of each of the two windows that are compared, if they hold enough iterations."""
 CHUNKS = 8
 FEWEST = 5
@@ -33,7 +33,7 @@ class Change:
     before_ns: float
     now_ns: float
     ago_s: float
-    """How long ago `before` was measured."""
+    """Time from the middle of the older window to the middle of the newer one."""
     share: float
     """Percent of the time of the iterations now that is the operation's."""
 
@@ -58,14 +58,14 @@ def changes(session: Session, iterations: Sequence[IterationRow], operation_of: 
         return []
     length = rows[-1].end - rows[0].start
     ago = min(LONGEST_AGO, length / 2)
-    width = min(WIDEST, ago / 2)
+    width = min(WIDEST, ago / 8)
     newest = _newest(rows, width)
     older = rows[: len(rows) - len(newest)]
     before = _newest([row for row in older if row.end <= rows[-1].end - ago], width)
     if min(len(newest), len(before)) < FEWEST:
         return []
     then, now = ([_chunk(session, group, operation_of) for group in _groups(side)] for side in (before, newest))
-    ago_s = (newest[-1].end - before[-1].end) / 1e9
+    ago_s = (_middle(newest) - _middle(before)) / 1e9
     names = {name for chunk in now for name in chunk.calls} - BESIDE_TRAINING
     found = (_change(name, then, now, ago_s) for name in names)
     return sorted((change for change in found if change is not None), key=lambda change: -_size(change))
@@ -75,6 +75,10 @@ def _newest(rows: Sequence[IterationRow], width: float) -> Sequence[IterationRow
     """The last iterations within this time, or the last few if they take longer."""
     inside = sum(row.end > rows[-1].end - width for row in rows) if rows else 0
     return rows[len(rows) - min(len(rows), max(inside, CHUNKS)) :]
+
+
+def _middle(rows: Sequence[IterationRow]) -> float:
+    return (rows[0].start + rows[-1].end) / 2
 
 
 def _groups(rows: Sequence[IterationRow]) -> list[Sequence[IterationRow]]:

@@ -130,6 +130,8 @@ def _after(
     Without iterations: closing, evaluating, and time with no span open."""
     state = session.state
     training = sum(node.ledger_ns for node in nodes)
+    if session.end is None and _is_inside(session, nodes):
+        return {}, 0.0  # it was killed, or still runs: an operation that is open is no end of a training
     # A run that was paused may have trained last before that.
     if state is None or not known[AFTER_TRAINING] < state.after_ns < training:
         return {}, 0.0
@@ -152,6 +154,12 @@ def _after(
                 found[id] += ns * (left - since) / total  # type: ignore[assignment]
             since = left
     return dict(found), since
+
+
+def _is_inside(session: Session, nodes: Sequence[Node]) -> bool:
+    """True if the driver was inside an operation of the training at the last flush."""
+    inside = {node.id for node in nodes if node.operation is not None}
+    return any(lane.on_driver and lane.alive and lane.node in inside for lane in session.snapshot().lanes)
 
 
 def _at_the_end(nodes: Sequence[Node]) -> set[int]:

@@ -1,7 +1,8 @@
 """What a live view shows of a session at one moment. Views render frames, and never read the session themselves.
 
-"Now" is the window of the newest iterations that covers about ten seconds, or the last reading interval of a training
-without iterations. `window_ns` says how long it really is. What is not known is None.
+"Now" is the window of the newest iterations that covers about ten seconds. Where they do not tell all (there are none,
+much lies between them, or the newest one ended long ago), shares are those since an earlier reading. `window_ns` says
+how long the window really is. What is not known is None.
 """
 
 from __future__ import annotations
@@ -136,7 +137,9 @@ class Frame:
     """Planned number of iterations, if known."""
     eta_s: float | None = None
     iteration_ns: float | None = None
-    """Median duration of an iteration."""
+    """Median duration of all iterations, as in the report."""
+    iteration_now_ns: float | None = None
+    """Mean time from one iteration to the next in the window of now."""
     open_s: float | None = None
     """Seconds since the newest iteration ended. None before the first one and after the end of the run."""
     steps: int = 0

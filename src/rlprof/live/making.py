@@ -36,7 +36,7 @@ def frame_of(folder: Path, reading: Reading, report: Report | None, changes: Seq
     written = state.written / 1e9 if state else 0.0
     age = max(0.0, now - written) if running and state else 0.0
     wall = state.wall / 1e9 if state else 0.0
-    lanes, hidden = lanes_now(reading)
+    lanes, hidden = lanes_now(reading, late=age > LATE)
     newest = reading.iterations[-1] if reading.iterations else None
     frame = Frame(
         folder=folder,
@@ -49,6 +49,7 @@ def frame_of(folder: Path, reading: Reading, report: Report | None, changes: Seq
         iterations=state.iterations if state else 0,
         planned=state.planned.get("iteration") if state else None,
         iteration_ns=_typical(reading, report),
+        iteration_now_ns=reading.window_ns / reading.window_iterations if reading.window_iterations else None,
         open_s=(state.time - newest.end) / 1e9 + (age if age > LATE else 0.0) if running and state and newest else None,
         steps=state.steps if state else 0,
         episodes=state.episodes if state else 0,
@@ -72,7 +73,9 @@ def frame_of(folder: Path, reading: Reading, report: Report | None, changes: Seq
             lanes=lanes,
             is_stopped=age > LATE and is_stopped(info.pid),
         )
-        frame = replace(frame, eta_s=_eta(frame, reading), stuck=stuck)
+        if stuck is not None:  # no step has ended since
+            frame = replace(frame, speed=replace(frame.speed, now=0.0))
+        frame = replace(frame, eta_s=None if stuck else _eta(frame, reading), stuck=stuck)
     return frame if report is None else _with_report(frame, report, reading.window if running else Window())
 
 
@@ -117,10 +120,11 @@ def _speed(reading: Reading, report: Report | None) -> Speed:
     state = reading.state
     unit = "step" if state is not None and (state.steps or not state.iterations) else "iteration"
     counted = reading.window_steps if unit == "step" else reading.window_iterations
-    # Without an earlier reading, nothing is known of what lies between the iterations but its length.
-    whole = reading.window.training_ns or reading.window_ns
-    seconds = (whole - reading.window.evaluation_ns) / 1e9
-    now = counted / seconds if counted > 0 and seconds > 0 and reading.ended.startswith(RUNNING) else None
+    seen = reading.window
+    in_training = (seen.training_ns - seen.evaluation_ns) / reading.gained_ns if reading.gained_ns else 1.0
+    seconds = reading.window_ns / 1e9 * in_training
+    known = seconds > 0 and reading.ended.startswith(RUNNING) and (unit == "iteration" or (state and state.steps))
+    now = max(0, counted) / seconds if known else None
     if report is None:
         return Speed(unit, now)
     done = report.facts.progress
@@ -153,13 +157,9 @@ def _typical(reading: Reading, report: Report | None) -> float | None:
 
 
 def _eta(frame: Frame, reading: Reading) -> float | None:
-    """By the pace of the window, gaps between iterations included."""
-    rows = reading.iterations
-    if frame.planned and rows and frame.iterations < frame.planned:
-        count = min(frame.window_iterations, sum(row.last - row.first + 1 for row in rows))
-        first = next((row for row in rows if rows[-1].last - row.last < count), rows[-1])
-        done = rows[-1].last - first.first + 1
-        each = (rows[-1].end - first.start) / done / 1e9
+    """By the pace of now."""
+    if frame.planned and frame.iteration_now_ns and frame.iterations < frame.planned:
+        each = frame.iteration_now_ns / 1e9
         return max(0.0, (frame.planned - frame.iterations) * each - (frame.open_s or 0.0))
     planned = reading.state.planned.get("env_step") if reading.state else None
     if planned and frame.speed.unit == "step" and frame.speed.now and frame.steps < planned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlprof.analysis.facts import UNENDED, ended
@@ -20,9 +20,13 @@ WINDOW_NS = 10_000_000_000
 """Least length of the window of now."""
 LEAST_INSIDE = 0.97
 """Least part of the window that is inside of iterations, if their own figures are shown."""
-MOST_ITERATIONS = 300
-MOST_GAINS = 20_000
+SILENT = 3.0
+"""Times the length of an iteration after which the newest one does not show any more what happens now."""
+MOST_ITERATIONS = 2_000
+MOST_GAINS = 30_000
 """Rows that are summed for the window of now, and nodes that are read completely for it."""
+FEW_NODES = 2_000
+"""So many nodes are always read completely, so that an earlier reading is there when it is needed."""
 MOST_SAMPLES = 120
 MOST_MARKS = 20
 
@@ -41,7 +45,21 @@ class Reading:
     window_iterations: int
     window_steps: int
     window_ns: int
+    """From the end of the iteration before the window to the end of the newest one, with all that lies between."""
+    gained_ns: int
+    """Time that `window` covers."""
     places: Mapping[int, NodeAt]
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """The window of now: what nodes have gained in it, and what was counted. The other fields are as in Reading."""
+
+    gains: Sequence[Gain] = ()
+    steps: int = 0
+    iterations: int = 0
+    ns: int = 0
+    gained_ns: int = 0
 
 
 class Reader:
@@ -61,20 +79,10 @@ class Reader:
             iterations = session.newest_iterations(MOST_ITERATIONS)
             lanes = session.lane_rows()
             samples, marks = session.newest_samples(MOST_SAMPLES), session.newest_marks(MOST_MARKS)
-            chosen = self._newest(iterations)
-            count = sum(row.last - row.first + 1 for row in chosen)
-            steps, length = sum(row.steps for row in chosen), _length(chosen)
-            if how in UNENDED and state is not None and sum(row.wall_ns for row in chosen) < LEAST_INSIDE * length:
-                chosen = []  # much happens between the iterations, which no iteration has
-            if chosen or how not in UNENDED or state is None:
-                gains = session.gains_of(chosen)
-            elif since := self._gained(session, state):
-                gains, steps, count, length = since
-            else:
-                gains = []
-            self.find(session, {*(gain.node for gain in gains), *(lane.node for lane in lanes)})
+            now = self._now(session, state, iterations, goes_on=how in UNENDED)
+            self.find(session, {*(gain.node for gain in now.gains), *(lane.node for lane in lanes)})
             info, cost = session.info, session.cost
-        seen = window(gains, self.places, cost)
+        seen = window(now.gains, self.places, cost)
         return Reading(
             info=info,
             state=state,
@@ -84,24 +92,46 @@ class Reader:
             samples=samples,
             marks=marks,
             window=seen,
-            window_iterations=count,
-            window_steps=steps,
-            window_ns=length,
+            window_iterations=now.iterations,
+            window_steps=now.steps,
+            window_ns=now.ns,
+            gained_ns=now.gained_ns,
             places=self.places,
         )
 
-    def _newest(self, iterations: Sequence[IterationRow]) -> list[IterationRow]:
-        """The newest iterations that cover the window, as far as their rows are not too many."""
-        most = max(1, MOST_GAINS // max(1, len(self.places)))
-        first, length = len(iterations), 0
-        while first > 0 and length < WINDOW_NS and len(iterations) - first < most:
-            first -= 1
-            length += iterations[first].wall_ns
-        return list(iterations[first:])
+    def _now(self, session: LiveSession, state: State | None, rows: Sequence[IterationRow], goes_on: bool) -> _Now:
+        """The newest iterations; or what came since an earlier reading, if they do not tell all."""
+        if state is None:
+            return _Now()
+        chosen, start = self._newest(rows)
+        inside, count = sum(row.wall_ns for row in chosen), sum(row.last - row.first + 1 for row in chosen)
+        length = chosen[-1].end - start if chosen else 0
+        silent = bool(chosen) and state.time - chosen[-1].end > max(WINDOW_NS, SILENT * length / count)
+        has_gaps = inside < LEAST_INSIDE * length
+        since = None
+        if goes_on and (len(self.places) <= FEW_NODES or not chosen or silent or has_gaps):
+            since = self._gained(session, state)
+        if not chosen or (goes_on and silent):
+            return since or _Now()
+        pace = _Now((), sum(row.steps for row in chosen), count, length)
+        if goes_on and has_gaps:
+            return pace if since is None else replace(pace, gains=since.gains, gained_ns=since.gained_ns)
+        return replace(pace, gains=session.gains_of(chosen), gained_ns=inside)
 
-    def _gained(self, session: LiveSession, state: State) -> tuple[list[Gain], int, int, int] | None:
-        """What nodes have gained since the reading about ten seconds ago, or the first one; with steps, iterations and
-        ns. None if there is no earlier reading."""
+    def _newest(self, rows: Sequence[IterationRow]) -> tuple[list[IterationRow], int]:
+        """The newest iterations that cover the window, as far as their gains are not too many; and the end of the one
+        before them."""
+        most = max(1, MOST_GAINS // max(1, len(self.places)))
+        first, start = len(rows), 0
+        while first > 0 and len(rows) - first < most:
+            first -= 1
+            start = rows[first - 1].end if first else rows[0].start
+            if rows[-1].end - start >= WINDOW_NS:
+                break
+        return list(rows[first:]), start
+
+    def _gained(self, session: LiveSession, state: State) -> _Now | None:
+        """What came since the reading about ten seconds ago, or since the first one. None if there is none."""
         if len(self.places) > MOST_GAINS:
             return None
         now = session.node_places()
@@ -113,10 +143,11 @@ class Reader:
         while len(earlier) > 2 and state.wall - earlier[1][0].wall >= WINDOW_NS:
             earlier.popleft()
         before, had = earlier[0]
-        if before.wall == state.wall:
+        length = state.wall - before.wall
+        if not length:
             return None
         gains = [_gain(node, had.get(node.id)) for node in now.values()]
-        return gains, state.steps - before.steps, state.iterations - before.iterations, state.wall - before.wall
+        return _Now(gains, state.steps - before.steps, state.iterations - before.iterations, length, length)
 
     def find(self, session: LiveSession, nodes: set[int]) -> None:
         """Learn where nodes are that were not seen before."""
@@ -138,11 +169,6 @@ class Reader:
                 if one.operation in names:
                     path = (*path, distinct(names[one.operation][0]))
                 self.places[one.id] = NodeAt(one.parent if one.parent >= 0 else None, one.lane, path)
-
-
-def _length(rows: Sequence[IterationRow]) -> int:
-    """From the first start to the last end, with all that lies between."""
-    return rows[-1].end - rows[0].start if rows else 0
 
 
 def _gain(node: NodePlace, before: NodePlace | None) -> Gain:

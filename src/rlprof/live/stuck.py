@@ -47,7 +47,7 @@ def stuck_of(
             return None  # on another machine: it may have been killed
         age = 0.0  # the clocks of two machines differ
     seconds = (idle_s or 0.0) + age
-    if seconds < patience(iteration_ns):
+    if seconds < (LEAST_SECONDS if is_stopped else patience(iteration_ns)):
         return None
     inside = sorted((lane for lane in lanes if lane.alive and lane.doing), key=lambda lane: not lane.on_driver)
     if is_stopped:

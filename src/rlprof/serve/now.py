@@ -62,7 +62,7 @@ def _facts(frame: Frame) -> list[tuple[str, str]]:
         if frame.eta_s is not None:
             found.append(("left", duration(1e9 * frame.eta_s)))
         if frame.iteration_ns is not None:
-            found.append(("per iteration", duration(frame.iteration_ns)))
+            found.append(("per iteration", duration(frame.iteration_now_ns or frame.iteration_ns)))
         if frame.open_s is not None and frame.open_s > _LATE * (frame.iteration_ns or 0) / 1e9:
             found.append(("since the last one", duration(1e9 * frame.open_s)))
     return found
@@ -155,10 +155,11 @@ def _lane(lane: LaneNow) -> dict[str, Any]:
 
 
 def _change(change: Change) -> dict[str, str]:
-    ratio = f"{change.ratio:.2g}x" if change.ratio >= 1 else f"{100 * change.ratio:.0f}% of"
+    slower = change.ratio > 1
+    how = f"takes {change.ratio:.2g}x what it took" if slower else f"is {1 / change.ratio:.2g}x as fast as"
     text = (
-        f"{plain_name(change.operation)} takes {ratio} what it took {duration(1e9 * change.ago_s)} ago: "
-        f"{duration(change.before_ns)} then, {duration(change.now_ns)} per call now."
+        f"{plain_name(change.operation)} {how} {duration(1e9 * change.ago_s)} ago: "
+        f"{duration(change.before_ns)} per call then, {duration(change.now_ns)} now."
     )
     return {"kind": "slower" if change.ratio > 1 else "faster", "text": text}
 

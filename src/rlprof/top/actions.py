@@ -20,6 +20,7 @@ from rlprof.capture.running import RunningCapture
 from rlprof.capture.torch.schedule import EPOCH
 from rlprof.errors import RlprofError
 from rlprof.session.folder import write_private
+from rlprof.session.live import LiveSession
 from rlprof.session.requests import pending, withdraw
 
 STEPS = 3
@@ -67,6 +68,12 @@ class Actions:
 
 def capture_trace(folder: Path) -> str:
     """Capture a torch trace and wait for it."""
+    with LiveSession(folder) as session:
+        if session.state is not None and not session.state.iterations:
+            raise RlprofError(
+                "No iteration has ended in this training, so there are no steps to capture. Mark them with"
+                " rlprof.iteration(), or start the training with `rlprof run --torch-profiler`."
+            )
     request = Request(step=EPOCH, warmup_steps=1, active_steps=STEPS)
     return f"The trace is {shown(RunningCapture(folder, request).wait())}."
 

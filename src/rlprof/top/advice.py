@@ -101,7 +101,9 @@ def natural_changes(frame: Frame) -> int:
 def _change(change: Change, width: int, look: Look) -> str:
     """With both durations, if there is room."""
     times = f": {duration(change.now_ns)} per call, {duration(change.before_ns)} before"
-    end = f" takes {_times(change.ratio)}x what it took {_ago(change.ago_s)} ago"
+    slower = change.ratio > 1
+    end = f" takes {_times(change.ratio)}x what it took" if slower else f" is {_times(1 / change.ratio)}x as fast as"
+    end += f" {_ago(change.ago_s)} ago"
     name = name_of(change.operation, max(8, min(40, width - len(end))), look)
     return name + end + times if cell_len(name + end + times) <= width else name_of(name + end, width, look)
 
@@ -111,7 +113,7 @@ def _mark(mark: Mark) -> str:
 
 
 def _times(ratio: float) -> str:
-    return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.1f}" if ratio >= 0.995 else f"{ratio:.2f}"
+    return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.1f}"
 
 
 def _ago(seconds: float) -> str:

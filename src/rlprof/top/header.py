@@ -91,8 +91,9 @@ def _far(frame: Frame, width: int, look: Look) -> Text:
         figures.append(f"{duration(frame.eta_s * 1e9)} left")
     if frame.steps:
         figures.append(f"{count(frame.steps)} {'step' if frame.steps == 1 else 'steps'}")
-    if frame.iteration_ns is not None:
-        figures.append(f"{duration(frame.iteration_ns)} per iteration")
+    each = frame.iteration_now_ns if frame.is_running else frame.iteration_ns
+    if each is not None:
+        figures.append(f"{duration(each)} per iteration{'' if frame.is_running else ' (median)'}")
     if frame.episodes:
         figures.append(f"{count(frame.episodes)} {'episode' if frame.episodes == 1 else 'episodes'}")
     fraction = min(1.0, frame.iterations / planned) if planned else 0.0

@@ -41,7 +41,8 @@ def operations(frame: Frame, view: View, width: int, most: int, look: Look) -> P
     if bar_width < LEAST_BAR:
         bar_width, name_width = 0, width - figures - 1
     full = max(max(row.now or 0.0 if is_live else 0.0, row.whole or 0.0) for row in shown)
-    table = _Table(view, look, is_live, name_width, bar_width, first_width, with_time, full)
+    knows_now = any(row.now is not None for row in rows)
+    table = _Table(view, look, is_live, name_width, bar_width, first_width, with_time, full, knows_now)
     lines = [_heading(table), *(_line(row, name, table) for row, name in zip(shown, names))]
     if more and len(lines) < most:
         rest = many(more, "smaller operation") if not (view.filter or view.selected) else f"{more:,} more"
@@ -59,6 +60,7 @@ class _Table:
     first_width: int
     with_time: bool
     full: float
+    knows_now: bool
 
 
 def _title(view: View, look: Look) -> str:
@@ -89,7 +91,8 @@ def _heading(table: _Table) -> Text:
     name = "" if is_tree(view) else " own time"
     first = "it" if view.past is not None else "now" if table.is_live else "time"
     glyphs = table.look.glyphs
-    legend = f" {glyphs.bar} {first} {glyphs.tick} run" if table.is_live else ""
+    both = f" {glyphs.bar} {first} {glyphs.tick} run" if table.knows_now else f" {glyphs.bar} run"
+    legend = both if table.is_live else ""
     legend = legend if len(legend) <= table.bar_width else ""
     cells = f"{name:<{table.name_width + 1}}{legend:<{table.bar_width}}{first:>{table.first_width}}{'run':>{SHARE}}"
     return Text(cells + (f"{'per call':>{TIME}}" if table.with_time else ""), table.look.style("muted"))
