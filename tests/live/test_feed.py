@@ -285,3 +285,36 @@ def test_reading_holds_no_lock_between_frames(written):
         written.flush()  # waits up to 2 s for a reader, and then raises
         assert time.thread_time() - began < 2
     assert feed.frame().iterations == 6
+
+
+def test_a_worker_that_hangs_shows_in_what_is_done_now(written, actor):
+    """The iterations before it no longer say what happens now."""
+    feed = Feed(written.path)
+    feed.refresh(force=True)
+    train(written, 30)
+    with written.fake.profile("rollout"), written.fake.profile("env_wait", wait=True):
+        actor.enter(written.fake.profile("env_step"))
+        for _ in range(20):
+            written.fake.tick(SECOND)
+            written.flush()
+            feed.frame()
+        feed.refresh(force=True)
+        frame = feed.frame()
+        actor.exit(written.fake.profile("env_step"))
+    parts = {part.path: part for part in frame.parts}
+    assert frame.speed.now == 0
+    assert frame.eta_s is None
+    assert parts["env_step",].now == 100
+    assert frame.lanes[1].busy == 100
+
+
+def test_the_time_of_an_operation_that_is_open_is_training_until_the_run_ends(written):
+    train(written, 10)
+    with written.fake.profile("rollout"), written.fake.profile("env_step"):
+        written.fake.tick(90 * SECOND)
+        batch = written.batch()
+        batch.after_ns = 90 * SECOND
+        written.writer.write(batch)
+        report = report_of(written.path)  # it was killed there
+    assert report.facts.progress.training_ns == 100 * SECOND
+    assert report.facts.progress.after_ns == 0

@@ -13,7 +13,7 @@ from rlprof.analysis.figures import percent, rate, size
 from rlprof.errors import RlprofError
 from rlprof.live.frame import Frame
 
-_SIZES = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
+_SIZES = {"kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 _TIMES = {"s": 1.0, "second": 1.0, "min": 60.0, "m": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
 
 
@@ -95,8 +95,8 @@ class Condition:
         where = "above" if self.above else "below"
         if self.first_s is None or reference is None:
             return f"{name} is {metric.shown(now)}, {where} {metric.shown(limit)}"
-        share = f"{where} {100 * self.value:.3g}% of the {metric.shown(reference)} at first"
-        return f"{name} is {metric.shown(now)}, {share}"
+        share = f"{100 * self.value:.3g}% of the {metric.shown(reference)} at first"
+        return f"{name} is {metric.shown(now)}, {where} {metric.shown(limit)} ({share})"
 
     def _event(self, frame: Frame) -> str | None:
         if self.metric == "stuck":
@@ -118,12 +118,15 @@ def parse(text: str) -> Condition:
         raise RlprofError(f"`{text}` is not a condition. Write {examples}.")
     name, sign, number, unit, base = found[1], found[2], float(found[3]), found[4].lower(), found[5]
     metric = METRICS.get(name)
+    if name in EVENTS:
+        raise RlprofError(f"`{name}` in `{text}` is compared with nothing. Write `{name}` alone.")
     if metric is None:
         raise RlprofError(f"`{name}` in `{text}` is no figure. Choose one of {', '.join((*METRICS, *EVENTS))}.")
     if base is None:
         if unit not in metric.units:
-            known = ", ".join(unit for unit in metric.units if unit) or "none"
-            raise RlprofError(f"`{unit}` in `{text}` is no unit of {name}. Its units: {known}.")
+            known = ", ".join(unit.upper() if unit in _SIZES else unit for unit in metric.units if unit) or "none"
+            wrong = f"`{unit}` in `{text}` is no unit of {name}" if unit else f"`{text}` needs a unit"
+            raise RlprofError(f"{wrong}. Units of {name}: {known}.")
         return Condition(stripped, name, ">" in sign, number * metric.units[unit])
     if unit != "%" or not metric.may_be_relative:
         allowed = ", ".join(name for name, metric in METRICS.items() if metric.may_be_relative)

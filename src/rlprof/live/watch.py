@@ -87,7 +87,8 @@ def _watch(folder: Path, task: Task) -> None:
 
 def report(frame: Frame, text: str, command: str | None) -> None:
     """Write an alert to standard error and to the session, and run the command."""
-    line = f"rlprof: alert: {literal(frame.name)}: {literal(text)}."
+    text = literal(text)  # it may have names of operations, and a command may print it
+    line = f"rlprof: alert: {literal(frame.name)}: {text}."
     with contextlib.suppress(OSError):
         os.write(2, f"{line}\n".encode("utf-8", "replace"))
     with contextlib.suppress(OSError):
@@ -98,10 +99,20 @@ def report(frame: Frame, text: str, command: str | None) -> None:
 
 def _run(command: str, frame: Frame, text: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RLPROF")}
-    environment |= {"RLPROF_ALERT": text, "RLPROF_ALERT_SESSION": str(frame.folder), "RLPROF_ALERT_NAME": frame.name}
+    environment |= {
+        "RLPROF_ALERT": text,
+        "RLPROF_ALERT_SESSION": str(frame.folder),
+        "RLPROF_ALERT_NAME": literal(frame.name),
+    }
     try:
         done = subprocess.run(
-            command, shell=True, env=environment, stdin=subprocess.DEVNULL, timeout=COMMAND_SECONDS, check=False
+            command,
+            shell=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=2,
+            timeout=COMMAND_SECONDS,
+            check=False,
         )
         problem = f"ended with exit code {done.returncode}" if done.returncode else ""
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
