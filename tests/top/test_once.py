@@ -8,10 +8,12 @@ import pytest
 from click.testing import CliRunner
 from frames import frame
 from rich.console import Console
-from sessions import Written, report_of, sample
+from sessions import Written, report_of, run_program, sample
 
 from rlprof.analysis.figures import duration, percent, rate
 from rlprof.cli.top import top
+from rlprof.errors import RlprofError
+from rlprof.live.choose import running_session
 from rlprof.render.layout import as_text, plain
 from rlprof.top.once import render
 
@@ -77,6 +79,38 @@ def test_the_newest_session_is_the_default(tmp_path):
     assert first == invoke(tmp_path / "new_20260102-120000", "--once").output
 
 
+GARBAGE = {"no database": b"garbage" * 1_000, "empty": b"", "cut": b"SQLite format 3\0" + b"\0" * 500}
+
+
+@pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
+def test_a_newest_session_that_cannot_be_read_is_not_the_default(content, tmp_path):
+    plant(tmp_path / "good_20260101-120000").end()
+    bad = tmp_path / "garbage_1"  # without a time in its name, that of its file counts
+    bad.mkdir()
+    (bad / "session.db").write_bytes(content)
+    assert "good" in str(running_session(tmp_path))
+    assert "finished" in invoke("--once", RLPROF_DIR=str(tmp_path)).output
+    program = (
+        "import rlprof\n"
+        "from pathlib import Path\n"
+        "from rlprof.live.choose import running_session\n"
+        f"parent = Path({str(tmp_path)!r})\n"
+        "with rlprof.record('running') as recording:\n"
+        "    recording.folder.rename(parent / 'running_20250101-000000')\n"
+        "    assert running_session(parent).name == 'running_20250101-000000'\n"
+        "    (parent / 'running_20250101-000000').rename(recording.folder)\n"
+    )
+    done = run_program(program, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_if_no_session_can_be_read_the_reason_is_that_of_the_newest(tmp_path):
+    (tmp_path / "garbage_1").mkdir()
+    (tmp_path / "garbage_1" / "session.db").write_bytes(b"garbage")
+    with pytest.raises(RlprofError, match=r"garbage_1/session\.db is not an SQLite file"):
+        invoke("--once", RLPROF_DIR=str(tmp_path))
+
+
 def test_a_terminal_without_unicode_gets_ascii():
     text = plain(lambda console: render(frame(), console), 100, "ascii")
     text.encode("ascii")
@@ -97,8 +131,6 @@ def test_no_style_is_printed():
 
 
 def test_a_session_that_does_not_exist_is_one_sentence(tmp_path):
-    from rlprof.errors import RlprofError
-
     with pytest.raises(RlprofError, match="does not exist"):
         invoke(tmp_path / "nothing", "--once")
     with pytest.raises(RlprofError, match="There is no session in"):
