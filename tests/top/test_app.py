@@ -277,6 +277,24 @@ def test_an_action_that_fails_shows_the_reason(tmp_path):
     drive(script, Planted(folder=tmp_path / "no session"))
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("runs/leak_1 does not exist", "runs/leak_1 does not exist."),
+        ("the disk is full", "The disk is full."),
+        ("session.db is not an SQLite file.", "session.db is not an SQLite file."),
+        ("step2 is unknown", "step2 is unknown."),
+        ("iPad is no host", "iPad is no host."),
+    ],
+)
+def test_a_sentence_begins_with_a_capital_but_a_path_stays_as_it_is(message, shown):
+    async def script(pilot, app, source):
+        app.say(message)
+        assert app.view.message == shown
+
+    drive(script)
+
+
 MAIN = ThreadStack("MainThread", True, (("train.py", 3, "main", "train()"), ("train.py", 9, "train", "queue.get()")))
 
 

@@ -156,7 +156,9 @@ class DrawnApp(App[str]):
 
     def say(self, message: str, is_error: bool = False) -> None:
         """Show a sentence below the dashboard."""
-        shown = message[:1].upper() + message[1:]
+        first = message.partition(" ")[0]
+        is_word = first.isalpha() and first.islower()  # and not a path or a name
+        shown = first.capitalize() + message[len(first) :] if is_word else message
         self.change(message=shown if shown.endswith(".") else f"{shown}.", is_error=is_error)
 
     def begin(self, kind: str, action: Callable[[], Result], done: Callable[[Result], None]) -> bool:
