@@ -112,6 +112,16 @@ def test_q_asks_before_it_ends_a_running_training(terminal):
     assert "interrupted" in shown
 
 
+@pytest.mark.parametrize("key", ["q", "C-q"])
+def test_the_key_that_asked_means_yes_if_it_is_pressed_again(key, terminal):
+    terminal.run(["run", "--top", "train.py", "100000"])
+    terminal.wait_for("turn 20", "steps/s now")
+    terminal.press(key)
+    terminal.wait_for("Quitting ends the training", "y or q yes")
+    terminal.press(key)
+    assert "interrupted" in terminal.wait_for("code=7=")
+
+
 def test_a_script_that_fails_at_once_shows_its_output_and_exits_with_its_code(terminal, tmp_path):
     (tmp_path / "train.py").write_text("import no_such_module\n")
     terminal.run(["run", "--top", "train.py"])

@@ -73,7 +73,7 @@ class TextPage(ModalScreen[None]):
 
 
 class Question(ModalScreen[bool]):
-    """A question that y answers with yes, and n or escape with no."""
+    """A question that y answers with yes, as the key that asked it does, and n or escape with no."""
 
     CSS = """
     Question { align: center middle; }
@@ -84,8 +84,8 @@ class Question(ModalScreen[bool]):
     Question.ascii #question { border: ascii $warning; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer(True)", "Yes"),
-        Binding("n,escape,q", "answer(False)", "No"),
+        Binding("y,q", "answer(True)", "Yes"),
+        Binding("n,escape", "answer(False)", "No"),
         Binding("ctrl+c", "app.interrupt", "Interrupt", priority=True),
     ]
 
@@ -96,7 +96,7 @@ class Question(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         lines = wrapped(self._text, max(20, min(64, self.app.size.width - 12)), 8, self._look)
-        shown = Static(Text("\n".join([*lines, "", "y yes   n no"])), id="question")
+        shown = Static(Text("\n".join([*lines, "", "y or q yes   n no"])), id="question")
         shown.border_title = Text(self._title).markup
         yield shown
 

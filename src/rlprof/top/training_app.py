@@ -177,6 +177,9 @@ class TrainingApp(TopApp):
         if self.code is not None:
             self.exit()
             return
+        if isinstance(self.screen, Question):  # ctrl+q, which no screen can bind for itself
+            self.screen.dismiss(True)
+            return
         if self._quits:
             self._end_training()
             return
