@@ -15,7 +15,7 @@ from rlprof.top.drawing import Panel, bullet, fit, name_of
 from rlprof.top.look import Look
 from rlprof.top.view import Row, View, is_tree, rows_of, shown_rows
 
-SHARE, TIME = 7, 9
+SHARE, TIME = 7, 10
 """Widths of columns, with the space before them."""
 LEAST_NAME, MOST_NAME = 12, 34
 LEAST_BAR, MOST_BAR = 6, 28
@@ -95,7 +95,7 @@ def _heading(table: _Table) -> Text:
     legend = both if table.is_live else ""
     legend = legend if len(legend) <= table.bar_width else ""
     cells = f"{name:<{table.name_width + 1}}{legend:<{table.bar_width}}{first:>{table.first_width}}{'run':>{SHARE}}"
-    return Text(cells + (f"{'per call':>{TIME}}" if table.with_time else ""), table.look.style("muted"))
+    return Text(cells + (f"{'mean call':>{TIME}}" if table.with_time else ""), table.look.style("muted"))
 
 
 def _name(row: Row, look: Look) -> str:
