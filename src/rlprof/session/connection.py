@@ -7,11 +7,13 @@ forever. SQLite limits the size of a value and the work of its queries, and Ctrl
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import sqlite3
+import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
@@ -42,6 +44,7 @@ class Database:
         self.path = path
         self._work_left = MOST_WORK
         self._counted: set[str] = set()
+        _check_kinds(path)
         for file in (path, *_journals(path)):
             if file.stat().st_size > MOST_BYTES:
                 raise UnreadableError(f"{file} has more than {MOST_BYTES / 1e9:.1f} GB, more than any session")
@@ -139,10 +142,23 @@ def _is_json(path: Path) -> bool:
         return False
 
 
+def _check_kinds(path: Path) -> None:
+    """SQLite would wait for the writer of a pipe for ever, and a link leads to somebody else's file."""
+    for file in (path, *_beside(path, "-wal", "-shm", "-journal")):
+        with suppress(FileNotFoundError):
+            mode = os.lstat(file).st_mode
+            if not stat.S_ISREG(mode):
+                kind = "a link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+                raise UnreadableError(f"{file} is {kind}, not a plain file, so it is no part of a session")
+
+
+def _beside(path: Path, *endings: str) -> list[Path]:
+    return [path.with_name(path.name + ending) for ending in endings]
+
+
 def _journals(path: Path) -> list[Path]:
     """Journals of a killed run, without which its file may hold half a flush."""
-    beside = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
-    return [file for file in beside if file.exists()]
+    return [file for file in _beside(path, "-wal", "-journal") if file.exists()]
 
 
 def _connect(path: Path) -> sqlite3.Connection:
