@@ -91,6 +91,31 @@ def test_a_request_to_a_deleted_session_fails(tmp_path):
         write_request(tmp_path / "gone", CAPTURE)
 
 
+@pytest.mark.parametrize("request_", [CAPTURE, StacksRequest()], ids=["capture", "stacks"])
+def test_requests_are_never_written_or_removed_behind_a_link(request_, tmp_path):
+    outside, folder = tmp_path / "outside", tmp_path / "run"
+    outside.mkdir()
+    folder.mkdir()
+    (outside / "1.json").write_text("{}")
+    (folder / "requests").symlink_to(outside)
+    with pytest.raises(NotADirectoryError, match="requests in it is not a folder"):
+        write_request(folder, request_)
+    assert pending(folder) == []
+    withdraw(folder / "requests" / "1.json")
+    assert [file.name for file in outside.iterdir()] == ["1.json"]
+
+
+def test_answers_are_never_removed_behind_a_link(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept.txt").touch()
+    path = write_request(tmp_path, StacksRequest())
+    answers_of(path).rmdir()
+    answers_of(path).symlink_to(outside)
+    withdraw(path)
+    assert (outside / "kept.txt").exists()
+
+
 DAMAGED = (
     b"",
     b"{",

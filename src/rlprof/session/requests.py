@@ -8,17 +8,19 @@ Worker processes import this module, so it imports little.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from rlprof.errors import RlprofError
-from rlprof.session.folder import DATABASE, PRIVATE_FOLDER, write_private
+from rlprof.session.folder import DATABASE, PRIVATE_FILE, PRIVATE_FOLDER
 from rlprof.session.process import runs
 
 if TYPE_CHECKING:
@@ -78,10 +80,12 @@ def write_request(folder: Path, request: Request) -> Path:
     path = new_path(folder)
     for attempt in range(_TRIES):
         try:
-            path.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
-            if isinstance(request, StacksRequest):
-                answers_of(path).mkdir(PRIVATE_FOLDER, exist_ok=True)
-            write_private(path, msgspec.json.encode(request))
+            with suppress(FileExistsError):
+                path.parent.mkdir(PRIVATE_FOLDER)
+            with _opened(path.parent) as requests:
+                if isinstance(request, StacksRequest):
+                    os.mkdir(answers_of(path).name, PRIVATE_FOLDER, dir_fd=requests)
+                _write(path.name, msgspec.json.encode(request), requests)
             break
         except (FileNotFoundError, FileExistsError):  # another requester has just removed the empty folder
             if attempt == _TRIES - 1 or not folder.is_dir():
@@ -98,13 +102,14 @@ def request_mark(folder: Path, kind: str, text: str) -> None:
 
 def withdraw(request: Path) -> None:
     """Remove a request with its answers, and the folder of requests if it is empty then."""
-    with suppress(OSError):
-        request.unlink()
-    answers = answers_of(request)
-    with suppress(OSError):
-        for file in answers.iterdir():
-            file.unlink()
-        answers.rmdir()
+    with suppress(OSError), _opened(request.parent) as requests:
+        with suppress(OSError):
+            os.unlink(request.name, dir_fd=requests)
+        name = answers_of(request).name
+        with suppress(OSError), _opened(Path(name), requests) as answers:
+            for file in os.listdir(answers):
+                os.unlink(file, dir_fd=answers)
+            os.rmdir(name, dir_fd=requests)
     with suppress(OSError):
         request.parent.rmdir()
 
@@ -112,10 +117,42 @@ def withdraw(request: Path) -> None:
 def pending(folder: Path) -> list[Path]:
     """The requests to a session, oldest first."""
     try:
-        names = os.listdir(folder / FOLDER)
+        with _opened(folder / FOLDER) as requests:
+            names = os.listdir(requests)
     except OSError:
         return []
     return [folder / FOLDER / name for name in sorted(names) if name.endswith(SUFFIX)][:MOST_PENDING]
+
+
+@contextmanager
+def _opened(folder: Path, within: int | None = None) -> Iterator[int]:
+    """A folder, for access to its files. Raises NotADirectoryError for a link, which could lead to any folder."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=within)
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+        raise NotADirectoryError(errno.ENOTDIR, f"{folder.name} in it is not a folder", str(folder)) from error
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _write(name: str, content: bytes, folder: int) -> None:
+    """Write a new file completely or not at all."""
+    aside = f"{name}.part"
+    file = os.open(
+        aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE, dir_fd=folder
+    )
+    try:
+        with open(file, "wb") as opened:
+            opened.write(content)
+        os.replace(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(aside, dir_fd=folder)
+        raise
 
 
 def read_request(path: Path) -> Request:
