@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from sessions import INFO, Written, rlprof
 
@@ -21,6 +23,8 @@ from rlprof.live.faulthandler_text import read_dump
 from rlprof.live.stacks import RLPROF, SIGNAL, ProcessStacks, ThreadStack, request_stacks
 from rlprof.live.stacks_text import Stacks, short_file, to_json, to_text
 from rlprof.session.process import identity_of
+from rlprof.session.recorded_process import Answer, AnsweredThread
+from rlprof.session.requests import answers_of, pending
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 NO_CORE = {"RLPROF_CORE": "python"}
@@ -194,6 +198,34 @@ def test_a_process_that_does_not_answer_is_named(tmp_path):
     assert process.problem.startswith("The process did not answer.")
     assert not (folder / "requests").exists()
     assert process.problem.split()[0] in to_text(Stacks("run", "", (process,)), 80)
+
+
+def test_a_forged_answer_shows_no_line_of_a_file_that_is_not_python(tmp_path):
+    """Somebody who can write to the folder answers for the process, and names other files, also by a link."""
+    secret, source, link = tmp_path / "secret.txt", tmp_path / "train.py", tmp_path / "linked.py"
+    secret.write_text("the secret of the user\n")
+    source.write_text("lock.acquire()\n")
+    link.symlink_to(secret)
+    folder = session_of(
+        tmp_path / "run", host=os.uname().nodename, pid=os.getpid(), process=identity_of(os.getpid())
+    )  # fmt: skip
+    files = [str(secret), str(link), "../secret.txt", "/etc/passwd", "/dev/zero", str(source)]
+    frames = [(file, 1, "load", "") for file in files]
+    answer = Answer(os.getpid(), "", [AnsweredThread("MainThread", True, frames)])
+
+    def forge():
+        end = time.monotonic() + 30
+        while not (waiting := pending(folder)):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        (answers_of(waiting[0]) / f"{os.getpid()}.json").write_bytes(msgspec.json.encode(answer))
+
+    forger = threading.Thread(target=forge)
+    forger.start()
+    (process,) = request_stacks(folder, patience=30)
+    forger.join()
+    shown = process.threads[0].frames
+    assert [source for *_, source in shown] == [""] * 5 + ["lock.acquire()"]
 
 
 # ---- real programs ----

@@ -197,9 +197,15 @@ class _Request:
         """With the text of each statement, secrets masked, and without rlprof's own functions around the program's."""
         others = [frame for frame in frames if owner_of(frame[0]) != OWN]
         return tuple(
-            (file, line, function, source or self._sources.statement(file, line)[0])
+            (file, line, function, source or self._statement(file, line))
             for file, line, function, source in others or frames
         )
+
+    def _statement(self, file: str, line: int) -> str:
+        """The statement at a line of a Python file. Whoever can write to the session's folder can name any file there,
+        such as one with secrets, also by a link."""
+        path = os.path.realpath(os.path.join(self._info.folder, file))
+        return self._sources.statement(path, line)[0] if path.endswith(".py") and os.path.isfile(path) else ""
 
     def _fail(self, process: RecordedProcess, problem: str) -> None:
         self._put(process.pid, process.name, "", problem=problem)
