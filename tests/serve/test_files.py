@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from serving import Client, data_in, recorded, serving
+from sessions import INFO, Written
 
 from rlprof.errors import UnreadableError
 from rlprof.serve.files import open_inside
 from rlprof.serve.runs import Runs
+from rlprof.session.process import identity_of
 
 SECRET = b"secret of the user"
 
@@ -165,3 +171,71 @@ def test_a_run_of_a_newer_rlprof_says_so(tmp_path):
         assert "newer rlprof" in client.get(f"/run/{run.name}").text
         (row,) = data_in(client.get("/").text, "runs-data")["rows"]
         assert "newer rlprof" in row["problem"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
+@pytest.mark.parametrize("name", ["session.db-journal", "session.db-wal", "session.db"])
+def test_a_session_with_a_file_that_is_no_plain_file_is_refused_at_once(tmp_path, name, kind):
+    """Opening a pipe would wait for its writer for ever, within SQLite, which Ctrl-C does not end."""
+    folder = recorded(tmp_path / "runs", "trap")
+    trap = folder / name
+    trap.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(trap)
+    elif kind == "folder":
+        trap.mkdir()
+    else:
+        trap.symlink_to(tmp_path / "elsewhere")
+        (tmp_path / "elsewhere").write_bytes(b"x")
+    script = "import sys; from rlprof.session.reader import Session; Session(sys.argv[1])"
+    path = folder / "session.db" if name == "session.db" else folder
+    done = subprocess.run([sys.executable, "-c", script, path], check=False, timeout=60, capture_output=True, text=True)
+    sentence = f"{name} is a {kind}" + (" or a device" if kind == "pipe" else "")
+    expected = f"without a session.db|{sentence}" if (name, kind) == ("session.db", "folder") else sentence
+    assert re.search(expected, done.stderr), done.stderr
+
+
+def test_perfetto_gets_the_traces_that_a_session_lists_and_nothing_else(tmp_path):
+    first, second = recorded(tmp_path, "first"), recorded(tmp_path, "second")
+    for run in (first, second):
+        for name in ("trace.json", "functions.json"):
+            (run / name).write_text("{}")
+        connection = sqlite3.connect(run / "session.db")
+        kinds = [("trace.json", "torch_trace"), ("functions.json", "functions"), ("../x/session.db", "torch_trace")]
+        connection.executemany("INSERT INTO artifact (path, kind, time) VALUES (?, ?, 1)", kinds)
+        connection.commit()
+        connection.close()
+    with serving(tmp_path) as served:
+        client = Client(served).log_in()
+        assert client.get(f"/perfetto/trace/{first.name}/trace.json").status == 200
+        for name in ("session.db", "functions.json", f"../{second.name}/session.db", "../x/session.db", "raw.json"):
+            for run in (first, second):
+                assert client.get(f"/perfetto/trace/{run.name}/{name}").status == 404
+                assert client.get(f"/perfetto/trace/{run.name}/{quote(name, safe='')}").status == 404
+
+
+@pytest.mark.parametrize("what", ["session.db", "folder"])
+def test_a_session_that_becomes_a_link_while_its_page_is_open_is_read_no_more(tmp_path, what):
+    private, run = recorded(tmp_path / "private", "secret"), tmp_path / "runs" / "open"
+    written = Written(run)
+    written.work("env_step", 1_000)
+    written.flush()
+    here = {"host": os.uname().nodename, "pid": os.getpid(), "process": identity_of(os.getpid()) or ""}
+    written.writer.describe(replace(INFO, **here))
+    written.writer.close()
+    with serving(tmp_path / "runs") as served:
+        client = Client(served).log_in()
+        events = client.events(f"/run/{run.name}/events")
+        assert next(events)[0] in ("frame", "report")
+        if what == "folder":
+            run.rename(tmp_path / "moved")
+            run.symlink_to(private)
+        else:
+            (run / "session.db").rename(tmp_path / "moved.db")
+            (run / "session.db").symlink_to(private / "session.db")
+        found = list(events)
+    assert "secret" not in str(found)
+    assert found[-1][0] == "end"
+    frames = [content for name, content in found if name == "frame"]
+    assert "is not a plain file in its folder any more" in frames[-1]["problem"]
+    assert not frames[-1]["running"]

@@ -14,12 +14,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from rlprof.errors import RlprofError
+from rlprof.errors import RlprofError, UnreadableError
 from rlprof.live.feed import Feed
 from rlprof.report.html.document import to_html
 from rlprof.serve import perfetto
 from rlprof.serve.assets import asset
 from rlprof.serve.comparing import compare_runs
+from rlprof.serve.files import MISSING, traces
 from rlprof.serve.guard import ACTION_HEADER
 from rlprof.serve.home import Home
 from rlprof.serve.pages import comparison_page, home_page, run_page, sentence_page
@@ -59,7 +60,7 @@ class Application:
             (f"{run}/events", self._run_events), (f"{run}/report.html", self._offline_report),
             (f"{run}/file/{{path:path}}", self._file), (f"{run}/trace/{{path:path}}", self._trace),
             ("/compare", self._compare), ("/asset/{mark}/{name}", self._asset),
-            ("/perfetto/trace/{run}/{path:path}", self._file), ("/perfetto/{path:path}", self._perfetto),
+            ("/perfetto/trace/{run}/{path:path}", self._trace_file), ("/perfetto/{path:path}", self._perfetto),
         ]  # fmt: skip
         actions = [(f"{run}/capture", self._capture), (f"{run}/stacks", self._stacks)]
         return [
@@ -121,6 +122,13 @@ class Application:
         folder = self.runs.folder(request.path_params["run"])
         return perfetto.download(folder, request.path_params["path"])
 
+    async def _trace_file(self, request: Request) -> Response:
+        """A trace for Perfetto, which reads nothing else: a trace that took it over could ask for any file."""
+        folder, path = self.runs.folder(request.path_params["run"]), request.path_params["path"]
+        if path not in await self._in_thread(traces, folder):
+            raise UnreadableError(MISSING)
+        return perfetto.download(folder, path)
+
     async def _trace(self, request: Request) -> Response:
         folder = self.runs.folder(request.path_params["run"])
         return perfetto.opened(request.headers["host"], folder.name, request.path_params["path"])
@@ -148,7 +156,8 @@ class Application:
             # Not in the threads that read: stacks take seconds if a process does not answer.
             found = await asyncio.to_thread(act, watch)
         except (RlprofError, OSError) as error:
-            problem = str(error).replace(str(self.runs.parent / request.path_params["run"]), "This run")
+            problem = f"This run cannot be written: {error.strerror}." if isinstance(error, OSError) else str(error)
+            problem = problem.replace(str(self.runs.parent / request.path_params["run"]), "This run")
             return JSONResponse({"problem": problem, "found": nothing}, 409)
         return JSONResponse({"problem": "", "found": found})
 

@@ -16,9 +16,10 @@ from rlprof.analysis.report import Report
 from rlprof.capture.torch.capture import TRACE
 from rlprof.errors import UnreadableError
 from rlprof.render.html.markup import Markup, element, plain_name
+from rlprof.session.live import LiveSession
 
 MOST = 40
-_MISSING = "There is no such file in this run."
+MISSING = "There is no such file in this run."
 
 
 def files(report: Report, run: str) -> Markup:
@@ -43,12 +44,18 @@ def address(run: str, path: str, kind: str) -> str:
     return f"/run/{quote(run, safe='')}/{'trace' if kind == TRACE else 'file'}/{place}"
 
 
+def traces(folder: Path) -> list[str]:
+    """The paths of the torch traces that a session lists."""
+    with LiveSession(folder) as session:
+        return [artifact.path for artifact in session.artifacts() if artifact.kind == TRACE]
+
+
 def open_inside(folder: Path, name: str) -> tuple[BinaryIO, int]:
     """A regular file of a session's folder, and its size. Raises UnreadableError for everything else: names that lead
     out of the folder, links, folders, devices."""
     parts = name.split("/")
     if any(part in ("", ".", "..") or "\0" in part or "\\" in part for part in parts):
-        raise UnreadableError(_MISSING)
+        raise UnreadableError(MISSING)
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         at = os.open(folder, flags | os.O_DIRECTORY)
@@ -64,8 +71,8 @@ def open_inside(folder: Path, name: str) -> tuple[BinaryIO, int]:
             os.close(at)
         seen = os.fstat(file)
     except (OSError, UnicodeError, ValueError) as error:
-        raise UnreadableError(_MISSING) from error
+        raise UnreadableError(MISSING) from error
     if not stat.S_ISREG(seen.st_mode):
         os.close(file)
-        raise UnreadableError(_MISSING)
+        raise UnreadableError(MISSING)
     return os.fdopen(file, "rb"), seen.st_size

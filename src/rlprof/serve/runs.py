@@ -7,6 +7,7 @@ import platform
 import stat
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from rlprof.session.process import runs
 from rlprof.session.reader import Session
 
 _MOST_SETTINGS = 100
+_LEAST_NEW = 8
+"""Sessions that are read for the first time in any case, however long the others take. So all are read in the end."""
 _PAUSE = 20.0
 """Times the time that reading a running session took, before it is read again. So it costs at most 5 % of a core."""
 
@@ -77,18 +80,20 @@ class Runs:
         return path
 
     def scan(self, seconds: float) -> tuple[list[Run], int]:
-        """The runs, newest first, and how many were not read yet: reading stops after so many seconds."""
-        deadline = time.monotonic() + seconds
+        """The runs, newest first, and how many were not read yet: after so many seconds of reading, they wait."""
         with self._lock:
             folders = [folder for folder in sessions_in(self.parent) if _is_inside(folder)]
+            deadline = time.monotonic() + seconds  # listing a large folder takes longer than that
             self._known = {folder.name: known for folder in folders if (known := self._known.get(folder.name))}
             found: list[Run] = []
-            missing = 0
+            missing = made = 0
             for folder in folders:
                 known = self._known.get(folder.name)
-                if known is None and time.monotonic() > deadline and found:
-                    missing += 1
-                    continue
+                if known is None:
+                    if made >= _LEAST_NEW and time.monotonic() > deadline:
+                        missing += 1
+                        continue
+                    made += 1
                 self._known[folder.name] = known = self._updated(folder, known)
                 found.append(known.run)
             return found, missing
@@ -109,13 +114,20 @@ class Runs:
 def _is_inside(folder: Path) -> bool:
     """True for a session whose folder and files are where they seem to be. A link may lead anywhere."""
     try:
-        if not stat.S_ISDIR(os.lstat(folder).st_mode):
-            return False
-        beside = (folder / f"{DATABASE}{ending}" for ending in ("-wal", "-shm", "-journal"))
-        linked = any(file.is_symlink() for file in beside)
-        return stat.S_ISREG(os.lstat(folder / DATABASE).st_mode) and not linked
+        return stat.S_ISREG(os.lstat(folder / DATABASE).st_mode) and not is_replaced(folder)
     except (OSError, ValueError):  # ValueError: a name with a NUL
         return False
+
+
+def is_replaced(folder: Path) -> bool:
+    """True if a session's folder is no folder, or if one of its files is no plain file. What is missing is neither."""
+    expected = [(folder, stat.S_ISDIR)]
+    expected += [(folder / f"{DATABASE}{ending}", stat.S_ISREG) for ending in ("", "-wal", "-shm", "-journal")]
+    for path, is_kind in expected:
+        with suppress(FileNotFoundError):
+            if not is_kind(os.lstat(path).st_mode):
+                return True
+    return False
 
 
 def _stamp(folder: Path) -> _Stamp:

@@ -15,7 +15,8 @@ from rlprof.analysis.report import Report
 from rlprof.capture.captures import Request
 from rlprof.capture.running import RunningCapture
 from rlprof.capture.torch.capture import TRACE
-from rlprof.errors import RlprofError
+from rlprof.errors import RlprofError, UnreadableError
+from rlprof.list.sessions import UNREADABLE
 from rlprof.live.feed import Feed
 from rlprof.live.frame import Frame
 from rlprof.render.html.markup import prose
@@ -23,12 +24,14 @@ from rlprof.serve.files import address, label
 from rlprof.serve.now import now_of
 from rlprof.serve.pump import Pump, event
 from rlprof.serve.rendered import Rendered, encoded
+from rlprof.serve.runs import is_replaced
 
 DELETED = "deleted"
 """State of a session whose folder is gone. Its last frame does not know that."""
 INTERVAL = 1.0
 """Seconds between two frames."""
 MOST_OUTCOMES = 3
+_REPLACED = "The session of this run is not a plain file in its folder any more, so it is not read."
 CAPTURED = Request(step="iteration", warmup_steps=1, active_steps=3)
 """The trace that the button captures: the defaults of `rlprof capture`, in iterations."""
 
@@ -59,6 +62,7 @@ class Watch(Pump[Seen]):
         self._capturing = False
         self._starting = threading.Lock()
         self._outcomes: list[dict[str, str]] = []
+        self._is_replaced = False
 
     @property
     def report(self) -> Report | None:
@@ -83,7 +87,9 @@ class Watch(Pump[Seen]):
             await self._read_frame()
         except RlprofError as error:
             self.problem = str(error)
-        if not await self._end_if_ended() and (self._refreshing is None or self._refreshing.done()):
+        if self._is_replaced:
+            self.over = True
+        elif not await self._end_if_ended() and (self._refreshing is None or self._refreshing.done()):
             self._refreshing = asyncio.create_task(self._refresh(lambda: False))
         self._publish_frame()
         return max(0.2, INTERVAL - (asyncio.get_running_loop().time() - began))
@@ -107,7 +113,8 @@ class Watch(Pump[Seen]):
     def frame_text(self) -> str:
         """The newest frame as JSON."""
         assert self.frame is not None
-        frame = replace(self.frame, state=DELETED) if self.over and self.frame.is_running else self.frame
+        state = UNREADABLE if self._is_replaced else DELETED if self.over and self.frame.is_running else None
+        frame = self.frame if state is None else replace(self.frame, state=state)
         extra: dict[str, Any] = {"outcomes": self._outcomes, "capturing": self._capturing}
         if self.problem:
             extra["problem"] = prose(self.problem)
@@ -155,6 +162,8 @@ class Watch(Pump[Seen]):
 
     def _render(self, force: bool) -> Rendered | None:
         assert self._feed is not None
+        if is_replaced(self.folder):
+            return None  # the next frame says so
         fresh = self._feed.refresh(force)
         report = self._feed.report
         if report is None or not (fresh or self.rendered.version == 0):
@@ -162,10 +171,17 @@ class Watch(Pump[Seen]):
         return self.rendered.after(report, self.folder)
 
     async def _read_frame(self) -> None:
-        if self._feed is None:
-            self._feed = await self._in_thread(self._make, self.folder)
-        self.frame = await self._in_thread(self._feed.frame)
+        self.frame = await self._in_thread(self._frame_now)
         self.problem = ""
+
+    def _frame_now(self) -> Frame:
+        # Before each reading: the files are opened by their names again, and a link may lead anywhere.
+        if is_replaced(self.folder):
+            self._is_replaced = True
+            raise UnreadableError(_REPLACED)
+        if self._feed is None:
+            self._feed = self._make(self.folder)
+        return self._feed.frame()
 
     def _publish_frame(self) -> None:
         if self.frame is None:
