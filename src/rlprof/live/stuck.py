@@ -54,7 +54,7 @@ def stuck_of(
         reason = "The process was stopped (SIGSTOP, Ctrl-Z or a paused container)."
     elif age > LATE_SECONDS:
         known = "native code holds Python's GIL, or the disk does not answer"
-        reason = f"The process has not written for {_time(age)}: {known}."
+        reason = f"The process has not written for {whole_seconds(age)}: {known}."
     else:
         reason = _Reason(inside, seconds, age).sentence()
     return Stuck(now - seconds, seconds, reason, tuple(inside))
@@ -65,6 +65,20 @@ def patience(iteration_ns: float | None) -> float:
     if not iteration_ns:
         return WITHOUT_ITERATIONS_SECONDS
     return max(LEAST_SECONDS, ITERATIONS * iteration_ns / 1e9)
+
+
+def inside_s(lane: LaneNow, seconds: float, age: float) -> float | None:
+    """Seconds for which a lane has been inside its operation. None if that is unknown, or if it is not inside for long.
+
+    seconds: since when no span has ended, which is the same moment if there is less than a second between them.
+    age: seconds since the last flush.
+    """
+    if lane.since_s is None:
+        return None
+    found = lane.since_s + age
+    if abs(found - seconds) < 1.0:
+        return seconds
+    return found if found >= seconds / 2 else None
 
 
 class _Reason:
@@ -81,7 +95,8 @@ class _Reason:
         if driver is None and others:
             return f"{_names(others)} {self._place(others)}, and the driver is outside of all operations."
         if driver is None:
-            return f"The driver is outside of all operations, and no operation has ended for {_time(self._seconds)}."
+            since = whole_seconds(self._seconds)
+            return f"The driver is outside of all operations, and no operation has ended for {since}."
         if not driver.waits:
             return f"The driver {self._place([driver])}."
         waited = [lane for lane in others if lane.name in driver.waits_for] or others
@@ -104,10 +119,10 @@ class _Reason:
 
     def _since(self, lanes: Sequence[LaneNow]) -> str:
         """`at least 45 s`. Empty if it is unknown, or if a span began late: a loop that polls begins it repeatedly."""
-        times = [lane.since_s + self._age for lane in lanes if lane.since_s is not None]
-        if len(times) < len(lanes) or min(times) < self._seconds / 2:
+        times = [seconds for lane in lanes if (seconds := inside_s(lane, self._seconds, self._age)) is not None]
+        if len(times) < len(lanes):
             return ""
-        return f"{'' if len(lanes) == 1 else 'at least '}{_time(min(times))}"
+        return f"{'' if len(lanes) == 1 else 'at least '}{whole_seconds(min(times))}"
 
 
 def _names(lanes: Sequence[LaneNow]) -> str:
@@ -121,5 +136,6 @@ def _bounded(name: str) -> str:
     return bounded(name, LONGEST_NAME)
 
 
-def _time(seconds: float) -> str:
+def whole_seconds(seconds: float) -> str:
+    """`38 s`, `15m01s`. All sentences on a stuck training round alike."""
     return f"{seconds:.0f} s" if seconds < 99.5 else duration(round(seconds) * 1e9)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.text import Text
 
+from rlprof.analysis.facts import RUNNING
 from rlprof.analysis.figures import count, duration, many, percent, rate
-from rlprof.live.frame import Frame
+from rlprof.live.frame import Frame, LaneNow
+from rlprof.live.stuck import LONGEST_NAME, inside_s, whole_seconds
+from rlprof.render.names import bounded
 from rlprof.top.drawing import Panel, curve, fit, joined, name_of, progress, wrapped
 from rlprof.top.look import Look
 from rlprof.top.view import View
@@ -43,16 +48,30 @@ def banners(frame: Frame, width: int, look: Look) -> list[Text]:
     lines: list[str] = []
     if frame.stuck is not None:
         stuck = frame.stuck
-        lines += wrapped(f"Stuck for {duration(stuck.seconds * 1e9)}. {stuck.reason}", width - 3, 2, look)
-        for lane in stuck.lanes[:2]:
+        lines += wrapped(f"Stuck for {whole_seconds(stuck.seconds)}. {stuck.reason}", width - 3, 2, look)
+        others = [lane for lane in stuck.lanes if not _is_named(lane, stuck.reason)]
+        for lane in others[:2]:
             inside = " > ".join(name_of(name, 30, look) for name in lane.doing[-3:])
-            since = f" for {duration(lane.since_s * 1e9)}" if lane.since_s is not None else ""
-            lines += wrapped(f"{lane.name} is in {inside}{since}.", width - 3, 1, look)
-        if len(stuck.lanes) > 2:
-            lines[-1] += f" {len(stuck.lanes) - 2} more."
+            seconds = inside_s(lane, stuck.seconds, age_of(frame))
+            verb = "is in" if seconds is None else "has been in"
+            since = f" for {whole_seconds(seconds)}" if seconds is not None else ""
+            lines += wrapped(f"{name_of(lane.name, 40, look)} {verb} {inside}{since}.", width - 3, 1, look)
+        if len(others) > 2:
+            lines[-1] += f" {len(others) - 2:,} more."
     if frame.problem and (frame.written or not frame.is_running):  # a training that is starting is no problem
         lines += wrapped(frame.problem, width - 3, 2, look)
     return [fit(Text(f" ! {line}" if place == 0 else f"   {line}"), width, look) for place, line in enumerate(lines)]
+
+
+def age_of(frame: Frame) -> float:
+    """Seconds since the last flush. 0 on another machine, whose clock may differ."""
+    return frame.age_s if frame.state == RUNNING else 0.0
+
+
+def _is_named(lane: LaneNow, reason: str) -> bool:
+    """The reason says where the lane is."""
+    name = "driver" if lane.on_driver else re.escape(bounded(lane.name, LONGEST_NAME))
+    return re.search(rf"(?<!\w){name}(?!\w)", reason) is not None
 
 
 def _speed(frame: Frame, width: int, look: Look) -> Text:

@@ -11,8 +11,10 @@ from rich.text import Text
 
 from rlprof.analysis.figures import duration, many
 from rlprof.live.frame import Frame, LaneNow
+from rlprof.live.stuck import inside_s, whole_seconds
 from rlprof.render.names import bounded
 from rlprof.top.drawing import Panel, fit, name_of
+from rlprof.top.header import LATE_SECONDS, age_of
 from rlprof.top.look import Look
 
 NOTHING = "no operation"
@@ -29,9 +31,10 @@ def lanes(frame: Frame, width: int, most: int, look: Look) -> Panel:
         return Panel("Lanes", [Text("None has recorded anything yet.", look.style("muted"))])
     if not frame.is_running:
         return Panel(many(total, "lane"), [Text("Ended with the run.", look.style("muted"))])
-    made = _Lines(width, look)
+    made = _Lines(frame, width, look)
     made.draw(sorted(known, key=_place), frame.hidden_lanes, most)
-    return Panel(many(total, "lane"), made.lines, "busy")
+    late = " at the last flush" if frame.age_s > LATE_SECONDS else ""
+    return Panel(f"{many(total, 'lane')}{late}", made.lines, "busy")
 
 
 def _place(lane: LaneNow) -> tuple[bool, bool, str, int]:
@@ -49,8 +52,9 @@ def natural_lanes(frame: Frame) -> int:
 
 
 class _Lines:
-    def __init__(self, width: int, look: Look) -> None:
+    def __init__(self, frame: Frame, width: int, look: Look) -> None:
         self.lines: list[Text] = []
+        self._frame = frame
         self._width, self._look = width, look
         self._busy = BUSY if width >= 24 else 0
         self._since = SINCE if width >= 34 else 0
@@ -94,10 +98,18 @@ class _Lines:
 
     def _lane(self, lane: LaneNow) -> None:
         alive = lane.alive
-        since = duration(lane.since_s * 1e9) if lane.since_s is not None and alive else ""
+        since = self._time_in(lane) if alive else ""
         idle = not alive or lane.waits or not lane.doing
         busy = lane.busy if alive else None
         self._line(lane.name, self._doing(lane) if alive else ("ended",), since, busy, idle)
+
+    def _time_in(self, lane: LaneNow) -> str:
+        """As in the sentences on a stuck training, if it is stuck."""
+        if lane.since_s is None:
+            return ""
+        stuck = self._frame.stuck
+        seconds = inside_s(lane, stuck.seconds, age_of(self._frame)) if stuck is not None and lane.doing else None
+        return duration(lane.since_s * 1e9) if seconds is None else whole_seconds(seconds)
 
     def _doing(self, lane: LaneNow) -> tuple[str, ...]:
         """What the lane does in a few words, and in fewer."""
@@ -105,7 +117,7 @@ class _Lines:
             return (NOTHING,)
         inside = name_of(lane.doing[-1], 40, self._look)
         if not lane.waits:
-            return (inside,)
+            return (inside if lane.since_s is not None else f"in {inside}",)
         if not lane.waits_for:
             return (f"waits in {inside}", "waits")
         first, more = name_of(lane.waits_for[0], 24, self._look), len(lane.waits_for) - 1
