@@ -12,6 +12,7 @@ from textual.widgets import Input
 
 from rlprof.errors import RlprofError
 from rlprof.live.stacks import ProcessStacks, ThreadStack
+from rlprof.live.stacks_text import Stacks
 from rlprof.top import app as app_module
 from rlprof.top.app import TopApp
 from rlprof.top.canvas import Canvas
@@ -298,8 +299,11 @@ def test_a_sentence_begins_with_a_capital_but_a_path_stays_as_it_is(message, sho
 MAIN = ThreadStack("MainThread", True, (("train.py", 3, "main", "train()"), ("train.py", 9, "train", "queue.get()")))
 
 
+STACKS = Stacks("ppo_1", "", (ProcessStacks(7, "ppo", True, "rlprof", (MAIN,)),))
+
+
 def test_s_shows_the_stacks(monkeypatch):
-    monkeypatch.setattr(app_module, "ask_for_stacks", lambda _: (ProcessStacks(7, "ppo", True, "rlprof", (MAIN,)),))
+    monkeypatch.setattr(app_module, "ask_for_stacks", lambda _: STACKS)
 
     async def script(pilot, app, source):
         await pilot.press("s")
@@ -315,7 +319,7 @@ def test_a_stuck_training_asks_for_its_stacks_once_and_shows_them(monkeypatch):
 
     def ask(folder):
         asked.append(folder)
-        return (ProcessStacks(7, "ppo", True, "rlprof", (MAIN,)),)
+        return STACKS
 
     monkeypatch.setattr(app_module, "ask_for_stacks", ask)
 
@@ -329,7 +333,7 @@ def test_a_stuck_training_asks_for_its_stacks_once_and_shows_them(monkeypatch):
         assert len(asked) == 1
         source.now = frame()
         await until(pilot, lambda: "Stuck" not in dashboard(app))
-        assert app.view.stack_lines == ()
+        assert app.view.stacks is None
 
     drive(script)
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from frames import frame
+from frames import frame, stuck_frame
 from rich.console import Console
 from sessions import Written, report_of, run_program, sample
 
@@ -121,6 +121,13 @@ def test_a_terminal_without_unicode_gets_ascii():
 @pytest.mark.parametrize("width", [60, 100, 140])
 def test_the_text_has_the_width_of_the_console(width):
     assert {len(line) for line in as_text(render)(frame(), width).splitlines()} == {width}
+
+
+def test_for_a_stuck_training_it_says_which_command_shows_where():
+    assert as_text(render)(stuck_frame(), 100).splitlines()[-1] == "`rlprof stacks` shows where."
+    text = plain(lambda console: render(stuck_frame(), console, given="my runs/x\x1b"), 100, "utf-8")
+    assert text.splitlines()[-1] == "`rlprof stacks 'my runs/x\\x1b'` shows where."
+    assert "rlprof stacks" not in as_text(render)(frame(), 100)
 
 
 def test_no_style_is_printed():

@@ -9,10 +9,11 @@ from frames import HOSTILE, LINE, MS, PLAIN, detail, text_of
 
 from rlprof.ledger.histogram import bucket_of
 from rlprof.live.stacks import ProcessStacks, ThreadStack
+from rlprof.live.stacks_text import Stacks
 from rlprof.top.help import help_lines
 from rlprof.top.look import ASCII, Look
 from rlprof.top.operation import histogram, operation_lines
-from rlprof.top.stacks import innermost, stack_lines
+from rlprof.top.stacks import stack_lines
 
 
 def test_an_operation_has_its_quantiles_and_hottest_lines():
@@ -49,7 +50,8 @@ def test_no_line_is_wider_than_the_page():
         found = replace(detail(name), lines=(replace(LINE, file=name, function=name, source=name),) * 3)
         for width in (40, 60, 108):
             thread = ThreadStack(name, True, ((name, 3, name, name),) * 2, 4)
-            lines = stack_lines((ProcessStacks(1, name, True, "rlprof", (thread,)),), width, PLAIN)
+            found_stacks = Stacks(name, name, (ProcessStacks(1, name, True, "rlprof", (thread,)),))
+            lines = stack_lines(found_stacks, width, PLAIN)
             lines += operation_lines(found, width, PLAIN) if width > 50 else []
             assert max(line.cell_len for line in lines) <= width
             assert all(line.plain.isprintable() for line in lines)
@@ -57,7 +59,10 @@ def test_no_line_is_wider_than_the_page():
 
 def test_stacks_show_every_thread_and_the_reason_for_a_missing_one():
     main = ThreadStack(
-        "MainThread", True, (("train.py", 3, "main", "train()"), ("train.py", 9, "train", "q.get()")), -1
+        "MainThread",
+        True,
+        (("/project/train.py", 3, "main", "train()"), ("/project/train.py", 9, "train", "q.get()")),
+        -1,
     )
     found = (
         ProcessStacks(
@@ -65,12 +70,10 @@ def test_stacks_show_every_thread_and_the_reason_for_a_missing_one():
         ),
         ProcessStacks(12, "worker-1", False, "", (), "The process did not answer."),
     )
-    text = text_of(stack_lines(found, 80, PLAIN))
+    text = text_of(stack_lines(Stacks("cartpole_1", "/project", found), 80, PLAIN))
     for expected in ("cartpole  process 11", "MainThread", "outer calls left out", "train.py:9 train", "q.get()",
                      "loader", "lib.py run", "worker-1  process 12", "The process did not answer."):  # fmt: skip
         assert expected in text, expected
-    assert innermost(found) == ("train.py:3 main: train()", "train.py:9 train: q.get()")
-    assert innermost(found[1:]) == ()
 
 
 def test_the_help_fits_60_columns():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
-from frames import HOSTILE, MS, PLAIN, frame, lane, many_lanes, many_parts, parts, past, stuck_frame, text_of
+from frames import HOSTILE, MS, PLAIN, TREE, frame, lane, many_lanes, many_parts, parts, past, stuck_frame, text_of
 
 from rlprof.analysis.figures import duration, percent
-from rlprof.live.frame import Frame, Speed, Usage
+from rlprof.live.frame import Frame, Speed, Stuck, Usage
 from rlprof.top.drawing import bullet, curve
 from rlprof.top.look import ASCII, DARK, LIGHT, UNICODE, Look
 from rlprof.top.screen import Size, screen
@@ -179,13 +180,69 @@ def test_the_tree_keeps_its_largest_rows_and_says_how_many_are_left_out():
     assert int(more) + len(drawn.keys) == 62
 
 
-def test_a_stuck_training_says_so_first_and_shows_its_stack():
-    view = View(stack_lines=("train.py:12 collect: queue.get()",))
-    text = text_of(screen(stuck_frame(), view, Size(100, 30), PLAIN).lines)
+def test_a_stuck_training_says_so_first():
+    text = text_of(screen(stuck_frame(), View(), Size(100, 30), PLAIN).lines)
     assert text.startswith(" ! Stuck for 312 s. No operation has ended for 195 times the usual iteration.")
-    assert "main is in rollout > worker_wait for 312 s." in text
-    assert "Stuck here" in text
-    assert "queue.get()" in text
+    assert "main has been in rollout > worker_wait for 312 s." in text
+
+
+def test_what_the_reason_says_of_a_lane_is_not_repeated_and_times_are_rounded_alike():
+    lanes = (
+        lane(doing=("rollout", "env_wait"), since_s=37.1, waits=True),
+        *(lane(name, kind="process", doing=("env_step",), since_s=since)
+          for name, since in (("env-1", 36.8), ("env-10", 25.0), ("env-2", 0.2), ("env-3", 37.0))),
+    )  # fmt: skip
+    reason = "The driver waits in env_wait for env-1 and 3 other lanes."
+    stuck = Stuck(since=0.0, seconds=37.5, reason=reason, lanes=lanes)
+    text = text_of(screen(frame(stuck=stuck, lanes=lanes, age_s=0.4), View(), Size(100, 30), PLAIN).lines)
+    assert text.splitlines()[:3] == [
+        f"{line:100}"
+        for line in (f" ! Stuck for 38 s. {reason}", "   env-10 has been in env_step for 25 s.",
+                     "   env-2 is in env_step. 1 more.")
+    ]  # fmt: skip
+    assert re.search(r"│ main +env_wait, waits|│ main +waits", text)
+    assert re.search(r"env-1 +env_step +38 s", text)
+    assert re.search(r"env-2 +env_step +200 ms", text)
+
+
+def test_of_a_silent_training_nobody_knows_since_when_lanes_are_inside_operations():
+    lanes = (lane(doing=("rollout", "env_step"), since_s=None), lane("env-1", doing=("reset",), since_s=None))
+    stuck = Stuck(since=0.0, seconds=40.0, reason="The process has not written for 40 s: the disk.", lanes=lanes)
+    text = text_of(screen(frame(stuck=stuck, lanes=lanes, age_s=40.0), View(), Size(100, 30), PLAIN).lines)
+    assert "main is in rollout > env_step. " in text
+    assert "env-1 is in reset. " in text
+    assert "2 lanes at the last flush" in text
+    assert re.search(r"│ main +in env_step +83%", text)
+
+
+def test_the_duration_of_an_iteration_is_that_of_now_while_it_runs_and_the_median_afterwards():
+    known = {"iteration_ns": 1_600 * MS, "iteration_now_ns": 2_400 * MS, "planned": None}
+    running = text_of(screen(frame(**known), View(), Size(120, 30), PLAIN).lines)
+    assert "2.40 s per iteration" in running
+    ended = text_of(screen(frame(**known, state="finished"), View(), Size(120, 30), PLAIN).lines)
+    assert "1.60 s per iteration (median)" in ended
+
+
+def test_without_a_share_of_now_the_legend_explains_none():
+    heading = next(
+        line.plain for line in screen(frame(), View(), Size(140, 30), PLAIN).lines if "mean call" in line.plain
+    )
+    assert "━ now ┃ run" in heading
+    unknown = parts(tuple((*row[:6], None, None, *row[8:]) for row in TREE))
+    drawn = screen(frame(parts=unknown), View(), Size(140, 30), PLAIN).lines
+    heading = next(line.plain for line in drawn if "mean call" in line.plain)
+    assert "━ run" in heading
+    assert "┃" not in heading
+
+
+def test_a_change_has_both_durations_where_they_fit():
+    (change,) = frame().changes
+    wide = text_of(screen(frame(), View(), Size(120, 30), PLAIN).lines)
+    assert "env_step takes 1.4x what it took 10 minutes ago: 1.36 ms per call, 960 us before" in wide
+    faster = replace(change, ratio=0.25, ago_s=7200.0)
+    text = text_of(screen(frame(changes=(faster,)), View(), Size(60, 24), PLAIN).lines)
+    assert "env_step is 4.0x as fast as 2 hours ago" in text
+    assert "per call" not in text.replace("per iteration", "")
 
 
 def test_markup_in_names_is_text():

@@ -51,7 +51,7 @@ def top(session: str | None, interval: float, once: bool) -> None:
         feed.refresh(force=True)
         frame = feed.frame()
         feed.close()
-        show(partial(render, frame))
+        show(partial(render, frame, given=session))
         return
     reason = show_dashboard(feed, interval)
     if reason is not None:

@@ -17,17 +17,18 @@ from rlprof.report.answer import gain_text, headline
 from rlprof.session.records import Mark
 from rlprof.top.drawing import Panel, name_of, wrapped
 from rlprof.top.look import Look
+from rlprof.top.stuck import natural_lines, stuck_here
 from rlprof.top.view import View
 
 FIRST = 6
 """Most lines of the first finding."""
+MOST_ADVICE, MOST_STUCK = 12, 24
 
 
 def advice(frame: Frame, view: View, width: int, most: int, look: Look) -> Panel:
-    """The first finding: cause, place, gain, change and check, as far as they fit."""
-    if frame.stuck is not None and view.stack_lines:
-        calls = [Text(name_of(line, width, look), look.style("ink")) for line in view.stack_lines[-most:]]
-        return Panel("Stuck here", calls, "s: all stacks")
+    """The first finding: cause, place, gain, change and check, as far as they fit. Or where a training is stuck."""
+    if frame.stuck is not None and view.stacks is not None:
+        return stuck_here(frame.stuck, view.stacks, width, most, look)
     if frame.findings:
         first, *others = frame.findings
         lines = _finding(first, width, min(most, FIRST), look)
@@ -74,13 +75,17 @@ def _finding(finding: Finding, width: int, most: int, look: Look) -> list[Text]:
     return lines
 
 
-def natural_advice(frame: Frame, width: int, look: Look) -> int:
-    """Lines that the advice would fill."""
+def natural_advice(frame: Frame, view: View, width: int, look: Look) -> int:
+    """Lines that the advice would fill. None if it would be beside the point: the training is stuck."""
+    if frame.stuck is not None and view.stacks is not None:
+        return min(MOST_STUCK, natural_lines(frame.stuck, view.stacks))
     if frame.findings:
         others = (wrapped(f"2. {headline(other)}", width, 2, look, hanging=3) for other in frame.findings[1:])
-        return len(_finding(frame.findings[0], width, FIRST, look)) + sum(map(len, others))
+        return min(MOST_ADVICE, len(_finding(frame.findings[0], width, FIRST, look)) + sum(map(len, others)))
+    if frame.stuck is not None:
+        return 0
     notes = sum(len(wrapped(f"Note: {note.text}", width, 3, look)) for note in frame.notes)
-    return len(wrapped(_no_finding(frame), width, 3, look)) + notes
+    return min(MOST_ADVICE, len(wrapped(_no_finding(frame), width, 3, look)) + notes)
 
 
 def changes(frame: Frame, width: int, most: int, look: Look) -> Panel | None:

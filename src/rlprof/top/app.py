@@ -10,13 +10,14 @@ from textual.widgets import Input
 
 from rlprof.analysis.figures import many
 from rlprof.live.frame import Frame, PastIteration
+from rlprof.live.stacks_text import Stacks
 from rlprof.top.actions import STEPS, capture_trace, write_report
 from rlprof.top.drawn import DrawnApp
 from rlprof.top.help import help_lines
 from rlprof.top.look import DARK, LIGHT, Look
 from rlprof.top.operation import operation_lines
 from rlprof.top.pages import TextPage
-from rlprof.top.stacks import StackReport, ask_for_stacks, innermost, stack_lines
+from rlprof.top.stacks import ask_for_stacks, stack_lines
 from rlprof.top.view import ORDERS, moved, operation_of
 
 
@@ -158,26 +159,26 @@ class TopApp(DrawnApp):
         if self.actions.is_running("stacks"):
             self.change(message="Waiting for the stacks.", is_error=False)
 
-    def _ask_for_stacks(self, show: Callable[[StackReport], None]) -> None:
+    def _ask_for_stacks(self, show: Callable[[Stacks], None]) -> None:
         feed = self.feed
         if feed is None:
             return
 
-        def done(found: StackReport) -> None:
-            self.change(message="", is_error=False, stack_lines=innermost(found))
+        def done(found: Stacks) -> None:
+            self.change(message="", is_error=False, stacks=found)
             show(found)
 
         self.begin("stacks", lambda: ask_for_stacks(feed.folder), done)
 
-    def _show_stacks(self, found: StackReport) -> None:
+    def _show_stacks(self, found: Stacks) -> None:
         self.push_screen(TextPage("Python stacks", lambda width, look: stack_lines(found, width, look), self.look))
 
     def frame_arrived(self, frame: Frame) -> None:
         """Ask for the stacks once when the training gets stuck, and forget them when it goes on."""
         if frame.stuck is None:
             self._asked_for_stacks = False
-            if self.view.stack_lines:
-                self.change(stack_lines=())
+            if self.view.stacks is not None:
+                self.change(stacks=None)
         elif not self._asked_for_stacks:
             self._asked_for_stacks = True
             self._ask_for_stacks(lambda _: None)

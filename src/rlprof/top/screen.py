@@ -23,9 +23,10 @@ WIDE = 92
 LEAST_OPERATIONS = 4
 MOST_OPERATIONS = 42
 MOST_LANES = 24
-MOST_ADVICE, MOST_CHANGES = 12, 3
-ENOUGH_ADVICE = 5
-"""Lines of advice for which operations give way."""
+MOST_CHANGES = 3
+LEAST_STUCK = 4
+ENOUGH_ADVICE, ENOUGH_STUCK = 5, 8
+"""Lines of advice for which operations give way, and of the calls at which a training is stuck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,13 @@ def _wide(boxes: Boxes, frame: Frame, view: View, room: int) -> None:
     top = header(frame, view, inner, look)
     boxes.add(top)
     left = room - len(top.lines) - 3  # three borders: above, below, and one in the middle
-    advised, changed = min(MOST_ADVICE, natural_advice(frame, inner, look)), natural_changes(frame)
+    advised, changed = natural_advice(frame, view, inner, look), natural_changes(frame)
     spare = left - LEAST_OPERATIONS - 4
     changed = min(changed, max(0, spare - 4)) if spare - 4 > 1 else 0
     natural = max(len(rows_of(frame, view)) + 2, natural_lanes(frame) + 5)
+    enough = ENOUGH_STUCK if frame.stuck is not None else ENOUGH_ADVICE
     free = left - min(natural, MOST_OPERATIONS) - (changed + 1 if changed else 0) - 1
-    advised = max(0, min(advised, spare - 1 - (changed + 1 if changed else 0), max(ENOUGH_ADVICE, free)))
+    advised = max(0, min(advised, spare - 1 - (changed + 1 if changed else 0), max(enough, free)))
     left -= (advised + 1 if advised else 0) + (changed + 1 if changed else 0)
     right_inner = (inner - 3) * 9 // 20
     left_inner = inner - 3 - right_inner
@@ -100,18 +102,21 @@ def _narrow(boxes: Boxes, frame: Frame, view: View, room: int) -> None:
     natural = max(3, len(rows_of(frame, view)) + 2)
     sections = {"operations": min(natural, LEAST_OPERATIONS, max(1, left - 1))}
     left -= sections["operations"] + 1
-    wanted = [("lanes", 1), ("advice", 2), ("machine", 1), ("changes", 1)]
+    wanted = [("lanes", 1), ("advice", LEAST_STUCK if frame.stuck is not None else 2), ("machine", 1), ("changes", 1)]
     natural_of = {
-        "lanes": natural_lanes(frame), "advice": min(MOST_ADVICE, natural_advice(frame, inner, look)), "machine": 1,
+        "lanes": natural_lanes(frame), "advice": natural_advice(frame, view, inner, look), "machine": 1,
         "changes": natural_changes(frame),
     }  # fmt: skip
     for name, least in wanted:
-        take = min(least, natural_of[name])
+        take = min(least, natural_of[name], max(2, left - 1))
         if take and left >= take + 1:
             sections[name] = take
             left -= take + 1
-    for name, most in (("operations", 8), ("lanes", 4), ("advice", 4), ("operations", natural), ("lanes", MOST_LANES),
-                       ("advice", MOST_ADVICE), ("changes", MOST_CHANGES)):  # fmt: skip
+    growing = [("operations", 8), ("lanes", 4), ("advice", 4), ("operations", natural), ("lanes", MOST_LANES),
+               ("advice", natural_of["advice"]), ("changes", MOST_CHANGES)]  # fmt: skip
+    if frame.stuck is not None:
+        growing.insert(0, ("advice", ENOUGH_ADVICE))
+    for name, most in growing:
         if name in sections and left > 0:
             more = max(0, min(left, min(most, natural_of.get(name, natural)) - sections[name]))
             sections[name] += more

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rlprof.analysis.breakdown import UNATTRIBUTED
 from rlprof.ledger.catalogue import PHASES
 from rlprof.live.frame import Frame, Part, PastIteration
+from rlprof.live.stacks_text import Stacks
 
 ORDERS = ("tree", "now", "whole", "name")
 """The call tree; or a list of operations with their own times, sorted."""
@@ -33,8 +34,8 @@ class View:
     message: str = ""
     """The state or the result of an action, shown below the dashboard."""
     is_error: bool = False
-    stack_lines: tuple[str, ...] = ()
-    """The innermost lines of the driver's Python stack, if the training is stuck and the stacks are known."""
+    stacks: Stacks | None = None
+    """The Python stacks of a training that is stuck, once they are known."""
     runs_training: bool = False
     """The training is a child of this process: `rlprof run --top`."""
 
