@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +14,7 @@ import uvicorn
 
 from rlprof.errors import RlprofError
 from rlprof.serve.application import Application
+from rlprof.serve.connections import BACKLOG, Complaints, limited
 from rlprof.serve.guard import MOST_HEAD, Guard, host_names, is_loopback
 from rlprof.session.folder import DATABASE
 
@@ -43,7 +45,7 @@ class Served:
         self.guard = Guard(self.application.asgi, host_names(host), self.port, with_token)
         config = uvicorn.Config(
             self.guard, log_level="critical", access_log=False, server_header=False, lifespan="off", ws="none",
-            http="h11", loop="asyncio", proxy_headers=False, timeout_graceful_shutdown=2,
+            http=limited(), backlog=BACKLOG, loop="asyncio", proxy_headers=False, timeout_graceful_shutdown=2,
             h11_max_incomplete_event_size=MOST_HEAD,
         )  # fmt: skip
         self.server = _Server(config, self.application)
@@ -73,6 +75,7 @@ class _Server(uvicorn.Server):
         self.application = application
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(Complaints())
         await super().startup(sockets)
         self.ready()
 
@@ -103,7 +106,7 @@ def _bound(host: str, port: int) -> socket.socket:
         # Connections of a server that has just ended do not block the port. Another server does.
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
-        made.listen(128)
+        made.listen(BACKLOG)
     except BaseException:
         made.close()
         raise
