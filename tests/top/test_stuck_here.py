@@ -113,6 +113,8 @@ def test_a_process_that_does_not_answer_says_why():
     lines = shown(HUNG, stacks(*WORKERS[:2], stopped))
     assert lines[:2] == ["env-2 (process 22)", "  The process is stopped."]
     assert shown(HUNG, stacks(stopped), most=2)[0] == "env-2: The process is stopped."
+    long = replace(stopped, problem="The process is stopped, so it cannot answer.")
+    assert shown(HUNG, stacks(long), width=36, most=9)[1:3] == ["  The process is stopped, so it", "  cannot answer."]
 
 
 def test_without_a_line_of_the_user_the_innermost_call_is_shown():

@@ -38,7 +38,7 @@ def state_of(frame: Frame, view: View, look: Look) -> tuple[str, str]:
     mark = look.glyphs.running if frame.is_running else look.glyphs.ended
     state = f"{mark} {name_of(frame.state, 40, look)}"
     if frame.is_running and frame.age_s > LATE_SECONDS:
-        return f"{state}, last figures {duration(frame.age_s * 1e9)} ago", "warn"
+        return f"{state}, last figures {whole_seconds(frame.age_s)} ago", "warn"
     usual = frame.is_running or frame.state in ("finished", "ended")
     return state, "good" if usual else "warn"
 
@@ -48,7 +48,7 @@ def banners(frame: Frame, width: int, look: Look) -> list[Text]:
     lines: list[str] = []
     if frame.stuck is not None:
         stuck = frame.stuck
-        lines += wrapped(f"Stuck for {whole_seconds(stuck.seconds)}. {stuck.reason}", width - 3, 2, look)
+        lines += wrapped(f"Stuck for {whole_seconds(stuck.seconds)}. {stuck.reason}", width - 3, 3, look)
         others = [lane for lane in stuck.lanes if not _is_named(lane, stuck.reason)]
         for lane in others[:2]:
             inside = " > ".join(name_of(name, 30, look) for name in lane.doing[-3:])

@@ -12,7 +12,7 @@ from rlprof.live.frame import LaneNow, Stuck
 from rlprof.live.stacks import Line, ProcessStacks, ThreadStack
 from rlprof.live.stacks_text import Stacks, short_file
 from rlprof.render.names import bounded, literal, short_path
-from rlprof.top.drawing import Panel, name_of
+from rlprof.top.drawing import Panel, name_of, wrapped
 from rlprof.top.look import Look
 
 MOST_CALLS = 4
@@ -58,13 +58,15 @@ def stuck_here(stuck: Stuck, stacks: Stacks, width: int, most: int, look: Look) 
         lines.append(Text(name_of(_heading(place), width, look), look.style("figure")))
         lines += [Text.assemble("  ", _call(call, stacks, width - 2, look)) for call in place.shown(count)]
         if place.thread is None:
-            lines.append(Text(f"  {name_of(place.process.problem, width - 2, look)}", look.style("warn")))
+            problem = wrapped(place.process.problem, width - 2, 2 if room else 1, look)
+            room -= len(problem) - 1
+            lines += [Text(f"  {line}", look.style("warn")) for line in problem]
     return Panel("Stuck here", lines, note)
 
 
 def natural_lines(stuck: Stuck, stacks: Stacks) -> int:
     """Lines that all places would fill."""
-    return sum(1 + max(1, len(place.calls)) for place in _places(stuck, stacks.processes))
+    return sum(1 + (2 if place.thread is None else len(place.calls)) for place in _places(stuck, stacks.processes))
 
 
 def _places(stuck: Stuck, processes: Sequence[ProcessStacks]) -> list[_Place]:
