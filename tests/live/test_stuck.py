@@ -16,7 +16,7 @@ from rlprof.analysis.facts import KILLED, RUNNING, UNKNOWN
 from rlprof.live.feed import Feed
 from rlprof.live.frame import LaneNow
 from rlprof.live.process_state import is_stopped
-from rlprof.live.stuck import stuck_of
+from rlprof.live.stuck import stuck_of, whole_seconds
 
 NOW = 1_790_000_000.0
 SECOND = 1e9
@@ -99,6 +99,13 @@ def test_a_process_that_does_not_write_holds_the_lock_or_waits_for_a_disk():
         ([driver("rollout", "env_step")], "The driver has been inside env_step for 46 s."),
         ([driver("update", since=900.0)], "The driver has been inside update for 15m01s."),
         ([driver("update", since=0.2)], "The driver is inside update."),
+        ([driver("update", since=44.3)], "The driver has been inside update for 46 s."),  # as long as it is stuck
+        ([driver("update", since=43.0)], "The driver has been inside update for 44 s."),
+        ([driver("update", since=None)], "The driver is inside update."),
+        (
+            [driver("env_wait", waits=True), lane("env-0", "env_step", since=None)],
+            "The driver waits in env_wait for env-0, which is inside env_step.",
+        ),
         (
             [driver("env_wait", waits=True, waits_for=("env-3",)), lane("env-3", "env_step"), lane("env-4", "reset")],
             "The driver waits in env_wait for env-3, which has been inside env_step for 46 s.",
@@ -132,6 +139,13 @@ def test_a_process_that_does_not_write_holds_the_lock_or_waits_for_a_disk():
 )
 def test_the_reason_says_which_lanes_are_inside_what(lanes, reason):
     assert stuck(*lanes).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(37.5, "38 s"), (99.4, "99 s"), (99.6, "100 s"), (312.4, "312 s"), (901.2, "15m01s")]
+)
+def test_times_of_a_stuck_training_are_whole_seconds(seconds, shown):
+    assert whole_seconds(seconds) == shown
 
 
 def test_the_lanes_inside_an_operation_are_listed_the_driver_first():

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from frames import HOSTILE, detail, frame, many_lanes, many_parts, past, stuck_frame
+from sessions import Written
 from textual.widgets import Input
 
 from rlprof.errors import RlprofError
 from rlprof.live.stacks import ProcessStacks, ThreadStack
 from rlprof.live.stacks_text import Stacks
+from rlprof.session.requests import pending
 from rlprof.top import app as app_module
 from rlprof.top.app import TopApp
 from rlprof.top.canvas import Canvas
@@ -294,6 +296,21 @@ def test_a_sentence_begins_with_a_capital_but_a_path_stays_as_it_is(message, sho
         assert app.view.message == shown
 
     drive(script)
+
+
+def test_a_trace_of_a_training_without_iterations_is_refused(tmp_path):
+    written = Written(tmp_path / "run_20260101-120000")
+    written.work("env_step", 5_000_000)
+    written.flush()
+
+    async def script(pilot, app, source):
+        await pilot.press("t")
+        await until(pilot, lambda: app.view.is_error)
+        assert app.view.message.startswith("No iteration has ended in this training, so there are no steps to capture.")
+        assert not app.actions.is_running("trace")
+
+    drive(script, Planted(folder=tmp_path / "run_20260101-120000"))
+    assert not pending(tmp_path / "run_20260101-120000")
 
 
 MAIN = ThreadStack("MainThread", True, (("train.py", 3, "main", "train()"), ("train.py", 9, "train", "queue.get()")))
