@@ -10,6 +10,8 @@ from contextlib import closing
 
 import psutil
 import pytest
+from live.test_requested_stacks import WORKER
+from live.test_requested_stacks import training as hanging
 from terminal import SECONDS, Terminal, needs_tmux
 
 from rlprof.session.reader import Session
@@ -293,3 +295,23 @@ def test_a_session_that_is_deleted_or_damaged_keeps_the_last_figures(training, t
         terminal.wait_for("code=0=")
     finally:
         terminal.close()
+
+
+def test_a_worker_that_hangs_is_shown_with_its_line_and_then_the_driver(tmp_path):
+    with hanging(tmp_path, WORKER, "fork") as (_, session):
+        terminal = Terminal(tmp_path, 100, 30, RLPROF_DIR="runs")
+        try:
+            terminal.run(["top", session.name])
+            shown = terminal.wait_for("Stuck for", "Stuck here", "env-1, MainThread", "# this line hangs")
+            assert "waits in env_wait for env-1, which has been inside env_step for" in shown
+            assert (
+                shown.index("env-1, MainThread") < shown.index("# this line hangs") < shown.index("train, MainThread")
+            )
+            assert "pipe.recv() for pipe in pipes" in shown
+            assert "Advice" not in shown
+            terminal.press("q")
+            terminal.wait_for("code=0=")
+            terminal.run(["top", "--once", session.name])
+            terminal.wait_for("code=0=", f"`rlprof stacks {session.name}` shows where.")
+        finally:
+            terminal.close()
