@@ -66,8 +66,30 @@ def test_runs_are_filtered_sorted_and_chosen_and_the_address_keeps_it(browser: A
         assert "a=ppo1" in page.url
         assert "Is B faster than A?" in page.inner_text("h1")
         page.go_back()
+        # Some browsers restore the ticks, and some do not. What is shown is what is ticked.
+        until(lambda: page.locator("#runs input").count() == 3)
+        ticked = page.locator("#runs input:checked").count()
+        assert page.locator("#compare").is_disabled() == (ticked != 2)
+        assert (page.inner_text("#chosen") == "Tick two runs to compare them.") == (ticked == 0)
+        for name in ("ppo1", "ppo3"):
+            page.locator(f"[aria-label^='Compare {name}']").check()
+        page.fill("#filter", "envs=1")
+        assert page.inner_text("#chosen").count("(hidden by the filter)") == 1
+        page.fill("#filter", "")
+        assert "hidden" not in page.inner_text("#chosen")
         recorded(tmp_path, "new", envs=4)
         until(lambda: names.count() == 4)
+        assert visitor.complaints == []
+
+
+def test_settings_that_are_called_as_parts_of_every_object_are_settings(browser: Any, tmp_path: Path) -> None:
+    recorded(tmp_path, "first", constructor="a", __proto__="b", toString="c")
+    recorded(tmp_path, "second")
+    with serving(tmp_path) as served:
+        visitor = Visitor(browser, served)
+        page = visitor("/?sort=constructor-ascending")
+        until(lambda: page.locator("#runs tbody tr").count() == 2)
+        assert page.locator("#runs .differs").all_inner_texts() == ["", "__proto__=b  constructor=a  toString=c"]
         assert visitor.complaints == []
 
 

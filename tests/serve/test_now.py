@@ -34,7 +34,7 @@ def test_figures_are_written_as_in_the_report():
     now = now_of(RUNNING)
     assert dict(now["facts"]) == {
         "run time": "12m34s", "iterations": "12 of 100", "steps": "123,456", "left": "10m00s",
-        "per iteration": "50.0 ms",
+        "per iteration": "50.0 ms", "since the last one": "10.0 ms",
     }  # fmt: skip
     assert (now["speed"]["unit"], now["speed"]["now"], now["speed"]["mean"]) == ("steps/s", "1,234", "1,000")
     assert now["window"] == "the last 10.0 s (20 iterations)"
@@ -52,8 +52,30 @@ def test_a_lane_says_what_it_does_and_for_whom_it_waits():
     assert (worker["name"], worker["doing"], worker["busyText"]) == ("env-0", "", "-")
 
 
-def test_a_late_iteration_is_mentioned():
-    assert dict(now_of(replace(RUNNING, open_s=60.0))["facts"])["since the last one"] == "60.0 s"
+@pytest.mark.parametrize(("open_s", "shown"), [(None, "-"), (0.001, "1.00 ms"), (60.0, "60.0 s")])
+def test_the_time_since_the_last_iteration_has_a_fixed_place(open_s, shown):
+    assert now_of(replace(RUNNING, open_s=open_s))["facts"][-1] == ("since the last one", shown)
+
+
+def test_workers_with_long_names_differ_at_the_end():
+    lanes = tuple(LaneNow(f"SyncVectorEnvironmentWorkerProcess-{n}", "process", False, True) for n in range(12))
+    names = [lane["name"] for lane in now_of(replace(RUNNING, lanes=lanes))["lanes"]]
+    assert len(set(names)) == 12
+    assert {len(name) for name in names} == {20}
+
+
+def test_an_operation_at_two_places_has_the_one_around_it():
+    places = [("rollout", "env_step"), ("evaluation", "env_step"), ("update", "backward")]
+    parts = tuple(Part(path[-1], "other", 1, False, 30.0, 30.0, 30.0, 30.0, 7, 1, 1.0, path) for path in places)
+    shown = [(part["name"], part["where"]) for part in now_of(replace(RUNNING, parts=parts))["parts"]]
+    assert shown == [("env_step", "rollout"), ("env_step", "evaluation"), ("backward", "")]
+
+
+def test_only_marks_that_warn_are_shown():
+    kinds = ["alert", "torch_trace", "torch_trace_failed", "warning", "checkpoint"]
+    marks = tuple(Mark(place, kind, f"text of {kind}") for place, kind in enumerate(kinds))
+    shown = [mark["kind"] for mark in now_of(replace(RUNNING, marks=marks))["alerts"]]
+    assert shown == ["alert", "torch_trace_failed", "warning"]
 
 
 @pytest.mark.parametrize("state", ["finished", "killed", "failed"])

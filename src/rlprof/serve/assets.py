@@ -41,9 +41,9 @@ def digest(name: str) -> str:
 
 
 def head(script: str) -> tuple[Markup, Markup]:
-    """The elements that load the style sheet, and a script."""
+    """The elements of a page's head that load the style sheet, and a script that fills the page before it is shown."""
     style = element("link", rel="stylesheet", href=f"/asset/{digest('style.css')}/style.css")
-    return style, element("script", src=f"/asset/{digest(script)}/{script}", defer=True)
+    return style, element("script", src=f"/asset/{digest(script)}/{script}", defer=True, blocking="render")
 
 
 def asset(mark: str, name: str) -> Response:

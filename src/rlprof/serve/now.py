@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,16 +10,21 @@ from rlprof.analysis.breakdown import RLPROF, UNATTRIBUTED
 from rlprof.analysis.changes import Change
 from rlprof.analysis.figures import count, duration, if_known, many, percent, rate, size
 from rlprof.list.text import short_state
+from rlprof.live.alerts import ALERT
 from rlprof.live.frame import Frame, LaneNow, Part, Stuck, Usage
 from rlprof.render.html.markup import plain_name, prose, word_of
+from rlprof.render.names import shorten
 from rlprof.report.tree import OWN_CODE
+from rlprof.session.records import Mark
 
 MOST_PARTS = 7
 MOST_LANES = 24
 _MOST_CHANGES = 4
 _MOST_MARKS = 6
-_LATE = 3.0
-"""Times the typical iteration. A shorter time since the last one is not worth a figure."""
+_LANE_WIDTH = 20
+"""Characters of a lane's name. Its middle is cut, because the numbers at the end of names differ."""
+_WARNINGS = (ALERT, "warning", "stuck", "killed", "failed", "error")
+"""Kinds of marks that are shown, also as the last word of a kind. Other marks only note what happened."""
 _LEAST_SHARE = 0.5
 """Percent. A smaller operation has no bar."""
 
@@ -39,11 +45,15 @@ def now_of(frame: Frame) -> dict[str, Any]:
         "changes": [_change(change) for change in frame.changes[:_MOST_CHANGES]],
         "alerts": [
             {"time": mark.time / 1e9, "kind": plain_name(mark.kind), "text": prose(mark.text)}
-            for mark in frame.marks[-_MOST_MARKS:]
+            for mark in [mark for mark in frame.marks if _warns(mark)][-_MOST_MARKS:]
         ],
         "stuck": None if frame.stuck is None else _stuck(frame.stuck),
         "problem": prose(frame.problem),
     }
+
+
+def _warns(mark: Mark) -> bool:
+    return mark.kind.rpartition("_")[2] in _WARNINGS
 
 
 def _facts(frame: Frame) -> list[tuple[str, str]]:
@@ -63,8 +73,8 @@ def _facts(frame: Frame) -> list[tuple[str, str]]:
             found.append(("left", duration(1e9 * frame.eta_s)))
         if frame.iteration_ns is not None:
             found.append(("per iteration", duration(frame.iteration_now_ns or frame.iteration_ns)))
-        if frame.open_s is not None and frame.open_s > _LATE * (frame.iteration_ns or 0) / 1e9:
-            found.append(("since the last one", duration(1e9 * frame.open_s)))
+            # Always there, because a figure that comes and goes would move what follows.
+            found.append(("since the last one", if_known(duration, _times(1e9, frame.open_s)) or "-"))
     return found
 
 
@@ -122,14 +132,21 @@ def _parts(parts: Sequence[Part]) -> list[dict[str, Any]]:
     sized = [(max(part.own_share, part.own_now or 0.0), place) for place, part in enumerate(parts)]
     largest = sorted(sized, reverse=True)[:MOST_PARTS]
     kept = sorted(place for share, place in largest if share >= _LEAST_SHARE)
-    return [_part(parts[place]) for place in kept]
+    names = Counter(_name(parts[place]) for place in kept)
+    return [_part(parts[place], names[_name(parts[place])] > 1) for place in kept]
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _name(part: Part) -> str:
     names = {UNATTRIBUTED: OWN_CODE, RLPROF: "rlprof itself"}
     own = names.get(part.operation) or plain_name(part.operation)
+    return f"your code in {own}" if part.is_phase else own
+
+
+def _part(part: Part, is_repeated: bool) -> dict[str, Any]:
+    """One row. If another row has the same name, with the operation around it."""
     return {
-        "name": f"your code in {own}" if part.is_phase else own,
+        "name": _name(part),
+        "where": plain_name(part.path[-2]) if is_repeated and len(part.path) > 1 else "",
         "category": word_of(part.category),
         "share": part.own_share,
         "now": part.own_now,
@@ -140,8 +157,10 @@ def _part(part: Part) -> dict[str, Any]:
 
 def _lane(lane: LaneNow) -> dict[str, Any]:
     doing = plain_name(lane.doing[-1]) if lane.doing else ""
+    whole = plain_name(f"driver ({lane.name})" if lane.on_driver and lane.kind == "thread" else lane.name)
     return {
-        "name": plain_name(f"driver ({lane.name})" if lane.on_driver and lane.kind == "thread" else lane.name),
+        "name": shorten(whole, _LANE_WIDTH),
+        "whole": whole,
         "kind": lane.kind,
         "alive": lane.alive,
         "doing": doing,
@@ -152,6 +171,10 @@ def _lane(lane: LaneNow) -> dict[str, Any]:
         "busy": lane.busy,
         "busyText": "-" if lane.busy is None else f"{lane.busy:.0f}%",
     }
+
+
+def _times(factor: float, value: float | None) -> float | None:
+    return None if value is None else factor * value
 
 
 def _change(change: Change) -> dict[str, str]:

@@ -23,8 +23,8 @@ _BACK = element("a", "All runs", href="/", class_="home")
 def home_page(home: Home) -> str:
     style, script = head("home.js")
     places = {
-        "styles": style,
-        "script": script,
+        "styles": join([style, script]),
+        "script": Markup(),
         "folder": escape(plain_name(str(home.runs.parent))),
         "data": _json("runs-data", home.since(0)),
         "since": escape(home.mark),
@@ -46,7 +46,7 @@ def run_page(watch: Watch, action: str) -> str:
         "live": escape("" if watch.over else "yes"),
         "files": Markup(watch.rendered.parts.get("files", "")),
     })  # fmt: skip
-    common: dict[str, Markup] = {"policy": Markup(), "styles": style, "script": script, "data": data}
+    common: dict[str, Markup] = {"policy": Markup(), "styles": join([style, script]), "script": Markup(), "data": data}
     common |= {"live": Markup(strip), "home": _BACK}
     if watch.rendered.trained:
         assert watch.report is not None

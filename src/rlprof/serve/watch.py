@@ -88,6 +88,7 @@ class Watch(Pump[Seen]):
         except RlprofError as error:
             self.problem = str(error)
         if self._is_replaced:
+            await self._in_thread(self._say_that_it_is_gone, UNREADABLE)
             self.over = True
         elif not await self._end_if_ended() and (self._refreshing is None or self._refreshing.done()):
             self._refreshing = asyncio.create_task(self._refresh(lambda: False))
@@ -99,6 +100,8 @@ class Watch(Pump[Seen]):
         if self.frame is None or (self.frame.is_running and self.folder.exists()):
             return False
         await self._refresh(lambda: self.report is None or self.report.facts.ended.startswith(RUNNING))
+        if not self.folder.exists():
+            await self._in_thread(self._say_that_it_is_gone, DELETED)
         self.over = not self._capturing
         return True
 
@@ -169,6 +172,13 @@ class Watch(Pump[Seen]):
         if report is None or not (fresh or self.rendered.version == 0):
             return None
         return self.rendered.after(report, self.folder)
+
+    def _say_that_it_is_gone(self, how: str) -> None:
+        """The report is the last one, and says that the training runs."""
+        if self.report is None or not self.report.facts.ended.startswith(RUNNING):
+            return
+        last = replace(self.report, facts=replace(self.report.facts, ended=how))
+        self.rendered, self._since = self.rendered.after(last, self.folder), {}
 
     async def _read_frame(self) -> None:
         self.frame = await self._in_thread(self._frame_now)

@@ -21,6 +21,7 @@ function rowOf(run) {
   if (!known) {
     const box = document.createElement("input");
     box.type = "checkbox";
+    box.name = run.folder; // so that a browser that restores the page ticks the same runs
     box.setAttribute("aria-label", `Compare ${run.folder}`);
     box.addEventListener("change", () => choose(run.folder, box.checked));
     known = { row: document.createElement("tr"), box, text: "" };
@@ -45,9 +46,20 @@ function choose(folder, ticked) {
 
 function showChosen() {
   chosen = chosen.filter((folder) => runs.has(folder));
-  const texts = chosen.map((folder, place) => `${"AB"[place]}: ${folder}`);
+  const texts = chosen.map((folder, place) => {
+    return `${"AB"[place]}: ${folder}${rows.get(folder).row.isConnected ? "" : " (hidden by the filter)"}`;
+  });
   document.getElementById("chosen").textContent = texts.length ? texts.join("   ") : "Tick two runs to compare them.";
   button.disabled = chosen.length !== 2;
+}
+
+/** Browsers restore ticks after this script has drawn the table: on the way back, and when the page is loaded again. */
+function takeTicks() {
+  const ticked = Array.from(rows.keys()).filter((folder) => rows.get(folder).box.checked);
+  const kept = chosen.filter((folder) => ticked.includes(folder));
+  chosen = [...kept, ...ticked.filter((folder) => !kept.includes(folder))];
+  while (chosen.length > 2) rows.get(chosen.pop()).box.checked = false;
+  showChosen();
 }
 
 function draw() {
@@ -135,6 +147,7 @@ button.addEventListener("click", () => {
 
 showOrder();
 take(JSON.parse(document.getElementById("runs-data").textContent));
+addEventListener("pageshow", takeTicks);
 follow("/events", () => since, { runs: onRuns }, (text) => {
   problem.hidden = !text;
   problem.textContent = text;

@@ -10,6 +10,7 @@ const trained = Boolean(holder.dataset.trained);
 const report = trained ? reportPage() : null;
 let chartData = JSON.parse(byId("data").textContent);
 if (report) {
+  byId("search").placeholder = "Search"; // beside the way home, there is no room for more
   report.draw(chartData);
   report.enliven();
 }
@@ -35,5 +36,5 @@ function onReport({ version, trained: isTrained, parts, data }) {
 
 if (holder.dataset.live) {
   const handlers = { frame: (frame) => shownStrip.show(frame), report: onReport };
-  follow(`/run/${page.run}/events`, () => page.since, handlers, shownStrip.problem);
+  follow(`/run/${page.run}/events`, () => page.since, handlers, shownStrip.lost);
 }

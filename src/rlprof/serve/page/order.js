@@ -1,10 +1,12 @@
 // The order and the filter of the runs. Both are in the address, so that a bookmark keeps them.
 
+const SORTED_BY = new Set(["folder", "state", "started", "wall_ns", "steps_per_second", "largest"]);
 const DESCENDING_FIRST = new Set(["started", "wall_ns", "steps_per_second"]);
 
 function addressed() {
   const given = new URLSearchParams(location.search);
   const [key, way] = (given.get("sort") || "started-descending").split("-");
+  if (!SORTED_BY.has(key)) return { filter: given.get("filter") || "", key: "started", descending: true };
   return { filter: given.get("filter") || "", key, descending: way !== "ascending" };
 }
 
@@ -33,9 +35,14 @@ function textOf(run) {
   return [run.folder, run.name, run.state, run.program, run.largest, run.problem, ...settings].join(" ").toLowerCase();
 }
 
+/** Undefined if the run does not have it. Every object has a `constructor`, which is no setting. */
+function settingOf({ settings }, name) {
+  return Object.hasOwn(settings, name) ? settings[name] : undefined;
+}
+
 /** The settings in which the shown runs differ. */
 function differing(runs) {
   const names = new Set(runs.flatMap(({ settings }) => Object.keys(settings)));
   const readable = runs.filter(({ name }) => name !== null);
-  return Array.from(names).filter((name) => new Set(readable.map(({ settings }) => settings[name])).size > 1).sort();
+  return Array.from(names).filter((name) => new Set(readable.map((run) => settingOf(run, name))).size > 1).sort();
 }

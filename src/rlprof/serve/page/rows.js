@@ -67,7 +67,7 @@ function fillRow(row, run, box) {
 function fillDifferences(row, run, names) {
   const made = row.querySelector(".differs");
   if (!made) return;
-  const known = names.filter((name) => name in run.settings);
+  const known = names.filter((name) => Object.hasOwn(run.settings, name));
   const texts = known.map((name) => `${name}=${run.settings[name]}`);
   const shown = texts.slice(0, MOST_DIFFERENCES).join("  ");
   const text = texts.length > MOST_DIFFERENCES ? `${shown}  and ${texts.length - MOST_DIFFERENCES} more` : shown;

@@ -3,10 +3,14 @@
 function showStacks(element, processes) {
   const close = tag("button", "plain", "Close");
   close.type = "button";
-  close.addEventListener("click", () => {
+  const hide = () => {
     element.hidden = true;
     byId("act-stacks").focus();
-  });
+  };
+  close.addEventListener("click", hide);
+  element.onkeydown = (event) => {
+    if (event.key === "Escape") hide();
+  };
   const time = new Date().toLocaleTimeString("en-GB");
   const title = tag("h3", "", `Python stacks at ${time}`);
   title.tabIndex = -1;

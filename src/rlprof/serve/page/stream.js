@@ -40,13 +40,26 @@ function follow(address, since, handlers, problem) {
   function onError() {
     if (over || !source) return;
     if (source.readyState === EventSource.CLOSED) {
-      problem("The server does not answer to this page any more. Open the address that rlprof serve prints.");
       disconnect();
+      explain();
     } else if (!lost) {
       lost = setTimeout(() => {
         lost = -1;
         problem("The server does not answer. It may have been stopped.");
       }, PATIENCE);
+    }
+  }
+
+  /** The server answers, but refuses the stream. */
+  async function explain() {
+    over = true;
+    try {
+      const { status } = await fetch("/asset/-/-");
+      problem(status === 403
+        ? "The server was restarted: open the new address that it prints."
+        : "The server does not show this any more. Load the page again.");
+    } catch {
+      problem("The server does not answer. It may have been stopped.");
     }
   }
 

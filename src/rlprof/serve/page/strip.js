@@ -23,8 +23,25 @@ function fillList(list, items, makeOne, fill) {
   items.forEach((item, place) => fill(list.children[place], item));
 }
 
+/** A time of day, with the date if it is not today. */
+function clock(seconds) {
+  const date = new Date(seconds * 1000);
+  const time = date.toLocaleTimeString("en-GB");
+  return date.toDateString() === new Date().toDateString() ? time : `${date.toLocaleDateString("sv-SE")} ${time}`;
+}
+
 function strip() {
   let said = "";
+  let newest = null;
+  let came = 0; // when the newest frame came, in ms
+  let lostTimer = 0;
+
+  function showLost() {
+    const seconds = Math.round((Date.now() - came) / 1000);
+    const age = seconds < 60 ? `${seconds} s` : duration(1e9 * seconds);
+    write(byId("now-state"), `no connection, figures ${age} old`);
+    byId("now-state").className = "badge state stopped";
+  }
 
   /** Tell a screen reader, but only what is rare: the state, and that the training is stuck. */
   function say(text) {
@@ -73,6 +90,7 @@ function strip() {
     track.setAttribute("aria-hidden", "true");
     const heading = tag("th", "", tag("i", "swatch"), tag("span"));
     heading.scope = "row";
+    heading.append(tag("small"));
     return tag("tr", "", heading, tag("td"), tag("td", "", track), tag("td"));
   }
 
@@ -82,7 +100,8 @@ function strip() {
       const colour = `var(--cat-${part.category}, var(--cat-other))`;
       name.children[0].style.background = colour;
       write(name.children[1], part.name);
-      name.title = part.name;
+      write(name.children[2], part.where && ` in ${part.where}`);
+      name.title = name.textContent;
       write(now, part.nowText);
       bar(track, part.now, part.share, colour);
       write(whole, part.shareText);
@@ -96,7 +115,7 @@ function strip() {
       const [name, busy, track, does] = one.cells;
       name.children[0].className = `dot ${!lane.alive ? "gone" : lane.waits || !lane.doing ? "waits" : "works"}`;
       write(name.children[1], lane.name);
-      name.title = `${lane.kind} ${lane.name}`;
+      name.title = `${lane.kind} ${lane.whole}`;
       write(busy, lane.busyText);
       bar(track, lane.busy, null, "var(--accent)");
       write(does, doing(lane));
@@ -109,10 +128,10 @@ function strip() {
     byId("now-doing").hidden = !frame.lanes.length;
   }
 
-  /** `waits in collect for env-0, env-1`, `env_step for 3.0 ms`, or `nothing that rlprof knows`. */
+  /** `waits in collect for env-0, env-1`, `env_step for 3.0 ms`, or `no operation`. */
   function doing(lane) {
     if (!lane.alive) return "has ended";
-    if (!lane.doing) return lane.since ? `nothing that rlprof knows, for ${lane.since}` : "nothing that rlprof knows";
+    if (!lane.doing) return lane.since ? `no operation for ${lane.since}` : "no operation";
     const since = lane.since ? ` for ${lane.since}` : "";
     if (!lane.waits) return `${lane.doing}${since}`;
     const others = lane.waitsFor.length ? `, waiting for ${lane.waitsFor.join(", ")}` : ", waiting";
@@ -120,15 +139,15 @@ function strip() {
   }
 
   function alerts(frame) {
-    const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
     const lines = [
       ...frame.changes,
       ...frame.alerts.map(({ time, kind, text }) => ({ text: `${clock(time)} ${text}`, kind })).reverse(),
     ];
     fillList(byId("now-alerts"), lines, () => tag("li", "", tag("span", "badge"), tag("span")), (one, line) => {
-      const look = { faster: "good", slower: "warn", alert: "warn", warning: "warn", stuck: "warn" }[line.kind];
-      one.children[0].className = `badge ${look || "note-of"}`;
-      write(one.children[0], line.kind.replaceAll("_", " "));
+      const kind = line.kind.replaceAll("_", " ");
+      one.children[0].className = `badge ${line.kind === "faster" ? "good" : "warn"}`;
+      one.children[0].title = kind;
+      write(one.children[0], kind);
       write(one.children[1], line.text);
     });
     byId("now-alerts").hidden = !lines.length;
@@ -155,8 +174,10 @@ function strip() {
     byId("outcomes").hidden = !texts.length;
   }
 
-  return {
+  const shown = {
     show(frame) {
+      [newest, came] = [frame, Date.now()];
+      clearInterval(lostTimer);
       const running = frame.running;
       write(byId("now-state"), running && frame.stuck ? "stuck" : frame.state);
       const look = running ? (frame.stuck ? "stuck" : "running") : frame.state === "finished" ? "finished" : "stopped";
@@ -180,5 +201,18 @@ function strip() {
       byId("now-problem").hidden = !text;
       write(byId("now-problem"), text);
     },
+    /** There is no connection to the server, for the reason in the text. With "", there is one again. */
+    lost(text) {
+      clearInterval(lostTimer);
+      if (!text) {
+        shown.show(newest);
+        return;
+      }
+      shown.problem(text);
+      if (!newest.running) return;
+      showLost();
+      lostTimer = setInterval(showLost, 1000);
+    },
   };
+  return shown;
 }
