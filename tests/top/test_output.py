@@ -91,9 +91,10 @@ def test_the_program_has_a_terminal_of_the_given_size_and_learns_of_a_new_one(tm
 
 def test_ctrl_c_interrupts_again_and_again(tmp_path):
     program = (
-        "import time\nprint('ready', flush=True)\n"
-        "for n in range(3):\n    try:\n        time.sleep(60)\n"
-        "    except KeyboardInterrupt: print('interrupt', n, flush=True)"
+        "import os, signal, time\nseen = []\n"
+        "def interrupted(*_):\n    os.write(1, b'interrupt %d\\n' % len(seen))\n    seen.append(True)\n"
+        "signal.signal(signal.SIGINT, interrupted)\nprint('ready', flush=True)\n"
+        "while len(seen) < 3: time.sleep(0.01)"
     )
     terminal, output, codes = run(program, tmp_path)
     wait_for(lambda: b"ready" in output.path.read_bytes())
