@@ -199,7 +199,7 @@ def test_old_figures_are_called_old(written):
     written.flush()
     assert frame_of(written, ago=2).problem == ""
     frame = frame_of(written, ago=95)
-    assert frame.problem == "The training has not written for 95.0 s. All figures are as of then."
+    assert frame.problem == "The training has not written for 95 s. All figures are as of then."
     assert (frame.age_s, frame.wall_s) == (pytest.approx(95), pytest.approx(105))
 
 

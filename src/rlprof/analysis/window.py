@@ -49,7 +49,8 @@ class Window:
         times = self.subtree if with_below else self.own
         if times is None or self.training_ns <= 0:
             return None
-        return 100 * times.get(path, 0) / self.training_ns
+        # Between two readings, time may have moved from one place to another.
+        return min(100.0, max(0.0, 100 * times.get(path, 0) / self.training_ns))
 
 
 def window(gains: Sequence[Gain], places: Mapping[int, NodeAt], cost: SpanCost, with_beside: bool = False) -> Window:

@@ -10,7 +10,6 @@ from statistics import median
 from rlprof.analysis.breakdown import UNATTRIBUTED, Breakdown
 from rlprof.analysis.changes import Change
 from rlprof.analysis.facts import RUNNING
-from rlprof.analysis.figures import duration
 from rlprof.analysis.report import Report
 from rlprof.analysis.resources import Resources
 from rlprof.analysis.window import Path as Place
@@ -21,7 +20,7 @@ from rlprof.live.frame import Frame, Part, Speed, Usage
 from rlprof.live.lanes import lanes_now
 from rlprof.live.process_state import is_stopped
 from rlprof.live.reading import Reading
-from rlprof.live.stuck import stuck_of
+from rlprof.live.stuck import stuck_of, whole_seconds
 from rlprof.report.answer import incomplete, no_cause, speed, trained
 
 MOST_POINTS = 120
@@ -210,5 +209,5 @@ def _problem(reading: Reading, report: Report | None, age: float) -> str:
     if reading.state is None:
         return EMPTY
     if age > LATE:
-        return f"The training has not written for {duration(age * 1e9)}. All figures are as of then."
+        return f"The training has not written for {whole_seconds(age)}. All figures are as of then."
     return (incomplete(report) or "") if report is not None else ""
