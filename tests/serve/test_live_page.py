@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -108,6 +109,8 @@ def test_a_page_says_that_its_session_was_deleted(visitor: Visitor, training: Tr
     shutil.rmtree(training.folder, ignore_errors=True)
     until(lambda: page.inner_text("#now-state") == "deleted")
     assert "The session was deleted" in page.inner_text("#now-problem")
+    until(lambda: "still running" not in page.inner_text("header"))
+    assert ", deleted" in page.inner_text("header")
     training.kill()
     shutil.rmtree(training.folder, ignore_errors=True)
     page.reload()
@@ -151,6 +154,29 @@ def test_a_page_says_that_the_server_was_stopped(browser: Any, training: Trainin
         page = run_page(Visitor(browser, served), training)
         changed(page, "#now-facts")
     until(lambda: "server does not answer" in page.inner_text("#now-problem"))
+    until(lambda: re.fullmatch(r"no connection, figures [\d.a-z ]+ old", page.inner_text("#now-state")))
+    with serving(training.runs, port=served.port):
+        until(lambda: "The server was restarted: open the new address" in page.inner_text("#now-problem"))
+        assert page.inner_text("#now-state").startswith("no connection")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_while_a_page_is_loaded(visitor: Visitor, training: Training, width: int) -> None:
+    page = run_page(visitor, training, width=width)
+    page.reload()
+    page.wait_for_selector("#now-facts dd")
+    shifts = "new Promise(take => new PerformanceObserver(list => take(list.getEntries().map(one => one.value)))"
+    shifts += ".observe({ type: 'layout-shift', buffered: true }) ?? setTimeout(() => take([]), 1000))"
+    assert sum(page.evaluate(shifts)) < 0.1
+
+
+def test_escape_closes_the_stacks(visitor: Visitor, training: Training) -> None:
+    page = run_page(visitor, training)
+    page.click("#act-stacks")
+    until(lambda: page.locator("#stacks").is_visible())
+    page.keyboard.press("Escape")
+    assert page.locator("#stacks").is_hidden()
+    assert page.evaluate("document.activeElement.id") == "act-stacks"
 
 
 def test_ten_pages_of_one_browser_all_follow(visitor: Visitor, training: Training) -> None:
