@@ -163,6 +163,13 @@ def test_a_page_says_that_the_server_was_stopped(browser: Any, training: Trainin
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_moves_while_a_page_is_loaded(visitor: Visitor, training: Training, width: int) -> None:
     page = run_page(visitor, training, width=width)
+
+    def late(route: Any) -> None:
+        """As over a slow connection: without care, the page is painted before its script comes."""
+        page.wait_for_timeout(700)
+        route.continue_()
+
+    page.route("**/run.js", late)
     page.reload()
     page.wait_for_selector("#now-facts dd")
     shifts = "new Promise(take => new PerformanceObserver(list => take(list.getEntries().map(one => one.value)))"
