@@ -146,7 +146,9 @@ class _Request:
                 if answer.pid in self._found or (dump is not None and dump.has_begun()):
                     continue  # the signal may have ended what it has shown
                 threads = tuple(
-                    ThreadStack(thread.name, thread.is_main, self._with_sources(thread.frames), thread.hidden)
+                    ThreadStack(
+                        thread.name, thread.is_main, self._with_sources(thread.frames, read=False), thread.hidden
+                    )
                     for thread in answer.threads
                 )
                 self._put(answer.pid, answer.name, RLPROF, threads)
@@ -189,15 +191,15 @@ class _Request:
             if not thread.frames or is_own_thread(thread.frames[-1][0]):
                 continue
             is_main = thread.ident == process.main
-            frames = self._with_sources([(*frame, "") for frame in reversed(thread.frames)])
+            frames = self._with_sources([(*frame, "") for frame in reversed(thread.frames)], read=True)
             found.append(ThreadStack(_name_of(thread, is_main), is_main, frames, -1 if thread.is_cut else 0))
         return tuple(sorted(found, key=lambda thread: (not thread.is_main, thread.name)))
 
-    def _with_sources(self, frames: Sequence[Line]) -> tuple[Line, ...]:
+    def _with_sources(self, frames: Sequence[Line], read: bool) -> tuple[Line, ...]:
         """With the text of each statement, secrets masked, and without rlprof's own functions around the program's."""
         others = [frame for frame in frames if owner_of(frame[0]) != OWN]
         return tuple(
-            (file, line, function, source or self._statement(file, line))
+            (file, line, function, source or (self._statement(file, line) if read else ""))
             for file, line, function, source in others or frames
         )
 

@@ -113,8 +113,8 @@ def _frames(innermost: FrameType, sources: Sources) -> tuple[list[tuple[str, int
     while frame is not None and hidden < MOST_COUNTED:
         if len(found) < MOST_FRAMES:
             code, line = frame.f_code, frame.f_lineno or 0
-            # Only this process knows the text of code without a file, such as a cell of a notebook.
-            source = sources.statement(code.co_filename, line)[0] if code.co_filename.startswith("<") else ""
+            # Whoever requests the stacks reads no files: others might have named them.
+            source = sources.statement(code.co_filename, line)[0]
             file, function = _valid_utf8(code.co_filename), _valid_utf8(code.co_qualname)
             found.append((file, line, function, _valid_utf8(source)))
         else:

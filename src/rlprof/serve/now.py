@@ -12,6 +12,7 @@ from rlprof.analysis.figures import count, duration, if_known, many, percent, ra
 from rlprof.list.text import short_state
 from rlprof.live.alerts import ALERT
 from rlprof.live.frame import Frame, LaneNow, Part, Stuck, Usage
+from rlprof.live.stuck import whole_seconds
 from rlprof.render.html.markup import plain_name, prose, word_of
 from rlprof.render.names import shorten
 from rlprof.report.tree import OWN_CODE
@@ -189,7 +190,7 @@ def _change(change: Change) -> dict[str, str]:
 
 def _stuck(stuck: Stuck) -> dict[str, Any]:
     return {
-        "seconds": duration(1e9 * stuck.seconds),
+        "seconds": whole_seconds(stuck.seconds),
         "reason": prose(stuck.reason),
         "lanes": [_lane(lane) for lane in stuck.lanes[:MOST_LANES]],
     }

@@ -32,7 +32,7 @@ class AnsweredThread(msgspec.Struct, frozen=True):
     name: str
     is_main: bool
     frames: list[tuple[str, int, str, str]]
-    """(file, line, function, source), outermost first. The source is empty if the line is in a file."""
+    """(file, line, function, source), outermost first. The source is empty if it is unknown."""
     hidden: int = 0
     """Number of outer frames that are left out."""
 
