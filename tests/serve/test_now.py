@@ -95,7 +95,7 @@ def test_what_is_unknown_is_left_out():
 
 def test_a_stuck_training_has_its_reason_and_lanes():
     now = now_of(replace(RUNNING, stuck=Stuck(1e9, 95.0, "No span has ended.", (DRIVER,))))
-    assert (now["stuck"]["seconds"], now["stuck"]["reason"]) == ("95.0 s", "No span has ended.")
+    assert (now["stuck"]["seconds"], now["stuck"]["reason"]) == ("95 s", "No span has ended.")
     assert now["stuck"]["lanes"][0]["path"] == "rollout > env_step"
 
 
