@@ -45,7 +45,7 @@ def main() -> None:
                     with outer:
                         for inner in inners:
                             with inner:
-                                sum(range(500))
+                                sum(range(1_500))
                 with receive:
                     for connection in connections:
                         connection.recv()

@@ -22,10 +22,12 @@ from rlprof.session.folder import find_database
 from rlprof.session.live import LiveSession
 from rlprof.session.reader import Session
 
-LEAST_SECONDS = 2.0
+LEAST_SECONDS = 5.0
 """Between two readings of the whole session."""
-PATIENCE = 60.0
-"""A reading of the whole session is repeated after so many times the CPU time that it took: less than 2 % of a core."""
+SOON_SECONDS = 1.0
+"""The same as long as there is nothing to report."""
+PATIENCE = 100.0
+"""A reading of the whole session is repeated after so many times the CPU time that it took: 1 % of a core at most."""
 MOST_BACK = 10_000
 
 
@@ -85,7 +87,8 @@ class Feed:
             began = time.thread_time()
             found = self._read_whole()
             spent = time.thread_time() - began
-            self._due = time.monotonic() + max(LEAST_SECONDS, PATIENCE * spent)
+            least = LEAST_SECONDS if self.report is not None else SOON_SECONDS
+            self._due = time.monotonic() + max(least, PATIENCE * spent)
             return found
         finally:
             self._reading_whole.release()

@@ -21,6 +21,7 @@ from rlprof.live.alerts import ALERT, Alerts
 from rlprof.live.conditions import parse
 from rlprof.live.feed import Feed
 from rlprof.live.frame import Frame
+from rlprof.live.priority import give_way
 from rlprof.recording.environment import add_folders_file, announced_folders
 from rlprof.render.names import literal
 from rlprof.session.process import identity_of
@@ -44,6 +45,7 @@ class Task(msgspec.Struct):
 
 
 def main() -> None:
+    give_way()
     task = msgspec.json.decode(sys.argv[1], type=Task)
     try:
         folder = _wait_for_session(task)
@@ -150,7 +152,6 @@ if os.fork():
     os._exit(0)
 sys.path.append(sys.argv[1])
 del sys.argv[1]
-os.nice(5)
 from rlprof.live.watch import main
 main()
 """

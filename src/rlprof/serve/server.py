@@ -13,6 +13,7 @@ from urllib.parse import quote
 import uvicorn
 
 from rlprof.errors import RlprofError
+from rlprof.live.priority import give_way
 from rlprof.serve.application import Application
 from rlprof.serve.connections import BACKLOG, Complaints, limited
 from rlprof.serve.guard import MOST_HEAD, Guard, host_names, is_loopback
@@ -61,6 +62,7 @@ class Served:
 
     def run(self, ready: Callable[[], Any] = lambda: None) -> None:
         """Serve until Ctrl-C. `ready` is called once requests are answered."""
+        give_way()
         self.server.ready = ready
         with suppress(KeyboardInterrupt), self.socket:
             self.server.run(sockets=[self.socket])

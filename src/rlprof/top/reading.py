@@ -8,6 +8,7 @@ from typing import Protocol
 
 from rlprof.errors import RlprofError
 from rlprof.live.frame import Frame
+from rlprof.live.priority import give_way
 
 ENDED_SECONDS = 5.0
 """Least time between two readings of a run that has ended."""
@@ -48,6 +49,7 @@ class Reading:
             thread.join(PATIENCE)
 
     def _read_frames(self) -> None:
+        give_way()  # below a training, the other threads of this process pass its output on
         while not self._stopped.is_set():
             self._wake.clear()
             wait = self._interval
@@ -60,6 +62,7 @@ class Reading:
             self._wake.wait(wait)
 
     def _read_report(self) -> None:
+        give_way()
         while not self._stopped.is_set():
             try:
                 if self._source.refresh():

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from rlprof.errors import RlprofError
+from rlprof.live.priority import give_way
 
 if TYPE_CHECKING:
     from rlprof.live.feed import Feed
@@ -20,6 +21,7 @@ def show_dashboard(feed: Feed, interval: float) -> str | None:
         from rlprof.top.app import TopApp  # noqa: PLC0415 - textual is not part of every installation
     except ModuleNotFoundError as error:
         raise missing(error) from error
+    give_way()
     app = TopApp(feed, interval)
     gc.freeze()  # what was imported stays, and need not be looked at again and again
     try:
