@@ -24,7 +24,8 @@ class Terminal:
 
     def __init__(self, folder: Path, width: int, height: int, **variables: str) -> None:
         self._socket = str(folder / "tmux")
-        left = {name: value for name, value in os.environ.items() if not name.startswith(("RLPROF", "TMUX", "COLUMNS", "LINES"))}
+        others = ("RLPROF", "TMUX", "COLUMNS", "LINES")
+        left = {name: value for name, value in os.environ.items() if not name.startswith(others)}
         environment = left | {"RLPROF_DIR": str(folder / "sessions"), "PS1": "$ ", "LC_ALL": "C.UTF-8", **variables}
         self._tmux(
             "-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), "-c", str(folder),
