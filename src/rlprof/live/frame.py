@@ -88,7 +88,7 @@ class Usage:
     """
 
     cpu: float | None = None
-    """Of the training's process."""
+    """CPU of the training's process."""
     children_cpu: float | None = None
     machine_cpu: float | None = None
     """Percent of all cores."""

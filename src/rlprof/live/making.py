@@ -191,7 +191,7 @@ def _usage(reading: Reading) -> Usage:
 
 
 def _whole_usage(usage: Usage, used: Resources) -> Usage:
-    """Of a run that has ended: the last sample says little."""
+    """Means and peaks of a run that has ended, because its last sample says little."""
     samples = used.samples
     sums = (own + (children or 0) for own, children in zip(samples.rss, samples.children_rss) if own is not None)
     return replace(
